@@ -1,0 +1,32 @@
+# make demo   runs the main job on embedded data, figures in demo/
+# make test   passes the tests
+# make install makes the virtual environment in .venv, which the others do by themselves
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+TEST_EXTRAS ?= test
+
+.PHONY: install demo test lint check clean
+
+install: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 13) else "Python 3.11 or 3.12 is needed, this is %d.%d: make PYTHON=python3.11" % v)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[$(TEST_EXTRAS)]'
+	@touch $@
+
+demo: install
+	$(BIN)/tailor demo
+
+test: install
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: install
+	$(BIN)/python -m pip install --quiet 'ruff>=0.6' 'mypy>=1.11'
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,99 @@
+"""Rewards: a vector v over the classes, such that <v, y> is what an example with label y is worth."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tailor.errors import InputError
+from tailor.registry import Registry
+from tailor.task import Task
+
+
+class Reward(ABC):
+    """Turns what has been labelled so far into v, each entry in [-1/K, 1/K]."""
+
+    def weights(self, task: Task, round: int, counts: np.ndarray, labelled: int) -> np.ndarray:
+        """counts (K,): labels so far of each class, among `labelled` examples -> v (K,) float64."""
+        counted = np.asarray(counts, dtype=np.float64)
+        if counted.shape != (task.size,):
+            raise InputError(f"counts have shape {counted.shape}: give one a class, ({task.size},)")
+        if not (np.isfinite(counted) & (counted >= 0)).all():
+            raise InputError(f"counts hold {counted[~(counted >= 0)]}: they must be 0 or more")
+        if labelled < 0 or (counted > labelled + 1e-6).any():
+            raise InputError(f"a class is counted {counted.max():g} times among {labelled} labelled examples")
+        return _checked(task, self._weights(task, round, counted, labelled))
+
+    @abstractmethod
+    def _weights(self, task: Task, round: int, counts: np.ndarray, labelled: int) -> Any: ...
+
+
+def _checked(task: Task, weights: Any) -> np.ndarray:
+    v = np.array(weights, dtype=np.float64)
+    if v.shape != (task.size,):
+        raise InputError(f"weights have shape {v.shape}: give one a class, ({task.size},)")
+    limit = 1 / task.size
+    wrong = ~(np.abs(v) <= limit * (1 + 1e-6))  # float32 may round up; NaN fails too
+    if wrong.any():
+        k = int(np.flatnonzero(wrong)[0])
+        raise InputError(
+            f"weight of class {task.classes[k]!r} is {v[k]:.6g}: with {task.size} classes it must lie in "
+            f"[-1/{task.size}, 1/{task.size}]; scale the vector"
+        )
+    return v
+
+
+class Diversity(Reward):
+    """A class is worth the less the more of it has been labelled: v_k = 1 / (K max(1, count_k)).
+
+    With negative weighting a class found in more than half of the labelled examples gets the opposite sign,
+    for there the label 0 is the rare one. None: on for multi-label tasks, off for multi-class.
+    TAILOR paper, sections 4.1 and "Negative Weighting for Common Classes".
+    """
+
+    def __init__(self, *, negative: bool | None = None) -> None:
+        self.negative = negative
+
+    def _weights(self, task: Task, round: int, counts: np.ndarray, labelled: int) -> Any:
+        v = 1 / (task.size * np.maximum(1, counts))
+        negative = task.kind == "multi-label" if self.negative is None else self.negative
+        return np.where(counts > labelled / 2, -v, v) if negative else v
+
+
+class Search(Reward):
+    """Every positive label is worth the same: v_k = 1 / K."""
+
+    def _weights(self, task: Task, round: int, counts: np.ndarray, labelled: int) -> Any:
+        return np.full(task.size, 1 / task.size)
+
+
+class Domain(Reward):
+    """The user's own: a vector (K,), or a function (round, counts) that gives one. Never clipped."""
+
+    def __init__(self, *, weights: Any | Callable[[int, np.ndarray], Any]) -> None:
+        self.given = weights
+
+    def _weights(self, task: Task, round: int, counts: np.ndarray, labelled: int) -> Any:
+        return self.given(round, counts.copy()) if callable(self.given) else self.given
+
+
+rewards: Registry[Reward] = Registry(
+    "reward",
+    "tailor.rewards",
+    {
+        "diversity": "tailor.bandit.reward:Diversity",
+        "search": "tailor.bandit.reward:Search",
+        "domain": "tailor.bandit.reward:Domain",
+    },
+)
+
+
+def make_reward(given: str | tuple[str, dict[str, Any]] | Reward) -> Reward:
+    """A reward from its name, "name(option=value)", (name, options) or itself."""
+    if isinstance(given, Reward):
+        return given
+    name, options = rewards.parse(given) if isinstance(given, str) else given
+    return rewards.make(name, **options)

@@ -1,0 +1,61 @@
+"""TAILOR: Thompson sampling over arms from the labels that their picks turn out to have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tailor.bandit.base import Contest, Outcomes, Selector
+from tailor.bandit.check import check_outcomes
+from tailor.bandit.posterior import Prior, posterior
+
+
+class Tailor(Selector):
+    """Pull the arm whose sampled label distribution promises the largest <v, theta>.
+
+    Every slot draws theta afresh for every arm, so a batch spreads over the arms as the posterior is unsure.
+    Zhang, Shao, Verma, Nowak 2023, "Algorithm Selection for Deep Active Learning with Imbalanced Datasets".
+
+    `evidence` says what the posterior learns from: a function of Outcomes to (n, K) in [0, 1]; by default the
+    labels. `device` other than "cpu" samples on that torch device.
+
+    >>> from tailor.task import MultiClass
+    >>> contest = Contest(MultiClass(2), ("a", "b"), ("a", "b"), (-1, -1), rounds=3, slots=4)
+    >>> tailor = Tailor(contest)
+    >>> v = np.array([0.5, -0.5])
+    >>> tailor.learn(Outcomes(0, v, np.array([0, 1]).repeat(50), np.eye(2).repeat(50, axis=0)))
+    >>> tailor.plan(4, v, np.random.default_rng(0))
+    array([0, 0, 0, 0])
+    """
+
+    name = "tailor"
+
+    def __init__(
+        self,
+        contest: Contest,
+        *,
+        forget: float = 0.9,
+        forgetting: str = "shrink",
+        prior: Prior = 1.0,
+        aggregate: bool = True,
+        evidence: Callable[[Outcomes], Any] | None = None,
+        device: str = "cpu",
+    ) -> None:
+        super().__init__(contest)
+        self.posterior = posterior(contest, forget=forget, forgetting=forgetting, prior=prior)
+        self.aggregate, self.evidence, self.device = aggregate, evidence, device
+
+    def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return self.posterior.plan(slots, weights, rng, aggregate=self.aggregate, device=self.device)
+
+    def learn(self, outcomes: Outcomes) -> None:
+        arms, labels = check_outcomes(self.contest, outcomes)
+        self.posterior.learn(arms, labels if self.evidence is None else self.evidence(outcomes))
+
+    def state(self) -> dict[str, np.ndarray]:
+        return self.posterior.state()
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        self.posterior.restore(state)

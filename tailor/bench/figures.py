@@ -1,0 +1,44 @@
+"""Figures that survive greyscale: every curve has its own colour, dash and marker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+#: Okabe and Ito's colours, dark and light in turn, each with a dash and a marker of its own.
+STYLES: list[dict[str, Any]] = [
+    {"color": "#000000", "linestyle": "-", "marker": "o", "linewidth": 2.4},
+    {"color": "#999999", "linestyle": ":", "marker": "x"},
+    {"color": "#0072B2", "linestyle": "--", "marker": "s"},
+    {"color": "#E69F00", "linestyle": "-.", "marker": "^"},
+    {"color": "#009E73", "linestyle": "--", "marker": "D"},
+    {"color": "#D55E00", "linestyle": "-", "marker": "v"},
+    {"color": "#CC79A7", "linestyle": "-.", "marker": "P"},
+    {"color": "#56B4E9", "linestyle": "--", "marker": "*"},
+]
+
+#: label -> (x (n,), mean (n,), standard error (n,))
+Curves = Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+def panels(curves: Sequence[tuple[str, Curves]], xlabel: str, title: str, path: Path) -> None:
+    """One picture with a panel for each (y label, curves), error bars one standard error."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, len(curves), figsize=(5.2 * len(curves), 4.2), squeeze=False)
+    for axis, (ylabel, lines) in zip(axes[0], curves):
+        for (label, (x, mean, error)), style in zip(lines.items(), STYLES):
+            axis.errorbar(x, mean, yerr=error, label=label, markersize=4, capsize=2, **style)
+        axis.set(xlabel=xlabel, ylabel=ylabel)
+        axis.grid(alpha=0.3)
+    axes[0][-1].legend(fontsize=8, frameon=False)
+    figure.suptitle(title)
+    figure.tight_layout()
+    figure.savefig(path, dpi=130)
+    plt.close(figure)

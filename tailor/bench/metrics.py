@@ -1,0 +1,53 @@
+"""What is measured: of the model, and of the labels it was given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailor.errors import InputError
+
+
+def balanced_accuracy(labels: np.ndarray, probs: np.ndarray) -> float:
+    """labels (n, K) one-hot, probs (n, K) -> the mean over classes that occur of the share predicted right."""
+    true, own = labels.argmax(1), probs.argmax(1)
+    per_class = class_accuracy(labels, probs)
+    present = np.bincount(true, minlength=labels.shape[1]) > 0
+    if len(own) == 0:
+        raise InputError("balanced accuracy of no examples: at least one is needed")
+    return float(per_class[present].mean())
+
+
+def class_accuracy(labels: np.ndarray, probs: np.ndarray) -> np.ndarray:
+    """(K,) share of each class's examples predicted right; NaN for a class that does not occur."""
+    true, right = labels.argmax(1), labels.argmax(1) == probs.argmax(1)
+    counts = np.bincount(true, minlength=labels.shape[1])
+    hits = np.bincount(true, weights=right, minlength=labels.shape[1])
+    return np.where(counts > 0, hits / np.maximum(counts, 1), np.nan)
+
+
+def average_precision(labels: np.ndarray, scores: np.ndarray) -> float:
+    """labels (n,) of 0 and 1, scores (n,) -> the sum over thresholds of precision times the recall gained.
+
+    Equal scores are one threshold, so the order of rows makes no difference. 0 where nothing is positive.
+    """
+    positives = float(labels.sum())
+    if positives == 0:
+        return 0.0
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))  # the end of each run of equal scores
+    hits = np.cumsum(labels[order], dtype=np.float64)[last]
+    return float(np.sum(hits / (last + 1) * np.diff(hits, prepend=0.0)) / positives)
+
+
+def mean_average_precision(labels: np.ndarray, probs: np.ndarray) -> float:
+    """labels (n, K) of 0 and 1, probs (n, K) -> mean average precision over the classes that occur."""
+    present = np.flatnonzero(labels.any(0))
+    if len(present) == 0:
+        raise InputError("mean average precision needs at least one positive label")
+    return float(np.mean([average_precision(labels[:, k], probs[:, k]) for k in present]))
+
+
+def imbalance_ratio(counts: np.ndarray) -> float:
+    """counts (K,) of collected labels -> smallest class over largest; 0 with no label at all."""
+    return float(counts.min() / counts.max()) if counts.max() > 0 else 0.0

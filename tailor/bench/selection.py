@@ -1,0 +1,145 @@
+"""How long one round's choosing takes, predictions given."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tailor import bandit
+from tailor.bandit.base import Contest, Outcomes, Selector
+from tailor.bandit.reward import Diversity
+from tailor.bench.memory import peak_mib, reset_peak
+from tailor.bench.pools import Size, SyntheticPool, make_pool
+from tailor.errors import InputError, UnknownName
+from tailor.round import Round
+from tailor.strategies import Arm, make_arms
+from tailor.view import RoundView
+
+
+def check_device(device: str) -> None:
+    import torch
+
+    if device.split(":")[0] not in ("cpu", "cuda"):
+        raise UnknownName("device", device, ["cpu", "cuda"])
+    if device != "cpu" and not torch.cuda.is_available():
+        raise InputError(f"device {device!r} was asked for, but torch finds no CUDA device here: use cpu")
+
+
+def measure(size: Size, device: str = "cpu", repeats: int = 1) -> dict[str, Any]:
+    """One round of TAILOR at a size: the median of `repeats`, with seconds for each stage.
+
+    Checking the input, planning, opening the arms and taking all count. The posterior has learned from one earlier
+    round of answers, so that no sampling is done from a flat prior. Compiling is done before, on a small pool.
+    """
+    compile_seconds = _warm_up(size, device)
+    pool = make_pool(size)
+    probs, features = _on(device, pool.probs), _on(device, pool.features)
+    arms = make_arms(size.families, size.task)
+    reset_peak()
+    runs = [_one_round(size, pool, probs, features, arms, device, seed) for seed in range(repeats)]
+    run = sorted(runs, key=lambda r: r["seconds"])[len(runs) // 2]
+    return {
+        "size": size.name,
+        "device": _device_name(device),
+        **run,
+        "peak_mib": round(peak_mib()),
+        **_device_peak(device),
+        "compile_seconds": round(compile_seconds, 3),
+        "pool": size.pool,
+        "classes": size.classes,
+        "arms": len(arms),
+        "batch": size.batch,
+        "features": size.features,
+        "cores": os.cpu_count(),
+        "repeats": repeats,
+        "python": platform.python_version(),
+    }
+
+
+def _one_round(
+    size: Size, pool: SyntheticPool, probs: Any, features: Any, arms: list[Arm], device: str, seed: int
+) -> dict[str, Any]:
+    labels = pool.labels[pool.labelled]
+    weights = Diversity().weights(size.task, 1, labels.sum(0, dtype=np.float64), len(labels))
+    selector = _experienced(size, pool, arms, weights, device)
+    rng = np.random.default_rng(seed)
+    clock = [_now(device)]
+    view = RoundView(
+        size.task, probs, features, labelled=pool.labelled, labels=labels, seed=seed, device=device
+    )
+    clock.append(_now(device))
+    plan = selector.plan(size.batch, weights, rng)
+    clock.append(_now(device))
+    walk = Round(view, arms, plan, seed)
+    clock.append(_now(device))
+    batch = walk.batch()
+    clock.append(_now(device))
+    if len(np.unique(batch.indices)) != size.batch:
+        raise AssertionError("the batch holds an example twice")
+    check, plan_time, opening, taking = np.diff(clock).tolist()
+    return {
+        "seconds": clock[-1] - clock[0],
+        "check_seconds": check,
+        "plan_seconds": plan_time,
+        "open_seconds": opening,
+        "take_seconds": taking,
+        "draws_per_second": size.batch * len(arms) / plan_time,
+        "arms_opened": len(walk.opened),
+    }
+
+
+def _experienced(
+    size: Size, pool: SyntheticPool, arms: list[Arm], weights: np.ndarray, device: str
+) -> Selector:
+    """TAILOR after one round in which the arms took turns and found random examples."""
+    names = tuple(a.name for a in arms)
+    contest = Contest(size.task, names, tuple(a.family for a in arms), (-1,) * len(arms), 10, size.batch)
+    selector = bandit.registry.make("tailor", contest, device=device)
+    found = np.random.default_rng(size.seed + 1).choice(size.pool, size.batch, replace=False)
+    turns = np.arange(size.batch) % len(arms)
+    selector.learn(Outcomes(0, weights, turns, pool.labels[found].astype(np.float32)))
+    return selector
+
+
+def _warm_up(size: Size, device: str) -> float:
+    """Compile everything on a pool that is small in N."""
+    small = replace(size, name="warm-up", pool=2000, classes=min(size.classes, 20), batch=200)
+    started = time.perf_counter()
+    pool, arms = make_pool(small), make_arms(small.families, small.task)
+    _one_round(small, pool, _on(device, pool.probs), _on(device, pool.features), arms, device, 0)
+    return time.perf_counter() - started
+
+
+def _on(device: str, array: np.ndarray | None) -> Any:
+    import torch
+
+    return array if array is None or device == "cpu" else torch.from_numpy(array).to(device)
+
+
+def _now(device: str) -> float:
+    if device != "cpu":
+        import torch
+
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
+
+
+def _device_name(device: str) -> str:
+    if device == "cpu":
+        return f"cpu, {os.cpu_count()} cores"
+    import torch
+
+    return torch.cuda.get_device_name(device)
+
+
+def _device_peak(device: str) -> dict[str, int]:
+    if device == "cpu":
+        return {}
+    import torch
+
+    return {"device_peak_mib": round(torch.cuda.max_memory_allocated(device) / 2**20)}

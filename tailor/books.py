@@ -1,0 +1,113 @@
+"""What is known of every example of a pool: its label, who asked for it and when, whether anyone learned from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tailor.errors import InputError
+from tailor.round import NOBODY
+from tailor.task import Task
+from tailor.view import check_positions
+
+NEVER = -1
+
+
+class Books:
+    """Labels and provenance by position. Every change is checked whole before it is made."""
+
+    def __init__(self, task: Task, pool: int) -> None:
+        self.task, self.pool = task, pool
+        self._labels = np.zeros((pool, task.size), np.float32)
+        self._labelled = np.zeros(pool, bool)
+        self._skipped = np.zeros(pool, bool)
+        self._round = np.full(pool, NEVER)  # in which round it was asked
+        self._arm = np.full(pool, NOBODY)  # by which arm
+        self._chance = np.ones(pool)  # with which probability that arm was drawn
+        self._learned = np.zeros(pool, bool)  # whether the selector has heard the answer
+        self._predicted: dict[int, np.ndarray] = {}  # what the model said, of those nobody has learned from yet
+
+    @property
+    def labelled(self) -> np.ndarray:
+        """(n,) positions with a label, ascending."""
+        return np.flatnonzero(self._labelled)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """(n, K) float32, in the order of `labelled`."""
+        return self._labels[self._labelled]
+
+    @property
+    def unlabelled(self) -> np.ndarray:
+        """(N,) bool."""
+        return ~self._labelled
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(K,) labels in each class."""
+        return self._labels.sum(0, dtype=np.float64)
+
+    @property
+    def pending(self) -> np.ndarray:
+        """(m,) positions that were asked and are neither answered nor skipped."""
+        return np.flatnonzero((self._round != NEVER) & ~self._labelled & ~self._skipped)
+
+    @property
+    def free(self) -> np.ndarray:
+        """(N,) bool: what may be asked."""
+        return ~self._labelled & ~self._skipped & (self._round == NEVER)
+
+    @property
+    def credited(self) -> np.ndarray:
+        """(m,) positions that an arm asked for and that were answered."""
+        return np.flatnonzero(self._labelled & (self._arm != NOBODY))
+
+    def labels_of(self, positions: np.ndarray) -> np.ndarray:
+        return self._labels[positions]
+
+    def arms_of(self, positions: np.ndarray) -> np.ndarray:
+        return self._arm[positions]
+
+    def chances_of(self, positions: np.ndarray) -> np.ndarray:
+        return self._chance[positions]
+
+    def ask(
+        self, positions: np.ndarray, number: int, arms: np.ndarray, chances: np.ndarray, predicted: np.ndarray
+    ) -> None:
+        """Enter picks of round `number`: who asked, how likely that was, and what the model said (n, K)."""
+        self._round[positions], self._arm[positions], self._chance[positions] = number, arms, chances
+        self._predicted.update(zip(positions.tolist(), predicted))
+
+    def tell(self, positions: Any, labels: Any) -> bool:
+        """Enter labels (n, K); whether one was changed that the selector has learned from."""
+        where = check_positions(positions, self.pool, "positions")
+        labels = self.task.check_labels(labels)
+        if len(labels) != len(where):
+            raise InputError(f"{len(where)} positions but {len(labels)} labels")
+        changed = (self._labels[where] != labels).any(1)
+        self._labels[where], self._labelled[where], self._skipped[where] = labels, True, False
+        return bool((changed & self._learned[where]).any())
+
+    def skip(self, positions: Any) -> None:
+        where = check_positions(positions, self.pool, "positions")
+        if self._labelled[where].any():
+            raise InputError(f"example {where[self._labelled[where]][0]} has a label: it can't be skipped")
+        self._skipped[where] = True
+
+    def offer_again(self, positions: Any) -> None:
+        where = check_positions(positions, self.pool, "positions")
+        if not self._skipped[where].all():
+            raise InputError(f"example {where[~self._skipped[where]][0]} is not skipped: nothing to offer again")
+        self._skipped[where], self._round[where], self._arm[where] = False, NEVER, NOBODY
+
+    def to_learn(self) -> tuple[np.ndarray, np.ndarray]:
+        """(positions (n,), predictions (n, K)) of answered picks, late ones too, that the selector hasn't heard of."""
+        where = np.flatnonzero(self._labelled & (self._arm != NOBODY) & ~self._learned)
+        rows = [self._predicted[i] for i in where.tolist()]
+        return where, np.array(rows, np.float32).reshape(-1, self.task.size)
+
+    def mark_learned(self, positions: np.ndarray) -> None:
+        self._learned[positions] = True
+        for position in positions.tolist():
+            self._predicted.pop(position, None)

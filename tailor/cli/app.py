@@ -1,0 +1,37 @@
+"""The commands and where they live."""
+
+from __future__ import annotations
+
+import typer
+
+from tailor.cli.arms import arms
+from tailor.cli.bench import bench
+from tailor.cli.demo import demo
+# regret-import
+
+app = typer.Typer(
+    name="tailor",
+    help="Active learning that chooses its own algorithm.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(demo)
+app.command()(arms)
+# regret-cmd
+app.add_typer(bench, name="bench")
+
+
+def _version(value: bool) -> None:
+    if value:
+        from tailor import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit()
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Active learning that chooses its own algorithm."""

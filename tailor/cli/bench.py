@@ -1,0 +1,50 @@
+"""tailor bench: measurements."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+bench = typer.Typer(name="bench", help="Measure speed and results.", no_args_is_help=True)
+
+
+@bench.callback()
+def root() -> None:
+    """Measure speed and results."""
+
+
+@bench.command()
+def selection(
+    size: Annotated[str, typer.Option(help="cifar10, kuzushiji, coco, celeba, imagenet, or all (without imagenet).")],
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a size and nothing else.")] = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Rounds measured; the median is given.")] = 3,
+) -> None:
+    """One round's choosing, predictions given: seconds a stage, draws a second, peak memory."""
+    import json as encoder
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from tailor.bench.pools import SIZES, find_size
+    from tailor.bench.selection import check_device, measure
+
+    check_device(device)
+    names = [n for n in SIZES if n != "imagenet"] if size == "all" else [size]
+    sizes = [find_size(name) for name in names]
+    table = Table("size", "arms", "seconds", "check", "plan", "open", "take", "draws/s", "peak MiB", "compile s")
+    table.title = "One round of TAILOR"
+    for one in sizes:
+        row = measure(one, device, repeats)
+        if json:
+            typer.echo(encoder.dumps(row))
+            continue
+        stages = [f"{row[f'{stage}_seconds']:.3f}" for stage in ("check", "plan", "open", "take")]
+        table.add_row(
+            one.name, str(row["arms"]), f"{row['seconds']:.3f}", *stages, f"{row['draws_per_second']:.3g}",
+            str(row["peak_mib"]), f"{row['compile_seconds']:.1f}",
+        )  # fmt: skip
+        table.caption = row["device"]
+    if not json:
+        Console().print(table)

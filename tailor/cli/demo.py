@@ -1,0 +1,124 @@
+"""tailor demo: the main job on embedded data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tailor.bench.demo import Row, Setting
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the figures and rows go.")] = Path("demo"),
+    seeds: Annotated[int, typer.Option(min=1, help="Trials for each contender.")] = 5,
+    classes: Annotated[int, typer.Option(min=2, max=10, help="Classes: K-1 digits and all others as one.")] = 4,
+    batch: Annotated[int, typer.Option(min=1, max=100, help="Labels a round.")] = 20,
+    rounds: Annotated[int, typer.Option(min=1, max=12, help="Rounds after the first random batch.")] = 10,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+) -> None:
+    """TAILOR against random, each family alone, random meta and ALBL, on scikit-learn's digits made imbalanced."""
+    import time
+
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from tailor.bench.demo import CONTENDERS, Setting, run
+    from tailor.errors import InputError
+
+    setting = Setting(classes, batch, rounds, seeds)
+    if (rounds + 1) * batch > 1347:
+        raise InputError(f"{rounds + 1} x {batch} labels are more than the pool's 1347: ask for fewer rounds or labels")
+    out.mkdir(parents=True, exist_ok=True)
+    console = Console()
+    console.print(
+        f"Digits 0 to {classes - 2} and all others as one class; {rounds} rounds of {batch} labels after {batch} "
+        f"random ones; {seeds} seeds."
+    )
+    bars = Progress(
+        TextColumn("{task.description:<18}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console
+    )
+    bar = {c.label: bars.add_task(c.label, total=seeds) for c in CONTENDERS}
+    rows: list[Row] = []
+    started = time.perf_counter()
+    with Live(Group(bars), console=console, refresh_per_second=8, transient=True) as live:
+        for done in run(setting, workers):
+            rows += done
+            bars.advance(bar[done[0].contender])
+            live.update(Group(bars, summary(rows, setting)))
+    console.print(summary(rows, setting))
+    write(rows, setting, out)
+    console.print(
+        f"{len(rows)} trainings in {time.perf_counter() - started:.0f} s. Figures and rows: "
+        f"{out / 'curves.png'}, {out / 'rows.csv'}"
+    )
+
+
+def summary(rows: list[Row], setting: Setting) -> Table:
+    """Mean and standard error over the seeds that have ended, after the last round."""
+    import numpy as np
+    from rich.table import Table
+
+    from tailor.bench.demo import CONTENDERS
+
+    table = Table("", "balanced accuracy", "labels in rarest class", "imbalance ratio", "seeds")
+    table.title = f"After {(setting.rounds + 1) * setting.batch} labels"
+    for contender in CONTENDERS:
+        last = [r for r in rows if r.contender == contender.label and r.round == setting.rounds]
+        if not last:
+            table.add_row(contender.label, "", "", "", "0")
+            continue
+        cells = []
+        for metric, form in (("accuracy", ".3f"), ("rarest", ".1f"), ("imbalance", ".2f")):
+            values = np.array([getattr(r, metric) for r in last], float)
+            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
+            cells.append(f"{values.mean():{form}} ± {error:{form}}")
+        table.add_row(contender.label, *cells, str(len(last)))
+    return table
+
+
+def write(rows: list[Row], setting: Setting, out: Path) -> None:
+    """rows.csv and curves.png."""
+    import csv
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from tailor.bench.demo import CONTENDERS
+    from tailor.bench.figures import Curves, panels
+
+    rows = sorted(rows, key=lambda r: (r.contender, r.seed, r.round))
+    with (out / "rows.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, asdict(rows[0]))
+        writer.writeheader()
+        writer.writerows(asdict(r) for r in rows)
+
+    def curves(metric: str) -> Curves:
+        found = {}
+        for contender in CONTENDERS:
+            values = np.array(
+                [
+                    [getattr(r, metric) for r in rows if r.contender == contender.label and r.round == number]
+                    for number in range(setting.rounds + 1)
+                ],
+                float,
+            )
+            error = values.std(1, ddof=1) / np.sqrt(values.shape[1]) if values.shape[1] > 1 else 0 * values[:, 0]
+            found[contender.label] = (setting.batch * np.arange(1, setting.rounds + 2), values.mean(1), error)
+        return found
+
+    panels(
+        [
+            ("balanced accuracy (test)", curves("accuracy")),
+            ("labels in rarest class", curves("rarest")),
+            ("imbalance ratio of labels", curves("imbalance")),
+        ],
+        "labels",
+        f"Digits, {setting.classes} classes, {setting.seeds} seeds (bars: standard error)",
+        out / "curves.png",
+    )

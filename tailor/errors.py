@@ -1,0 +1,29 @@
+"""Every error this package raises on purpose. Each message gives the value, the limit and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TailorError(Exception):
+    """Root of all errors raised by this package."""
+
+
+class InputError(TailorError, ValueError):
+    """Something handed in is not what it must be. Nothing was changed."""
+
+
+class UnknownName(InputError):
+    """A name that is not known; the message lists the nearest right ones."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+        hint = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else f"known: {', '.join(known)}"
+        super().__init__(f"unknown {kind} {name!r}: {hint}")
+        self.name, self.near = name, near
+
+
+class Exhausted(TailorError):
+    """An arm has no free example left that it would offer."""

@@ -1,0 +1,240 @@
+"""Ask and tell on plain arrays: the selection engine for people who bring their own model and storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tailor import bandit
+from tailor.bandit.base import Contest, Fit, Outcomes, Selector
+from tailor.bandit.reward import Reward, make_reward
+from tailor.books import Books
+from tailor.errors import InputError
+from tailor.round import NOBODY, Batch, Pick, Round, check_needs
+from tailor.strategies import NARROW, Strategy, make_arms
+from tailor.task import MultiClass, Task
+from tailor.view import Dropout, FineTune, RoundView
+
+#: (round, picks (n,), labels (n, K), model before, model after) -> [0, 1]
+OwnReward = Callable[[int, np.ndarray, np.ndarray, Any, Any], float]
+
+
+class Loop:
+    """A pool of N examples, the labels told so far, and a selector that learns which arm finds what.
+
+    >>> import numpy as np
+    >>> from tailor import Loop, MultiClass
+    >>> loop = Loop(MultiClass(["cat", "dog"]), 100, families=["galaxy", "confidence"], batch=4)
+    >>> loop.tell([0, 1], [[1, 0], [0, 1]])
+    >>> p = np.random.default_rng(0).random(100)
+    >>> batch = loop.ask(np.stack([p, 1 - p], 1))
+    >>> len(batch), batch.short
+    (4, False)
+    >>> loop.tell(batch.indices, np.eye(2)[[0, 1, 1, 1]])
+
+    families    names of arm families, "name(option=value)", or Strategy objects; by default the paper's
+    selector    a name with options, or (name, options); tailor.bandit.registry lists them
+    reward      "diversity", "search", ("domain", {"weights": ...}), or a Reward
+    rounds      how many rounds are planned: ALBL, COMB and DEAL set their rates by it
+    batch       examples a round
+    own_reward  a function that drives ALBL, COMB and DEAL instead of their own rewards; as models it is given what
+                was passed to ask(model=...), or the probabilities where nothing was
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        pool: int,
+        *,
+        families: Sequence[str | tuple[str, dict[str, Any]] | Strategy] | None = None,
+        selector: str | tuple[str, dict[str, Any]] = "tailor",
+        reward: str | tuple[str, dict[str, Any]] | Reward = "diversity",
+        rounds: int = 20,
+        batch: int = 100,
+        own_reward: OwnReward | None = None,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        for name, value in (("pool", pool), ("rounds", rounds), ("batch", batch)):
+            if value < 1:
+                raise InputError(f"{name} is {value}: at least 1 is needed")
+        self.task, self.batch_size, self.device = task, batch, device
+        self.arms = make_arms(families if families is not None else NARROW[task.kind], task)
+        self.contest = Contest(
+            task,
+            tuple(a.name for a in self.arms),
+            tuple(a.family for a in self.arms),
+            tuple(-1 if a.klass is None else a.klass for a in self.arms),
+            rounds,
+            batch,
+        )
+        kind, options = bandit.registry.parse(selector) if isinstance(selector, str) else selector
+        self._make_selector = lambda: bandit.registry.make(kind, self.contest, **options)
+        self.selector: Selector = self._make_selector()
+        self.reward = make_reward(reward)
+        self.books = Books(task, pool)
+        self.round = 0
+        self._own_reward, self._seed = own_reward, seed
+        self._learned: list[tuple[np.ndarray, Outcomes]] = []  # the positions and outcomes of each round
+        self._walk: LoopRound | None = None
+        self._model_before: Any = None
+
+    # ------------------------------------------------------------------ ask
+
+    def ask(self, probs: Any, features: Any = None, size: int | None = None, **more: Any) -> Batch:
+        """The next batch, by what today's model says: probs (N, K), features (N, d). Takes what open_round takes."""
+        return self.open_round(probs, features, size, **more).batch()
+
+    def open_round(
+        self,
+        probs: Any,
+        features: Any = None,
+        size: int | None = None,
+        *,
+        finetune: FineTune | None = None,
+        dropout: Dropout | None = None,
+        model: Any = None,
+        allow_short: bool = False,
+    ) -> LoopRound:
+        """As ask(), but picks are made one at a time, and labels told meanwhile reach the arms that use them.
+
+        The answers to the rounds before reach the selector now, since today's model is what they made.
+        With allow_short a batch larger than what is left becomes all that is left; without it that is an error.
+        """
+        books = self.books
+        size, left = self._check_size(size, allow_short)
+        seeds = np.random.SeedSequence((self._seed, self.round)).generate_state(3, np.uint64)
+        tie_seed, plan_seed, arm_seed = (int(s) for s in seeds)
+        view = RoundView(
+            self.task, probs, features, labelled=books.labelled, labels=books.labels, free=books.free,
+            pending=books.pending, finetune=finetune, dropout=dropout, seed=tie_seed, device=self.device,
+        )  # fmt: skip
+        if view.size != books.pool:
+            raise InputError(f"probabilities have {view.size} rows, the pool has {books.pool} examples")
+        check_needs(view, self.arms)
+        weights = self.reward.weights(self.task, self.round, books.counts, len(books.labelled))
+        heard = self._hear(view, model)
+        before = self.selector.state()
+        try:
+            if heard is not None:
+                self.selector.learn(heard[1])
+            plan = self.selector.plan(min(size, left), weights, np.random.default_rng(plan_seed))
+            walk = LoopRound(self, view, plan, arm_seed, weights, requested=size)
+        except BaseException:
+            self.selector.restore(before)
+            raise
+        if heard is not None:
+            self._learned.append(heard)
+            books.mark_learned(heard[0])
+        self._walk, self.round = walk, self.round + 1
+        if self._own_reward is not None:
+            self._model_before = model if model is not None else probs
+        return walk
+
+    def _check_size(self, size: int | None, allow_short: bool) -> tuple[int, int]:
+        size, left = self.batch_size if size is None else size, int(self.books.free.sum())
+        if size < 1:
+            raise InputError(f"size is {size}: at least 1 is needed")
+        if left == 0:
+            raise InputError("no example is left to ask: all are labelled, pending or skipped")
+        if size > left and not allow_short:
+            raise InputError(f"{size} examples were asked for, {left} are left: pass allow_short=True to take them all")
+        return size, left
+
+    # ------------------------------------------------------------------ tell
+
+    def tell(self, positions: Any, labels: Any) -> None:
+        """Labels (n, K) of 0 and 1 for positions (n,): answers, corrections, or what was known from outside.
+
+        What was not asked is credited to no arm. A second answer replaces the first, for the selector too.
+        """
+        if self.books.tell(positions, labels):
+            self._learn_again()
+        if self._walk is not None:
+            self._walk.hear(np.asarray(positions))
+
+    def skip(self, positions: Any) -> None:
+        """These can't be answered: don't offer them again, and let no arm learn from them."""
+        self.books.skip(positions)
+
+    def offer_again(self, positions: Any) -> None:
+        """Skipped examples may be asked again."""
+        self.books.offer_again(positions)
+
+    # ------------------------------------------------------------------ learning
+
+    def _hear(self, view: RoundView, model: Any) -> tuple[np.ndarray, Outcomes] | None:
+        if self._walk is None:
+            return None
+        books, last = self.books, self._walk
+        where, predicted = books.to_learn()
+        fit = self._fit(view, where, model) if self.selector.needs_fit else None
+        return where, Outcomes(
+            self.round - 1, last.weights, books.arms_of(where), books.labels_of(where), predicted, fit
+        )
+
+    def _fit(self, view: RoundView, where: np.ndarray, model: Any) -> Fit:
+        import torch
+
+        books, picked = self.books, self.books.credited
+        own = self.task.predicted(view.rows(torch.from_numpy(picked).to(view.device))).cpu().numpy()
+        right = own == (books.labels_of(picked) > 0.5)
+        correct = right.all(1) if isinstance(self.task, MultiClass) else right.mean(1)
+        unlabelled = torch.from_numpy(books.unlabelled).to(view.device)
+        total = torch.zeros(self.task.size, dtype=torch.float64, device=view.device)
+        for part in view.chunks():
+            total += self.task.predicted(view.rows(part))[unlabelled[part]].double().sum(0)
+        rates = total.cpu().numpy() / max(1, int(books.unlabelled.sum()))
+        reward = None
+        if self._own_reward is not None:
+            after = model if model is not None else view.probs
+            reward = self._own_reward(self.round - 1, where, books.labels_of(where), self._model_before, after)
+            if not 0 <= reward <= 1:
+                raise InputError(f"own_reward gave {reward}: it must lie in [0, 1]")
+        return Fit(correct.astype(np.float64), books.chances_of(picked), rates, books.pool, reward)
+
+    def _learn_again(self) -> None:
+        """An answer the selector had learned from was corrected: learn everything from the start."""
+        self.selector = self._make_selector()
+        self._learned = [(at, replace(heard, labels=self.books.labels_of(at))) for at, heard in self._learned]
+        for _, heard in self._learned:
+            self.selector.learn(heard)
+
+
+class LoopRound(Round):
+    """A round of a Loop: its picks are entered in the loop's books."""
+
+    def __init__(
+        self, loop: Loop, view: RoundView, plan: np.ndarray, seed: int, weights: np.ndarray, *, requested: int
+    ) -> None:
+        super().__init__(view, loop.arms, plan, seed)
+        self.weights, self.requested = weights, requested
+        self.chances = loop.selector.chances(plan)  # (M,)
+        self._books, self._number = loop.books, loop.round
+
+    def next(self) -> Pick:
+        pick = super().next()
+        self._enter(np.array([pick.index]), np.array([pick.arm]))
+        return pick
+
+    def batch(self) -> Batch:
+        """All picks that are still to come, entered together."""
+        batch = self._rest()
+        self._enter(batch.indices, batch.arms)
+        return replace(batch, requested=self.requested)
+
+    def hear(self, positions: np.ndarray) -> None:
+        """Labels came: those of this round's picks reach the open arms."""
+        mine = positions[np.isin(positions, self.view.ledger.taken)]
+        for index, label in zip(mine.tolist(), self._books.labels_of(mine)):
+            self.reveal(index, label)
+
+    def _enter(self, positions: np.ndarray, arms: np.ndarray) -> None:
+        import torch
+
+        predicted = self.view.rows(torch.from_numpy(positions).to(self.view.device)).cpu().numpy()
+        chances = np.where(arms == NOBODY, 1.0, self.chances[arms])
+        self._books.ask(positions, self._number, arms, chances, predicted)

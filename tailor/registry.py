@@ -1,0 +1,85 @@
+"""Finding arms and selectors by name: the package's own, and third parties' through entry points."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from tailor.errors import InputError, UnknownName
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Names to classes. Nothing is imported before it is asked for.
+
+    builtin maps a name to "module:Class"; a plugin adds a name by declaring an entry point in `group`.
+    """
+
+    def __init__(self, kind: str, group: str, builtin: Mapping[str, str]) -> None:
+        self.kind, self.group, self.builtin = kind, group, dict(builtin)
+
+    def plugins(self) -> dict[str, Any]:
+        return {e.name: e for e in entry_points(group=self.group) if e.name not in self.builtin}
+
+    def names(self) -> list[str]:
+        return [*self.builtin, *sorted(self.plugins())]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def find(self, name: str) -> type[T]:
+        if name in self.builtin:
+            module, _, attribute = self.builtin[name].partition(":")
+            found: type[T] = getattr(import_module(module), attribute)
+            return found
+        plugins = self.plugins()
+        if name not in plugins:
+            raise UnknownName(self.kind, name, self.names())
+        loaded: type[T] = plugins[name].load()
+        return loaded
+
+    def options(self, name: str) -> dict[str, inspect.Parameter]:
+        """The keyword options that `name` takes, with their defaults."""
+        parameters = inspect.signature(self.find(name)).parameters.values()
+        return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+    def make(self, name: str, *args: Any, **options: Any) -> T:
+        known = self.options(name)
+        for option in options:
+            if option not in known:
+                raise UnknownName(f"option of {self.kind} {name!r},", option, known or ["(it has none)"])
+        return self.find(name)(*args, **options)
+
+    def parse(self, text: str) -> tuple[str, dict[str, Any]]:
+        """"galaxy(pending=predicted)" -> ("galaxy", {"pending": "predicted"}).
+
+        Values are numbers, true, false or plain words.
+        """
+        name, bracket, rest = text.strip().partition("(")
+        if not bracket:
+            return name.strip(), {}
+        if not rest.endswith(")"):
+            raise InputError(f"{text!r}: a closing bracket is missing; write name(option=value, ...)")
+        options: dict[str, Any] = {}
+        for part in filter(None, (p.strip() for p in rest[:-1].split(","))):
+            key, equals, value = part.partition("=")
+            if not equals:
+                raise InputError(f"{text!r}: {part!r} is not option=value")
+            options[key.strip()] = _value(value.strip())
+        return name.strip(), options
+
+
+def _value(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,153 @@
+"""One round: open the pulled arms, walk the plan, hand out picks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tailor.errors import Exhausted, InputError
+from tailor.strategies.base import Arm, Cursor
+from tailor.view import RoundView
+
+#: the arm of a pick that no arm would give
+NOBODY = -1
+
+
+@dataclass(frozen=True)
+class Pick:
+    """One example to label. `arm` gave it; `planned` had the slot, and differs where it had run dry."""
+
+    index: int
+    slot: int
+    arm: int
+    planned: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The examples to label in a round, in slot order, each once."""
+
+    indices: np.ndarray  # (b,) int64
+    arms: np.ndarray  # (b,) int64: who gave each, NOBODY (-1) for a random stand-in
+    planned: np.ndarray  # (b,) int64: whose slot it was
+    names: tuple[str, ...] = field(repr=False)  # (M,) the arms
+    requested: int  # how many were asked for
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def short(self) -> bool:
+        """True where fewer examples were left than asked for: the batch is all of them."""
+        return len(self) < self.requested
+
+    @property
+    def arm_names(self) -> list[str]:
+        """The name of the arm behind each pick."""
+        return [self.names[a] if a != NOBODY else "(nobody)" for a in self.arms]
+
+
+class Round:
+    """Walks a plan. Only the arms in it are opened, each told how often it will be asked.
+
+    An arm that runs dry hands its slot on: to the arm of the next slot in the plan, going round, that still has
+    something to give, so that the slot stays with those the selector wanted. Where every planned arm is dry the slot
+    gets a random free example, credited to nobody.
+    """
+
+    def __init__(self, view: RoundView, arms: Sequence[Arm], plan: np.ndarray, seed: int) -> None:
+        check_needs(view, [arms[i] for i in np.unique(plan)])
+        self.view, self.arms, self.plan = view, arms, plan
+        self._seed, self._slot = seed, 0
+        self._dry: set[int] = set()
+        started = time.perf_counter()
+        self._cursors = self._open()
+        self.open_seconds = time.perf_counter() - started
+        self.take_seconds = 0.0
+
+    def _open(self) -> dict[int, Cursor]:
+        pulls = np.bincount(self.plan, minlength=len(self.arms))
+        families: dict[int, list[int]] = {}
+        for i in np.flatnonzero(pulls):
+            families.setdefault(id(self.arms[i].strategy), []).append(int(i))
+        cursors: dict[int, Cursor] = {}
+        for members in families.values():
+            opened = self.arms[members[0]].strategy.open(
+                [self.arms[i] for i in members],
+                self.view,
+                [int(pulls[i]) for i in members],
+                [np.random.default_rng((self._seed, i)) for i in members],
+            )
+            cursors.update(zip(members, opened, strict=True))
+        return cursors
+
+    @property
+    def opened(self) -> list[int]:
+        """The arms that were opened."""
+        return list(self._cursors)
+
+    @property
+    def over(self) -> bool:
+        return self._slot == len(self.plan) or self.view.ledger.left == 0
+
+    def next(self) -> Pick:
+        """The pick for the next slot; Exhausted when the plan is done or nothing is left."""
+        return self._next()
+
+    def _next(self) -> Pick:
+        if self.over:
+            raise Exhausted("the round is over")
+        planned = int(self.plan[self._slot])
+        arm, index = self._take(planned)
+        self.view.ledger.take(index)
+        pick = Pick(index, self._slot, arm, planned)
+        self._slot += 1
+        return pick
+
+    def _take(self, planned: int) -> tuple[int, int]:
+        for arm in self._heirs(planned):
+            try:
+                return arm, self._cursors[arm].take()
+            except Exhausted:
+                self._dry.add(arm)
+        free = np.flatnonzero(self.view.ledger.free)
+        rng = np.random.default_rng((self._seed, len(self.arms), self._slot))
+        return NOBODY, int(free[rng.integers(len(free))])
+
+    def _heirs(self, planned: int) -> Iterator[int]:
+        if planned not in self._dry:
+            yield planned
+        later = np.concatenate([self.plan[self._slot + 1 :], self.plan[: self._slot]])
+        yield from (int(a) for a in dict.fromkeys(later.tolist()) if a not in self._dry)
+
+    def __iter__(self) -> Iterator[Pick]:
+        while not self.over:
+            yield self.next()
+
+    def reveal(self, index: int, label: np.ndarray) -> None:
+        """The label (K,) of an example of this round has come: arms that can use it mid-round do."""
+        self.view.ledger.reveal(index, self.view.task.check_labels(np.asarray(label)[None])[0])
+
+    def batch(self) -> Batch:
+        """Walk the rest of the plan."""
+        return self._rest()
+
+    def _rest(self) -> Batch:
+        started = time.perf_counter()
+        picks = []
+        while not self.over:
+            picks.append(self._next())
+        self.take_seconds += time.perf_counter() - started
+        columns = np.array([(p.index, p.arm, p.planned) for p in picks], np.int64).reshape(-1, 3).T
+        return Batch(*columns, names=tuple(a.name for a in self.arms), requested=len(self.plan))
+
+
+def check_needs(view: RoundView, arms: Sequence[Arm]) -> None:
+    """Every arm must find what it reads."""
+    for arm in {id(a.strategy): a for a in arms}.values():
+        for need in arm.strategy.needs:
+            if not view.has(need):
+                raise InputError(f"arm {arm.name!r} needs {need.value}: hand it in, or leave {arm.family!r} out")

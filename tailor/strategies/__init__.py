@@ -1,0 +1,69 @@
+"""The arms. One family a file; `registry` finds them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tailor.errors import InputError
+from tailor.registry import Registry
+from tailor.strategies.base import Arm, Cursor, ScoreStrategy, Strategy
+from tailor.task import Task
+
+registry: Registry[Strategy] = Registry(
+    "arm family",
+    "tailor.strategies",
+    {
+        "random": "tailor.strategies.random:Random",
+        "uncertainty": "tailor.strategies.uncertainty:Uncertainty",
+        "emal": "tailor.strategies.emal:Emal",
+        "weak-supervision": "tailor.strategies.weak_supervision:WeakSupervision",
+        "confidence": "tailor.strategies.softmax:Confidence",
+        "margin": "tailor.strategies.softmax:Margin",
+        "entropy": "tailor.strategies.softmax:Entropy",
+        "most-likely-positive": "tailor.strategies.most_likely_positive:MostLikelyPositive",
+        "galaxy": "tailor.strategies.galaxy:Galaxy",
+        "galaxy-all": "tailor.strategies.galaxy:GalaxyAll",
+        "badge": "tailor.strategies.badge:Badge",
+        "submodular": "tailor.strategies.submodular:Submodular",
+        "coreset": "tailor.strategies.coreset:Coreset",
+        "cluster-margin": "tailor.strategies.cluster_margin:ClusterMargin",
+        "bald": "tailor.strategies.bald:Bald",
+    },
+)
+
+#: The paper's narrow candidate sets, by kind of task.
+NARROW = {
+    "multi-class": ["galaxy", "confidence", "badge"],
+    "multi-label": ["emal", "uncertainty", "galaxy"],
+}
+#: The sets of the paper's ablation and search experiments.
+WIDE = {
+    "multi-class": [*NARROW["multi-class"], "most-likely-positive", "submodular"],
+    "multi-label": [*NARROW["multi-label"], "most-likely-positive", "weak-supervision"],
+}
+
+
+def make_strategy(given: str | tuple[str, dict[str, Any]] | Strategy) -> Strategy:
+    """A family from its name, "name(option=value)", (name, options) or itself."""
+    if isinstance(given, Strategy):
+        return given
+    name, options = registry.parse(given) if isinstance(given, str) else given
+    return registry.make(name, **options)
+
+
+def make_arms(families: Iterable[str | tuple[str, dict[str, Any]] | Strategy], task: Task) -> list[Arm]:
+    """The arms of several families, in order, for one task."""
+    arms = [arm for family in families for arm in make_strategy(family).arms(task)]
+    if not arms:
+        raise InputError(f"no arm to choose from: name at least one of {', '.join(registry.names())}")
+    names = [arm.name for arm in arms]
+    twice = {n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else set()
+    if twice:
+        raise InputError(f"arm {min(twice)!r} is there more than once: name each family once")
+    return arms
+
+
+__all__ = [
+    "NARROW", "WIDE", "Arm", "Cursor", "ScoreStrategy", "Strategy", "make_arms", "make_strategy", "registry",
+]  # fmt: skip

@@ -1,0 +1,98 @@
+"""submodular: facility-location mutual information with what is labelled (FLQMI)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tailor.errors import Exhausted, InputError
+from tailor.strategies.base import Arm, Cursor, Strategy
+from tailor.strategies.gradient import parts
+from tailor.strategies.lazy import LazyLargest
+from tailor.view import Need, RoundView
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Submodular(Strategy):
+    """SIMILAR's FLQMI (Kothawade et al. 2021), with up to `queries` labelled examples a class as the query set.
+
+    f(A) = sum over q of max over j in A of s_qj + eta * sum over j in A of max over q of s_qj, s the cosine of
+    gradient embeddings, f of the empty set 0. A is the batch so far, whichever arm took it. It needs one labelled
+    example of any class; without one it is exhausted.
+    """
+
+    name = "submodular"
+    needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
+
+    def __init__(self, *, eta: float = 1.0, queries: int = 5) -> None:
+        if not 0 <= eta < np.inf:
+            raise InputError(f"eta is {eta}: it must be finite and at least 0")
+        if queries < 1:
+            raise InputError(f"queries is {queries}: at least one labelled example a class is needed")
+        self.eta, self.queries = eta, queries
+
+    def open(
+        self, arms: Sequence[Arm], view: RoundView, pulls: Sequence[int], rngs: Sequence[np.random.Generator]
+    ) -> list[Cursor]:
+        return [SubmodularCursor(view, self.query_set(view, rng), self.eta) for rng in rngs]
+
+    def query_set(self, view: RoundView, rng: np.random.Generator) -> np.ndarray:
+        """Positions of up to `queries` random labelled examples of each class, each once."""
+        chosen = []
+        for k in range(view.task.size):
+            members = view.labelled[view.labels[:, k] == 1]
+            chosen.append(rng.permutation(members)[: self.queries])
+        return np.unique(np.concatenate(chosen))
+
+
+class SubmodularCursor(Cursor):
+    """Gains only fall as the batch grows, so few have to be computed again for each pick."""
+
+    def __init__(self, view: RoundView, queries: np.ndarray, eta: float) -> None:
+        super().__init__(view)
+        self._eta, self._empty = eta, len(queries) == 0
+        if self._empty:
+            return
+        import torch
+
+        self._queries = unit_parts(view, torch.from_numpy(queries).to(view.device))
+        self._covered = self._queries[0].new_zeros(len(queries))  # (Q,) max over the batch of s_qj
+        everyone = torch.arange(view.size, device=view.device)
+        gains = torch.cat([self._gains(everyone[part]) for part in view.chunks()])
+        self._search = LazyLargest(gains.masked_fill_(view.closed, -torch.inf), self._gains, view.ties)
+
+    def take(self) -> int:
+        if self._empty:
+            raise Exhausted("no class has a labelled example to be similar to")
+        if self.ledger.left == 0:
+            raise Exhausted("every example has been taken")
+        news = self.unseen()
+        if len(news):
+            import torch
+
+            where = torch.from_numpy(news.copy()).to(self.view.device)
+            self._covered = torch.maximum(self._covered, self._similarity(where).amax(0))
+            self._search.remove(where)
+        return self._search.largest()[0]
+
+    def _gains(self, positions: torch.Tensor) -> torch.Tensor:
+        """(n,) f(A + j) - f(A)."""
+        similarity = self._similarity(positions)
+        return ((similarity - self._covered).clamp(min=0).sum(1) + self._eta * similarity.amax(1)).double()
+
+    def _similarity(self, positions: torch.Tensor) -> torch.Tensor:
+        """(n, Q) cosines of gradient embeddings."""
+        (a, h), (query_a, query_h) = unit_parts(self.view, positions), self._queries
+        return (a @ query_a.T).mul_(h @ query_h.T)
+
+
+def unit_parts(view: RoundView, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The two parts of gradient embeddings, each row of length 1, or 0 where it vanishes."""
+    import torch
+
+    a, h = parts(view, positions)
+    return torch.nn.functional.normalize(a, dim=1, eps=1e-30), torch.nn.functional.normalize(h, dim=1, eps=1e-30)

@@ -1,0 +1,140 @@
+"""What is being labelled: the classes, and what counts as a label."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tailor.errors import InputError, UnknownName
+
+#: |sum of a row of probabilities - 1| may be at most this, by the precision in which the row is stored.
+SUM_TOLERANCE = {2: 2e-2, 4: 1e-3, 8: 1e-3}
+
+
+@dataclass(frozen=True)
+class Task(ABC):
+    """The classes of a labelling task, in order.
+
+    >>> task = MultiClass(["cat", "dog", "fox"])
+    >>> task.encode(["fox", "cat"])
+    array([[0., 0., 1.],
+           [1., 0., 0.]], dtype=float32)
+    """
+
+    classes: tuple[str, ...]
+
+    def __init__(self, classes: Sequence[str] | int) -> None:
+        names = tuple(str(k) for k in range(classes)) if isinstance(classes, int) else tuple(classes)
+        object.__setattr__(self, "classes", names)
+        if len(names) < self.fewest_classes:
+            raise InputError(f"{self.kind} needs at least {self.fewest_classes} classes, got {len(names)}: {names}")
+        bad = [n for n in names if not isinstance(n, str) or not n]
+        if bad:
+            raise InputError(f"class names must be non-empty strings, got {bad[0]!r}")
+        twice = [n for n, c in Counter(names).items() if c > 1]
+        if twice:
+            raise InputError(f"class name {twice[0]!r} is given {Counter(names)[twice[0]]} times: names must differ")
+
+    #: "multi-class" or "multi-label"
+    kind = ""
+    fewest_classes = 1
+
+    @property
+    def size(self) -> int:
+        """K, the number of classes."""
+        return len(self.classes)
+
+    def index(self, name: str) -> int:
+        if name not in self.classes:
+            raise UnknownName("class", name, self.classes)
+        return self.classes.index(name)
+
+    def check_labels(self, labels: Any) -> np.ndarray:
+        """labels (n, K) of 0 and 1, any dtype -> a float32 copy, or InputError."""
+        array = np.asarray(labels)
+        if array.ndim != 2 or array.shape[1] != self.size:
+            raise InputError(
+                f"labels must have shape (n, {self.size}), one column a class, got {array.shape}; "
+                "task.encode() makes them from class names or indices"
+            )
+        if array.dtype == object or not np.issubdtype(np.result_type(array.dtype, np.float32), np.number):
+            raise InputError(f"labels must be numbers, got dtype {array.dtype}")
+        wrong = ~((array == 0) | (array == 1))
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            raise InputError(
+                f"label {array[row, column]!r} in row {row}, class {self.classes[column]!r}: labels are 0 or 1"
+            )
+        self._check_rows(array)
+        return array.astype(np.float32)
+
+    @abstractmethod
+    def _check_rows(self, labels: np.ndarray) -> None: ...
+
+    @abstractmethod
+    def encode(self, answers: Sequence[Any]) -> np.ndarray:
+        """Class names or indices, one entry an example -> labels (n, K) float32."""
+
+    @abstractmethod
+    def predicted(self, probs: Any) -> Any:
+        """probs (n, K), numpy or torch -> the model's own labels, (n, K) bool of the same library."""
+
+    def _position(self, answer: Any) -> int:
+        if isinstance(answer, str):
+            return self.index(answer)
+        if isinstance(answer, (int, np.integer)) and not isinstance(answer, bool) and 0 <= answer < self.size:
+            return int(answer)
+        raise InputError(f"{answer!r} is neither a class name nor an index from 0 to {self.size - 1}")
+
+
+class MultiClass(Task):
+    """Every example has exactly one class; a label is one-hot."""
+
+    kind = "multi-class"
+    fewest_classes = 2
+
+    def _check_rows(self, labels: np.ndarray) -> None:
+        sums = labels.sum(axis=1)
+        if (sums != 1).any():
+            row = int(np.flatnonzero(sums != 1)[0])
+            raise InputError(
+                f"label in row {row} has {int(sums[row])} classes set: a multi-class label is one-hot "
+                "(use MultiLabel where an example may have several classes or none)"
+            )
+
+    def encode(self, answers: Sequence[Any]) -> np.ndarray:
+        positions = [self._position(a) for a in answers]
+        return np.eye(self.size, dtype=np.float32)[positions]
+
+    def predicted(self, probs: Any) -> Any:
+        best = probs.argmax(1)
+        if isinstance(probs, np.ndarray):
+            return np.arange(self.size) == best[:, None]
+        import torch
+
+        return torch.arange(self.size, device=probs.device) == best[:, None]
+
+
+class MultiLabel(Task):
+    """Every example has any subset of the classes, the empty one too."""
+
+    kind = "multi-label"
+
+    def _check_rows(self, labels: np.ndarray) -> None:
+        return
+
+    def encode(self, answers: Sequence[Any]) -> np.ndarray:
+        labels = np.zeros((len(answers), self.size), np.float32)
+        for row, subset in enumerate(answers):
+            if isinstance(subset, str):
+                raise InputError(f"answer {subset!r} in row {row}: a multi-label answer is a list of classes")
+            labels[row, [self._position(a) for a in subset]] = 1
+        return labels
+
+    def predicted(self, probs: Any) -> Any:
+        return probs > 0.5
