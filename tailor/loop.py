@@ -16,7 +16,7 @@ from tailor.errors import InputError
 from tailor.round import NOBODY, Batch, Pick, Round, check_needs
 from tailor.strategies import NARROW, Strategy, make_arms
 from tailor.task import MultiClass, Task
-from tailor.view import Dropout, FineTune, RoundView
+from tailor.view import Dropout, FineTune, RoundView, check_positions
 
 #: (round, picks (n,), labels (n, K), model before, model after) -> [0, 1]
 OwnReward = Callable[[int, np.ndarray, np.ndarray, Any, Any], float]
@@ -106,14 +106,15 @@ class Loop:
         """
         books = self.books
         size, left = self._check_size(size, allow_short)
+        shape = np.shape(probs)
+        if len(shape) == 2 and shape[0] != books.pool:
+            raise InputError(f"probabilities have {shape[0]} rows, the pool has {books.pool} examples")
         seeds = np.random.SeedSequence((self._seed, self.round)).generate_state(3, np.uint64)
         tie_seed, plan_seed, arm_seed = (int(s) for s in seeds)
         view = RoundView(
             self.task, probs, features, labelled=books.labelled, labels=books.labels, free=books.free,
             pending=books.pending, finetune=finetune, dropout=dropout, seed=tie_seed, device=self.device,
         )  # fmt: skip
-        if view.size != books.pool:
-            raise InputError(f"probabilities have {view.size} rows, the pool has {books.pool} examples")
         check_needs(view, self.arms)
         weights = self.reward.weights(self.task, self.round, books.counts, len(books.labelled))
         heard = self._hear(view, model)
@@ -154,11 +155,13 @@ class Loop:
         if self.books.tell(positions, labels):
             self._learn_again()
         if self._walk is not None:
-            self._walk.hear(np.asarray(positions))
+            self._walk.hear(check_positions(positions, self.books.pool, "positions"))
 
     def skip(self, positions: Any) -> None:
         """These can't be answered: don't offer them again, and let no arm learn from them."""
         self.books.skip(positions)
+        if self._walk is not None:
+            self._walk.withdraw(check_positions(positions, self.books.pool, "positions"))
 
     def offer_again(self, positions: Any) -> None:
         """Skipped examples may be asked again."""
@@ -222,15 +225,23 @@ class LoopRound(Round):
 
     def batch(self) -> Batch:
         """All picks that are still to come, entered together."""
+        requested = self.requested - self._slot
         batch = self._rest()
         self._enter(batch.indices, batch.arms)
-        return replace(batch, requested=self.requested)
+        return replace(batch, requested=requested)
 
     def hear(self, positions: np.ndarray) -> None:
-        """Labels came: those of this round's picks reach the open arms."""
-        mine = positions[np.isin(positions, self.view.ledger.taken)]
-        for index, label in zip(mine.tolist(), self._books.labels_of(mine)):
+        """Labels came: they reach the open arms, unless the round is over."""
+        if self.over:
+            return
+        self.withdraw(positions)
+        for index, label in zip(positions.tolist(), self._books.labels_of(positions)):
             self.reveal(index, label)
+
+    def withdraw(self, positions: np.ndarray) -> None:
+        """Told or skipped without being asked: no arm may offer these any more."""
+        for index in positions[self.view.ledger.free[positions]].tolist():
+            self.view.ledger.take(index)
 
     def _enter(self, positions: np.ndarray, arms: np.ndarray) -> None:
         import torch

@@ -59,7 +59,7 @@ class Round:
     """
 
     def __init__(self, view: RoundView, arms: Sequence[Arm], plan: np.ndarray, seed: int) -> None:
-        check_needs(view, [arms[i] for i in np.unique(plan)])
+        check_needs(view, [arms[int(i)] for i in np.unique(plan)])
         self.view, self.arms, self.plan = view, arms, plan
         self._seed, self._slot = seed, 0
         self._dry: set[int] = set()
@@ -71,8 +71,8 @@ class Round:
     def _open(self) -> dict[int, Cursor]:
         pulls = np.bincount(self.plan, minlength=len(self.arms))
         families: dict[int, list[int]] = {}
-        for i in np.flatnonzero(pulls):
-            families.setdefault(id(self.arms[i].strategy), []).append(int(i))
+        for i in np.flatnonzero(pulls).tolist():
+            families.setdefault(id(self.arms[i].strategy), []).append(i)
         cursors: dict[int, Cursor] = {}
         for members in families.values():
             opened = self.arms[members[0]].strategy.open(
@@ -136,13 +136,13 @@ class Round:
         return self._rest()
 
     def _rest(self) -> Batch:
-        started = time.perf_counter()
+        started, requested = time.perf_counter(), len(self.plan) - self._slot
         picks = []
         while not self.over:
             picks.append(self._next())
         self.take_seconds += time.perf_counter() - started
-        columns = np.array([(p.index, p.arm, p.planned) for p in picks], np.int64).reshape(-1, 3).T
-        return Batch(*columns, names=tuple(a.name for a in self.arms), requested=len(self.plan))
+        indices, arms, planned = np.array([(p.index, p.arm, p.planned) for p in picks], np.int64).reshape(-1, 3).T
+        return Batch(indices, arms, planned, tuple(a.name for a in self.arms), requested)
 
 
 def check_needs(view: RoundView, arms: Sequence[Arm]) -> None:

@@ -83,5 +83,5 @@ class Selector(ABC):
         """All that learning has changed, as plain arrays."""
         return {}
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:  # noqa: B027  a selector that learns nothing has no state
         """Go on from what state() gave."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailor.bandit.regret import BASE, Row, Setting
+from tailor.bandit.regret import Row, Setting
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Verdict:
 
 
 def fit_slope(x: Sequence[float], y: Sequence[float], error: Sequence[float]) -> Slope:
-    """Weighted least squares in logs; the error grows where the points scatter more than their own errors say."""
+    """Weighted least squares in logs; the error grows where points scatter more than their own errors say."""
     log_x, log_y = np.log(np.asarray(x, float)), np.log(np.asarray(y, float))
     sigma = np.maximum(np.asarray(error, float) / np.asarray(y, float), 1e-6)
     w = 1 / sigma**2
@@ -51,11 +51,8 @@ def fit_slope(x: Sequence[float], y: Sequence[float], error: Sequence[float]) ->
 
 def pick(rows: Sequence[Row], sweep: str, kind: str, weights: str, selector: str) -> list[Row]:
     """A selector's rows along one sweep."""
-    return [
-        r
-        for r in rows
-        if r.sweep == sweep and r.selector == selector and (r.setting.kind, r.setting.weights) == (kind, weights)
-    ]
+    wanted = (sweep, kind, weights, selector)
+    return [r for r in rows if (r.sweep, r.setting.kind, r.setting.weights, r.selector) == wanted]
 
 
 def growth(rows: Sequence[Row], axis: str, *, relative: bool = False) -> Slope:
@@ -76,11 +73,11 @@ def check_claims(rows: Sequence[Row]) -> list[Verdict]:
                 slope = growth(along[axis], axis)
                 found.append(Verdict(claim, where, f"exponent {slope}", slope.at_most(limit)))
             late = growth(along["rounds"][-3:], "rounds")
-            found.append(Verdict("no faster than √T, largest three T", where, f"exponent {late}", late.at_most(0.5)))
+            claim = "no faster than √T, largest three T"
+            found.append(Verdict(claim, where, f"exponent {late}", late.at_most(0.5)))
             share = growth(along["classes"], "classes", relative=True)
-            found.append(
-                Verdict("relative to random, does not grow with K", where, f"exponent {share}", share.at_most(0))
-            )
+            claim = "relative to random, does not grow with K"
+            found.append(Verdict(claim, where, f"exponent {share}", share.at_most(0)))
             found.append(_against_linear(rows, kind, weights, where))
     return found
 
@@ -111,13 +108,3 @@ def _against_linear(rows: Sequence[Row], kind: str, weights: str, where: str) ->
 def name_point(axis: str, setting: Setting) -> str:
     letter = {"rounds": "T", "arms": "M", "classes": "K", "slots": "B", "drift": "drift"}[axis]
     return f"{letter}={getattr(setting, axis)}"
-
-
-def base_rows(rows: Sequence[Row]) -> list[Row]:
-    """Every selector at the base point, once for each task and kind of v."""
-    seen: dict[tuple[Setting, str], Row] = {}
-    for r in rows:
-        same = (r.setting.rounds, r.setting.arms, r.setting.classes, r.setting.slots)
-        if same == (BASE.rounds, BASE.arms, BASE.classes, BASE.slots) and not r.setting.drift:
-            seen.setdefault((r.setting, r.selector), r)
-    return list(seen.values())

@@ -1,8 +1,8 @@
 """The paper's bandit, simulated: what each selector loses against the best arm of every round.
 
-Section 4.2 and 5 of the TAILOR paper: M arms, each with a mean label theta_i in R^K drawn from the uniform prior;
-T rounds of B slots; v^t is shown, the selector plans, and all labels y ~ P(theta) arrive at once. Bayesian regret
-is the mean over instances of sum over rounds and slots of max_i <v, theta_i> - <v, theta_chosen>.
+Sections 4.2 and 5 of the TAILOR paper: M arms, each with a mean label theta_i in R^K from the uniform prior;
+T rounds of B slots; v^t is shown, the selector plans, and all labels y ~ P(theta) arrive at once. Bayesian
+regret is the mean over instances of the sum over rounds and slots of max_i <v, theta_i> - <v, theta_chosen>.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ AXES: dict[str, tuple[int, ...]] = {
     "classes": (2, 5, 10, 30, 100),
     "slots": (1, 3, 10, 30, 100),
 }
+QUICK_BASE = Setting(rounds=6, arms=4, classes=4, slots=4)
 QUICK: dict[str, tuple[int, ...]] = {"rounds": (3, 6, 12), "arms": (2, 4), "classes": (2, 5), "slots": (1, 4)}
 
 
@@ -135,8 +136,8 @@ def play(setting: Setting, selector: Selector, world: World, rng: np.random.Gene
 def teach(selector: Selector, round: int, v: np.ndarray, plan: np.ndarray, labels: np.ndarray) -> None:
     """Hand a round's labels over. A selector that needs one reward a call is given <v, y> slot by slot.
 
-    That is kinder to ALBL than its own reward, one number for a whole round, which hardly tells arms apart. The
-    reward is stretched to [0, 1] by the bounds that are known: 1 in absolute value, 1/K for one-hot labels.
+    That is kinder to ALBL than its own reward, one number a round, which hardly tells arms apart. The reward
+    is stretched to [0, 1] by the bounds that are known: 1 in absolute value, 1/K for one-hot labels.
     """
     if not selector.needs_fit:
         selector.learn(Outcomes(round, v, plan, labels))
@@ -156,10 +157,11 @@ def instance(setting: Setting, seed: int, index: int) -> dict[str, float]:
     task: Task = (MultiClass if setting.kind == "multi-class" else MultiLabel)(setting.classes)
     names = tuple(f"arm{i}" for i in range(setting.arms))
     contest = Contest(task, names, names, (-1,) * setting.arms, setting.rounds, setting.slots)
-    return {
-        label: play(setting, registry.make(name, contest, **options), world, np.random.default_rng([seed, index, 1]))
-        for label, (name, options) in COMPETITORS.items()
-    }
+    lost = {}
+    for label, (name, options) in COMPETITORS.items():
+        selector = registry.make(name, contest, **options)
+        lost[label] = play(setting, selector, world, np.random.default_rng([seed, index, 1]))
+    return lost
 
 
 def sweeps(axes: dict[str, tuple[int, ...]], base: Setting = BASE) -> Iterator[tuple[str, Setting]]:
@@ -168,7 +170,7 @@ def sweeps(axes: dict[str, tuple[int, ...]], base: Setting = BASE) -> Iterator[t
         for weights in ("random", "diversity"):
             for axis, values in axes.items():
                 for value in values:
-                    yield axis, replace(base, kind=kind, weights=weights, **{axis: value})  # type: ignore[arg-type]
+                    yield axis, replace(base, kind=kind, weights=weights, **{axis: value})
             for drift in (0.02, 0.1):
                 longest = max(axes["rounds"])
                 yield "drift", replace(base, kind=kind, weights=weights, rounds=longest, drift=drift)
@@ -197,7 +199,8 @@ def simulate(
         played = [_job(job) for job in jobs]
     found = {
         setting: {
-            name: np.array([p[name] for p in played[i * instances : (i + 1) * instances]]) for name in COMPETITORS
+            name: np.array([p[name] for p in played[i * instances : (i + 1) * instances]])
+            for name in COMPETITORS
         }
         for i, setting in enumerate(settings)
     }

@@ -18,16 +18,17 @@ _STYLES = {
     "albl": ((0, (5, 1, 1, 1, 1, 1)), "v", "tab:orange"),
     "random": ((0, (1, 3)), "x", "gray"),
 }
+_COLUMNS = (
+    *("sweep", "kind", "weights", "rounds", "arms", "classes", "slots", "drift", "selector"),
+    *("instances", "regret", "error", "relative", "relative_error"),
+)
 _AXES = {"rounds": "T (rounds)", "arms": "M (arms)", "classes": "K (classes)", "slots": "B (slots a round)"}
 
 
 def write_rows(rows: Sequence[Row], path: Path) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(
-            "sweep kind weights rounds arms classes slots drift selector instances "
-            "regret error relative relative_error".split()
-        )
+        writer.writerow(_COLUMNS)
         for r in rows:
             s = r.setting
             point = [r.sweep, s.kind, s.weights, s.rounds, s.arms, s.classes, s.slots, s.drift, r.selector]
@@ -36,7 +37,7 @@ def write_rows(rows: Sequence[Row], path: Path) -> None:
 
 
 def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
-    """One figure for each task and kind of v (regret on top, relative to random below), and one of the drift."""
+    """A figure for each task and kind of v (regret, and below it relative to random), one of the drift."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -57,6 +58,9 @@ def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
                     bottom.errorbar(x, [r.relative for r in found], [r.relative_error for r in found], **look)
                 top.set(xscale="log", yscale="log", xlabel=label)
                 bottom.set(xscale="log", xlabel=label, ylim=(0, None))
+                for panel in (top, bottom):  # ticks where the points are, and no others
+                    panel.set_xticks(x, [str(value) for value in x])
+                    panel.set_xticks([], minor=True)
             panels[0, 0].set_ylabel("Bayesian regret")
             panels[1, 0].set_ylabel("regret / random's")
             panels[0, 0].legend(fontsize=8)
@@ -72,7 +76,7 @@ def _draw_drift(rows: Sequence[Row], folder: Path) -> Path:
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(1, 4, figsize=(15, 4), constrained_layout=True, sharey=True)
-    groups = [(kind, weights) for kind in ("multi-class", "multi-label") for weights in ("random", "diversity")]
+    groups = [(kind, v) for kind in ("multi-class", "multi-label") for v in ("random", "diversity")]
     for panel, (kind, weights) in zip(panels, groups):
         for name in COMPETITORS:
             line, marker, colour = _STYLES[name]
@@ -88,7 +92,7 @@ def _draw_drift(rows: Sequence[Row], folder: Path) -> Path:
                 capsize=2,
                 label=name,
             )
-        panel.set(title=f"{kind}, {weights} v", xlabel="chance that an arm changes, each round", ylim=(0, None))
+        panel.set(title=f"{kind}, {weights} v", xlabel="chance that an arm changes, a round", ylim=(0, None))
     panels[0].set_ylabel("regret / random's")
     panels[0].legend(fontsize=8)
     path = folder / "regret-drift.png"

@@ -95,13 +95,9 @@ def trial(contender: Contender, seed: int, setting: Setting) -> list[Row]:
         books = loop.books
         model = _Network(digits, books.labelled, books.labels, seed)
         counts = books.counts
-        rows.append(
-            Row(
-                contender.label, seed, number, len(books.labelled),
-                balanced_accuracy(digits.test_labels, model.predict(digits.test)[0]),
-                int(counts.min()), imbalance_ratio(counts),
-            )  # fmt: skip
-        )
+        accuracy = balanced_accuracy(digits.test_labels, model.predict(digits.test)[0])
+        collected = (int(counts.min()), imbalance_ratio(counts))
+        rows.append(Row(contender.label, seed, number, len(books.labelled), accuracy, *collected))
         if number < setting.rounds:
             batch = loop.ask(*model.predict(digits.pool))
             loop.tell(batch.indices, digits.pool_labels[batch.indices])

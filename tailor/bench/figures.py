@@ -25,7 +25,7 @@ Curves = Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 def panels(curves: Sequence[tuple[str, Curves]], xlabel: str, title: str, path: Path) -> None:
-    """One picture with a panel for each (y label, curves), error bars one standard error."""
+    """One picture with a panel for each (y label, curves), bands of one standard error."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -34,7 +34,8 @@ def panels(curves: Sequence[tuple[str, Curves]], xlabel: str, title: str, path: 
     figure, axes = plt.subplots(1, len(curves), figsize=(5.2 * len(curves), 4.2), squeeze=False)
     for axis, (ylabel, lines) in zip(axes[0], curves):
         for (label, (x, mean, error)), style in zip(lines.items(), STYLES):
-            axis.errorbar(x, mean, yerr=error, label=label, markersize=4, capsize=2, **style)
+            axis.plot(x, mean, label=label, markersize=4, **style)
+            axis.fill_between(x, mean - error, mean + error, color=style["color"], alpha=0.12, linewidth=0)
         axis.set(xlabel=xlabel, ylabel=ylabel)
         axis.grid(alpha=0.3)
     axes[0][-1].legend(fontsize=8, frameon=False)

@@ -7,7 +7,7 @@ import typer
 from tailor.cli.arms import arms
 from tailor.cli.bench import bench
 from tailor.cli.demo import demo
-# regret-import
+from tailor.cli.regret import regret
 
 app = typer.Typer(
     name="tailor",
@@ -18,7 +18,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(arms)
-# regret-cmd
+app.command()(regret)
 app.add_typer(bench, name="bench")
 
 

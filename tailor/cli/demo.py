@@ -119,6 +119,6 @@ def write(rows: list[Row], setting: Setting, out: Path) -> None:
             ("imbalance ratio of labels", curves("imbalance")),
         ],
         "labels",
-        f"Digits, {setting.classes} classes, {setting.seeds} seeds (bars: standard error)",
+        f"Digits, {setting.classes} classes, {setting.seeds} seeds (bands: standard error)",
         out / "curves.png",
     )

@@ -19,11 +19,11 @@ def regret(
     from rich.console import Console
     from rich.table import Table
 
-    from tailor.bandit.claims import base_rows, check_claims, name_point
-    from tailor.bandit.regret import AXES, QUICK, simulate, sweeps
+    from tailor.bandit.claims import check_claims, name_point
+    from tailor.bandit.regret import AXES, BASE, QUICK, QUICK_BASE, simulate, sweeps
     from tailor.bandit.regret_figures import draw, write_rows
 
-    points = list(sweeps(QUICK if quick else AXES))
+    points = list(sweeps(QUICK, QUICK_BASE) if quick else sweeps(AXES, BASE))
     rows = simulate(points, instances=instances, seed=seed, workers=workers)
     out.mkdir(parents=True, exist_ok=True)
     write_rows(rows, out / "regret.csv")
@@ -50,4 +50,4 @@ def regret(
             verdict.claim, verdict.where, verdict.measured, "holds" if verdict.holds else "does not hold"
         )
     console.print(table)
-    console.print(f"{len(base_rows(rows))} rows at the base point, {len(rows)} in all; figures and rows are in {out}")
+    console.print(f"Figures and {len(rows)} rows are in {out}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from tailor.errors import Exhausted
 from tailor.strategies.base import Arm, Cursor, Strategy, random_free
-from tailor.strategies.gradient import Centres, squared_norms
+from tailor.strategies.gradient import Centres, parts, squared_norms
 from tailor.strategies.lazy import LazyLargest
 from tailor.view import Need, RoundView
 
@@ -42,86 +42,125 @@ class BadgeCursor(Cursor):
     """
 
     def __init__(self, view: RoundView, rng: np.random.Generator) -> None:
-        import torch
-
         super().__init__(view)
-        self._rng, self._now = rng, 0.0
+        self._rng = rng
         self._norms = squared_norms(view)  # (N,)
-        doubles = {"dtype": torch.float64, "device": view.device}
-        self._left = torch.from_numpy(rng.standard_exponential(view.size)).to(view.device)  # waiting still to go
-        self._rate = torch.full((view.size,), torch.inf, **doubles)  # type: ignore[call-overload]
-        self._since = torch.zeros(view.size, **doubles)  # type: ignore[call-overload]  # when left and rate were right
-        self._known = torch.zeros(view.size, dtype=torch.int64, device=view.device)  # centres the rate knows of
-        self._centres = Centres(view)
-        self._centre_norms = self._norms.new_empty(0)
-        self._arrivals = torch.zeros(0, **doubles)  # type: ignore[call-overload]
+        self._clocks = Clocks(view, self._norms, rng)
         self._race: LazyLargest | None = None
 
     def take(self) -> int:
+        import torch
+
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
-        self._add_centres()
-        if self._centres.count == 0:
-            norms = self._norms.masked_fill(self.view.closed, -1)
-            largest = (norms == norms.amax()).nonzero().squeeze(1).cpu().numpy()
-            return int(largest[self.view.ties[largest].argmin()])
+        news = torch.from_numpy(self.unseen().copy()).to(self.view.device)
+        if len(news):
+            self._clocks.add_centres(news)
+            if self._race is not None:
+                self._race.remove(news)
+        if self.ledger.count == 0:
+            return self._largest_norm()
         if self._race is None:
-            self._race = self._start_race()
+            self._race = LazyLargest(self._clocks.first_bounds(), self._clocks, self.view.ties)
         index, value = self._race.largest()
         if value == -np.inf:  # all that is left are copies of what was taken
             return random_free(self.ledger.free, self.view.free_ids, self._rng)
-        self._now = -value
+        self._clocks.now = -value
         return index
 
-    def _add_centres(self) -> None:
+    def _largest_norm(self) -> int:
+        norms = self._norms.masked_fill(self.view.closed, -1)
+        largest = (norms == norms.amax()).nonzero().squeeze(1).cpu().numpy()
+        return int(largest[self.view.ties[largest].argmin()])
+
+
+class Clocks:
+    """A clock for every example. Values are minus ringing times, so that the largest rings first.
+
+    What is kept of a clock holds from its `since` on: the waiting still to go, the rate, and how many centres that
+    rate knows of. Between two draws no time passes, however many centres come.
+    """
+
+    def __init__(self, view: RoundView, norms: torch.Tensor, rng: np.random.Generator) -> None:
         import torch
 
-        news = self.unseen()
-        if len(news) == 0:
-            return
-        where = torch.from_numpy(news.copy()).to(self.view.device)
-        self._centres.add(where)
-        self._centre_norms = torch.cat([self._centre_norms, self._norms[where]])
-        self._arrivals = torch.cat([self._arrivals, self._arrivals.new_full((len(news),), self._now)])
-        if self._race is not None:
-            self._race.remove(where)
+        self.now = 0.0
+        self._view, self._norms, self._centres = view, norms, Centres(view)
+        self._centre_norms = norms.new_empty(0)
+        waiting = torch.from_numpy(rng.standard_exponential(view.size)).to(view.device)
+        self._arrivals = waiting.new_empty(0)  # when each centre came
+        self._waiting, self._since = waiting, torch.zeros_like(waiting)
+        self._rate = torch.full_like(waiting, torch.inf)
+        self._known = torch.zeros(view.size, dtype=torch.int64, device=view.device)
+        self._ids = self._known[:0]
 
-    def _start_race(self) -> LazyLargest:
+    def add_centres(self, positions: torch.Tensor) -> None:
+        import torch
+
+        self._centres.add(positions)
+        self._centre_norms = torch.cat([self._centre_norms, self._norms[positions]])
+        self._arrivals = torch.cat([self._arrivals, self._arrivals.new_full((len(positions),), self.now)])
+
+    def first_bounds(self) -> torch.Tensor:
         """Before any distance is known: D <= own norm + the smallest norm of a centre."""
         import torch
 
-        bound = (self._norms.double().sqrt() + self._centre_norms.double().amin().sqrt()).square()
-        times = -(self._left / bound).masked_fill(self.view.closed, torch.inf)
-        race = LazyLargest(times, self._ring, self.view.ties)
-        race.remove(torch.from_numpy(self.ledger.taken.copy()).to(self.view.device))
-        return race
+        rate = (self._norms.double().sqrt() + self._centre_norms.double().amin().sqrt()).square()
+        bounds = -(self._waiting / rate).masked_fill(self._view.closed, torch.inf)
+        bounds[torch.from_numpy(self._view.ledger.taken.copy()).to(bounds.device)] = -torch.inf
+        return bounds
 
-    def _ring(self, positions: torch.Tensor) -> torch.Tensor:
-        """Minus the time at which each clock rings, by today's distances."""
+    def load(self, ids: torch.Tensor) -> torch.Tensor:
+        """Brings clocks that stopped at different times up to date, centre by centre."""
         import torch
 
-        known = self._known[positions]
+        self._store()
+        self._ids, self._parts = ids, parts(self._view, ids)
+        known, since = self._known[ids], self._since[ids, None]
         start = int(known.amin())
-        rates, arrivals = self._rate[positions], self._arrivals[start:]
-        distances = self._distances(positions, start)
-        already = torch.arange(start, self._centres.count, device=known.device) < known[:, None]
-        distances = distances.double().masked_fill_(already, torch.inf)
+        distances = self._distances(start)
+        heard = torch.arange(start, self._centres.count, device=ids.device) < known[:, None]
+        distances = distances.masked_fill_(heard, torch.inf)
         # After each centre's arrival the rate is the smallest distance so far.
-        falling = torch.cat([rates[:, None], distances], 1).cummin(1).values
-        since = self._since[positions]
-        times = torch.cat([since[:, None], arrivals.maximum(since[:, None])], 1)
-        spans = torch.cat([times[:, 1:], times.new_full((len(times), 1), self._now)], 1) - times
+        falling = torch.cat([self._rate[ids, None], distances], 1).cummin(1).values
+        times = torch.cat([since, self._arrivals[start:].maximum(since)], 1)
+        spans = torch.cat([times[:, 1:], times.new_full((len(ids), 1), self.now)], 1) - times
         used = torch.where(spans > 0, falling * spans, 0).sum(1)
-        left = (self._left[positions] - used).clamp_(min=0)
-        rate = falling[:, -1]
-        self._left[positions], self._rate[positions] = left, rate
-        self._since[positions], self._known[positions] = self._now, self._centres.count
-        return -torch.where(rate > 0, self._now + left / rate, torch.inf)  # a copy of a centre never rings
+        self._left, self._own_rate = (self._waiting[ids] - used).clamp_(min=0), falling[:, -1]
+        self._mark()
+        return self._values()
 
-    def _distances(self, positions: torch.Tensor, start: int) -> torch.Tensor:
-        """(n, count - start) squared distances. Rounding must not tell a copy from its original: it gets exactly 0."""
+    def renew(self) -> torch.Tensor:
+        """All clocks at hand stopped at the same time, and the centres since then came just now."""
         import torch
 
-        norms = self._norms[positions, None] + self._centre_norms[start:]
-        squared = norms - 2 * self._centres.products(positions, start)
-        return squared.masked_fill_(squared <= 16 * torch.finfo(norms.dtype).eps * norms, 0)
+        self._left = (self._left - self._own_rate * (self.now - self._stopped)).clamp_(min=0)
+        if self._heard < self._centres.count:
+            self._own_rate = torch.minimum(self._own_rate, self._distances(self._heard).amin(1))
+        self._mark()
+        return self._values()
+
+    def _mark(self) -> None:
+        self._stopped, self._heard = self.now, self._centres.count
+
+    def _values(self) -> torch.Tensor:
+        import torch
+
+        # A copy of a centre never rings.
+        return -torch.where(self._own_rate > 0, self.now + self._left / self._own_rate, torch.inf)
+
+    def _store(self) -> None:
+        if len(self._ids):
+            self._waiting[self._ids], self._rate[self._ids] = self._left, self._own_rate
+            self._since[self._ids], self._known[self._ids] = self._stopped, self._heard
+
+    def _distances(self, start: int) -> torch.Tensor:
+        """(n, count - start) squared distances of those at hand to the centres from `start` on, float64.
+
+        Rounding must not tell a copy from its original: it gets exactly 0.
+        """
+        import torch
+
+        norms = self._norms[self._ids, None] + self._centre_norms[start:]
+        squared = norms - 2 * self._centres.products(self._parts, start)
+        return squared.masked_fill_(squared <= 16 * torch.finfo(norms.dtype).eps * norms, 0).double()

@@ -8,7 +8,7 @@ from tailor.errors import InputError
 from tailor.strategies.base import ScoreStrategy
 from tailor.strategies.weak_supervision import binary_entropy
 from tailor.task import MultiClass, Task
-from tailor.view import Need, RoundView, as_matrix, check_probabilities, full_precision
+from tailor.view import Need, RoundView, as_matrix, check_probabilities
 
 if TYPE_CHECKING:
     import torch
@@ -25,10 +25,10 @@ class Bald(ScoreStrategy):
         import torch
 
         assert view.dropout is not None
-        passes, total = 0, torch.zeros(view.probs.shape, device=view.device)
-        entropies = torch.zeros(view.size, device=view.device)
+        passes, total = 0, torch.zeros(view.probs.shape, device=view.device, dtype=torch.float64)
+        entropies = torch.zeros(view.size, device=view.device, dtype=torch.float64)
         for given in view.dropout():
-            probs = full_precision(as_matrix(given, "dropout probabilities", str(view.device)))
+            probs = as_matrix(given, "dropout probabilities", str(view.device)).double()
             if probs.shape != view.probs.shape:
                 raise InputError(f"a dropout pass has shape {tuple(probs.shape)}, not {tuple(view.probs.shape)}")
             check_probabilities(probs, view.task)

@@ -63,7 +63,8 @@ class ClusterMarginCursor(Cursor):
         self._count = strategy.factor * max(1, pulls)
         self._ranked = lowest(Margin().score(view), self._count, view)
         self._queue: list[int] = []
-        self._fill()
+        if len(self._ranked):
+            self._fill()
 
     def take(self) -> int:
         while True:

@@ -36,61 +36,76 @@ class CoresetCursor(Cursor):
     """Distances only fall as centres come, so few have to be brought up to date for each pick."""
 
     def __init__(self, view: RoundView, rng: np.random.Generator) -> None:
-        import torch
-
         super().__init__(view)
-        self._rng = rng
-        self._norms = torch.cat([view.feature_rows(part).square().sum(1) for part in view.chunks()])
-        self._centres = view.feature_rows(self._on_device(np.concatenate([view.labelled, view.pending])))
-        self._known = torch.zeros(view.size, dtype=torch.int64, device=view.device)  # centres measured so far
-        self._nearest = torch.full((view.size,), torch.inf, dtype=torch.float64, device=view.device)
+        self._rng, self._distances = rng, Distances(view)
         self._search: LazyLargest | None = None
 
     def take(self) -> int:
+        import torch
+
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
-        news = self.unseen()
+        news = torch.from_numpy(self.unseen().copy()).to(self.view.device)
         if len(news):
-            import torch
-
-            where = self._on_device(news.copy())
-            self._centres = torch.cat([self._centres, self.view.feature_rows(where)])
+            self._distances.add_centres(news)
             if self._search is not None:
-                self._search.remove(where)
-        if len(self._centres) == 0:
+                self._search.remove(news)
+        if self._distances.count == 0:
             return random_free(self.ledger.free, self.view.free_ids, self._rng)
         if self._search is None:
-            self._search = self._start()
+            self._search = LazyLargest(self._distances.first_bounds(), self._distances, self.view.ties)
         return self._search.largest()[0]
 
-    def _start(self) -> LazyLargest:
+
+class Distances:
+    """Squared distances to the nearest centre, and how many centres each knows of."""
+
+    def __init__(self, view: RoundView) -> None:
         import torch
 
-        everyone = torch.arange(self.view.size, device=self.view.device)
-        for part in self.view.chunks():
-            self._measure(everyone[part], up_to=FIRST)
-        search = LazyLargest(self._nearest.masked_fill(self.view.closed, -torch.inf), self._measure, self.view.ties)
-        search.remove(self._on_device(self.ledger.taken.copy()))
-        return search
+        self._view = view
+        self._norms = torch.cat([view.feature_rows(part).square().sum(1) for part in view.chunks()])
+        known = torch.from_numpy(np.concatenate([view.labelled, view.pending])).to(view.device)
+        self._centres, self._centre_norms = view.feature_rows(known), self._norms[known]
+        self._nearest = torch.full((view.size,), torch.inf, dtype=torch.float64, device=view.device)
+        self._known = torch.zeros(view.size, dtype=torch.int64, device=view.device)
 
-    def _measure(self, positions: torch.Tensor, up_to: int | None = None) -> torch.Tensor:
-        """(n,) squared distances to the nearest centre, brought up to date."""
+    @property
+    def count(self) -> int:
+        return len(self._centres)
+
+    def add_centres(self, positions: torch.Tensor) -> None:
         import torch
 
-        known = self._known[positions]
-        start, end = int(known.amin()), min(up_to or len(self._centres), len(self._centres))
-        if start < end:
-            centres = self._centres[start:end]
-            products = self.view.feature_rows(positions) @ centres.T
-            norms = self._norms[positions, None] + centres.square().sum(1)
-            squared = norms - 2 * products
+        self._centres = torch.cat([self._centres, self._view.feature_rows(positions)])
+        self._centre_norms = torch.cat([self._centre_norms, self._norms[positions]])
+
+    def first_bounds(self) -> torch.Tensor:
+        import torch
+
+        everyone = torch.arange(self._view.size, device=self._view.device)
+        for part in self._view.chunks():
+            self.load(everyone[part], up_to=FIRST)
+        bounds = self._nearest.masked_fill(self._view.closed, -torch.inf)
+        bounds[torch.from_numpy(self._view.ledger.taken.copy()).to(bounds.device)] = -torch.inf
+        return bounds
+
+    def load(self, ids: torch.Tensor, up_to: int | None = None) -> torch.Tensor:
+        self._ids, self._rows = ids, self._view.feature_rows(ids)
+        return self._measure(int(self._known[ids].amin()), up_to or self.count)
+
+    def renew(self) -> torch.Tensor:
+        return self._measure(int(self._known[self._ids[0]]), self.count)
+
+    def _measure(self, start: int, end: int) -> torch.Tensor:
+        import torch
+
+        ids, centres = self._ids, self._centres[start:end]
+        if len(centres):
+            norms = self._norms[ids, None] + self._centre_norms[start:end]
+            squared = norms - 2 * (self._rows @ centres.T)
             # Rounding must not tell a copy from its original.
             squared.masked_fill_(squared <= 16 * torch.finfo(norms.dtype).eps * norms, 0)
-            self._nearest[positions] = torch.minimum(self._nearest[positions], squared.double().amin(1))
-            self._known[positions] = end
-        return self._nearest[positions]
-
-    def _on_device(self, positions: np.ndarray) -> torch.Tensor:
-        import torch
-
-        return torch.from_numpy(positions).to(self.view.device)
+            self._nearest[ids] = torch.minimum(self._nearest[ids], squared.double().amin(1))
+            self._known[ids] = start + len(centres)
+        return self._nearest[ids]

@@ -9,14 +9,16 @@ import numpy as np
 
 from tailor.errors import InputError
 from tailor.strategies.base import MULTI_CLASS, Arm, Cursor, Strategy, random_free
-from tailor.strategies.line import FREE, LABELLED, NO_LABEL, PENDING, Line
-from tailor.task import MultiClass, Task
+from tailor.strategies.line import FREE, LABELLED, NO_LABEL, PENDING, Line, stretches
+from tailor.task import MultiClass
 from tailor.view import RoundView
 
 if TYPE_CHECKING:
     import torch
 
 MODES = ("split", "predicted", "revealed")
+#: neither free, labelled nor pending: skipped, or set aside
+OFF_THE_LINE = -1
 
 
 class Galaxy(Strategy):
@@ -46,8 +48,8 @@ class Galaxy(Strategy):
         return [GalaxyCursor([graph], view, rng) for graph, rng in zip(graphs, rngs, strict=True)]
 
     def graphs(self, view: RoundView, classes: list[int]) -> Iterable[ClassGraph]:
-        columns = view.columns(classes)
-        return (ClassGraph(view, k, column, self.pending) for k, column in columns)
+        board = Board(view, self.pending)
+        return (ClassGraph(board, k, column) for k, column in view.columns(classes))
 
 
 class GalaxyAll(Galaxy):
@@ -77,10 +79,10 @@ class GalaxyCursor(Cursor):
         self._seen_labels = len(self.ledger.revealed)
         for graph in self._graphs:
             graph.hear(taken, labels)
-        length, index = min((g.line.shortest_cut() for g in self._graphs), key=_least)
+        _, index = min((g.line.shortest_cut() for g in self._graphs), key=_least)
         if index >= 0:
             return index
-        distance, index = min((g.whole().nearest_to_closed() for g in self._graphs), key=_least)
+        _, index = min((g.whole().nearest_to_closed() for g in self._graphs), key=_least)
         if index >= 0:
             return index
         return random_free(self.ledger.free, self.view.free_ids, self._rng)
@@ -90,6 +92,40 @@ def _least(found: tuple[int, int]) -> float:
     return found[0] if found[1] >= 0 else np.inf
 
 
+class Board:
+    """What the lines of all classes share: who is on them, and the known labels."""
+
+    def __init__(self, view: RoundView, pending: str) -> None:
+        self.view, self.pending = view, pending
+        self.multiclass = isinstance(view.task, MultiClass)
+        self.kind = np.where(view.free, FREE, OFF_THE_LINE).astype(np.int8)  # (N,)
+        self.kind[view.pending] = PENDING
+        self.kind[view.labelled] = LABELLED
+        self.known, self._labels = view.labelled, view.labels.astype(np.int8)  # (n,), (n, K)
+        if pending == "predicted" and len(view.pending):
+            self.kind[view.pending] = LABELLED
+            self.known = np.concatenate([view.labelled, view.pending])
+            self._labels = np.concatenate([self._labels, self.predicted(view.pending)])
+        self._row = np.zeros(view.size, np.int64)  # where a known label stands
+        self._row[self.known] = np.arange(len(self.known))
+
+    def labels(self, positions: np.ndarray, klass: int) -> np.ndarray:
+        """(n,) int8: labels of a class, 0 where there is none."""
+        if len(self.known) == 0:
+            return np.zeros(len(positions), np.int8)
+        return self._labels[self._row[positions], klass] * (self.kind[positions] == LABELLED)
+
+    def predicted(self, positions: np.ndarray) -> np.ndarray:
+        """(n, K) int8: the model's own labels."""
+        rows = self.view.rows(self.on_device(positions))
+        return self.view.task.predicted(rows).cpu().numpy().astype(np.int8)
+
+    def on_device(self, array: np.ndarray) -> torch.Tensor:
+        import torch
+
+        return torch.from_numpy(array).to(self.view.device)
+
+
 class ClassGraph:
     """One class's line, with only the part that can matter.
 
@@ -97,84 +133,75 @@ class ClassGraph:
     differ at its start: the line holds just those stretches, and the rest is left out until a closed cut is asked for.
     """
 
-    def __init__(self, view: RoundView, klass: int, column: torch.Tensor, pending: str) -> None:
-        self.view, self.klass, self.pending = view, klass, pending
-        self._is_whole = pending != "split"
-        self.line = self._build(column, whole=self._is_whole)
+    def __init__(self, board: Board, klass: int, column: torch.Tensor) -> None:
+        self.board, self.klass = board, klass
+        self._is_whole = board.pending != "split"
+        self.line = self._build(column)
 
     def whole(self) -> Line:
         """The line with every example on it, built when it is first needed."""
         if not self._is_whole:
-            ((_, column),) = self.view.columns([self.klass])
-            self.line, self._is_whole = self._build(column, whole=True), True
-            self.hear(self.view.ledger.taken, [])
+            self._is_whole = True
+            view = self.board.view
+            ((_, column),) = view.columns([self.klass])
+            self.line = self._build(column)
+            self.hear(view.ledger.taken, [])
         return self.line
 
     def hear(self, taken: np.ndarray, labels: list[tuple[int, np.ndarray]]) -> None:
+        """Examples were taken, and labels came."""
         if len(taken):
-            self.line.mark(taken, self._stand_ins(taken))
-        if labels and self.pending == "revealed":
+            if self.board.pending == "predicted":
+                stand_ins = self.board.predicted(taken.copy())[:, self.klass]
+            else:
+                stand_ins = np.full(len(taken), NO_LABEL, np.int8)
+            self.line.mark(taken, stand_ins)
+        if labels and self.board.pending == "revealed":
             known = np.array([label[self.klass] for _, label in labels], np.int8)
             self.line.mark(np.array([index for index, _ in labels], np.int64), known)
 
-    def _stand_ins(self, indices: np.ndarray) -> np.ndarray:
-        if self.pending != "predicted":
-            return np.full(len(indices), NO_LABEL, np.int8)
-        import torch
+    def _build(self, column: torch.Tensor) -> Line:
+        board, view = self.board, self.board.view
+        ids = np.flatnonzero(board.kind != OFF_THE_LINE) if self._is_whole else self._between_ends(column)
+        where = board.on_device(ids)
+        second = column[where].cpu().numpy()
+        key = line_key(second, view.row_max[where].cpu().numpy()) if board.multiclass else second
+        ids = ids[arrange(key, second, view.ties[ids])]
+        kind = board.kind[ids]
+        on = kind != OFF_THE_LINE
+        return Line(ids[on], kind[on], board.labels(ids[on], self.klass))
 
-        rows = self.view.rows(torch.from_numpy(indices).to(self.view.device))
-        return self.view.task.predicted(rows)[:, self.klass].cpu().numpy().astype(np.int8)
-
-    def _build(self, column: torch.Tensor, *, whole: bool) -> Line:
-        import torch
-
-        view = self.view
-        key = line_key(view.task, column, view.row_max if isinstance(view.task, MultiClass) else None)
-        kind = np.where(view.free, FREE, NO_LABEL).astype(np.int8)  # neither free, labelled nor pending: not on the line
-        label = np.zeros(view.size, np.int8)
-        kind[view.pending] = PENDING
-        kind[view.labelled] = LABELLED
-        label[view.labelled] = view.labels[:, self.klass]
-        if self.pending == "predicted" and len(view.pending):
-            kind[view.pending] = LABELLED
-            label[view.pending] = self._stand_ins(view.pending)
-        ids = np.flatnonzero(kind >= 0) if whole else self._between_ends(key, label)
-        where = torch.from_numpy(ids).to(view.device)
-        ids = ids[arrange(key[where].cpu().numpy(), column[where].cpu().numpy(), view.ties[ids])]
-        ids = ids[kind[ids] >= 0]
-        return Line(ids, kind[ids], label[ids])
-
-    def _between_ends(self, key: torch.Tensor, label: np.ndarray) -> np.ndarray:
+    def _between_ends(self, column: torch.Tensor) -> np.ndarray:
         """Every position whose score lies between labelled neighbours that differ, ends included.
 
         Some that tie with an end but lie outside come along. They do no harm: from one such stretch to the next
         all labels are the same, so what lies there is never in an open cut.
         """
-        import torch
-
-        view = self.view
-        if len(view.labelled) == 0:
-            return view.labelled
-        column = view.labelled_rows[:, self.klass]
-        keys = line_key(view.task, column, view.labelled_max)
-        order = arrange(keys, column, view.ties[view.labelled])
-        differ = np.flatnonzero(np.diff(label[view.labelled[order]]))
+        board, view = self.board, self.board.view
+        second = view.labelled_rows[:, self.klass]
+        keys = line_key(second, view.labelled_max) if board.multiclass else second
+        order = arrange(keys, second, view.ties[view.labelled])
+        differ = np.flatnonzero(np.diff(board.labels(view.labelled[order], self.klass)))
         if len(differ) == 0:
             return np.empty(0, np.int64)
-        ends = torch.from_numpy(keys[order]).to(view.device)
-        low, high = ends[differ], ends[differ + 1]
-        at = torch.searchsorted(low, key, right=True) - 1
-        within = (at >= 0) & (key <= high[at.clamp(min=0)])
+        low, high = keys[order][differ], keys[order][differ + 1]
+        if view.device.type == "cpu":
+            row_max = view.row_max if board.multiclass else column[:0]
+            return np.flatnonzero(stretches(column.numpy(), row_max.numpy(), low, high))
+        import torch
+
+        key = line_key(column, view.row_max) if board.multiclass else column
+        lows, highs = board.on_device(low), board.on_device(high)
+        at = torch.searchsorted(lows, key, right=True) - 1
+        within = (at >= 0) & (key <= highs[at.clamp(min=0)])
         return within.nonzero().squeeze(1).cpu().numpy()
 
 
-def line_key(task: Task, column: Any, row_max: Any) -> Any:
-    """(n,) the score that orders a class's line: p_k, or p_k - max p in a multi-class task; numpy or torch.
+def line_key(column: Any, row_max: Any) -> Any:
+    """(n,) the score that orders a class's line in a multi-class task, p_k - max p; numpy or torch.
 
     Where the class is the most probable one the difference is 0 and p_k decides: p_k > 0 stands in, above all others.
     """
-    if not isinstance(task, MultiClass):
-        return column
     gap = column - row_max
     return np.where(gap >= 0, column, gap) if isinstance(gap, np.ndarray) else column.where(gap >= 0, gap)
 

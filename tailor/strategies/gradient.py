@@ -36,8 +36,6 @@ class Centres:
         self._store: tuple[torch.Tensor, ...] = ()
 
     def add(self, positions: torch.Tensor) -> None:
-        import torch
-
         new = parts(self.view, positions)
         needed = self.count + len(positions)
         if not self._store or needed > len(self._store[0]):
@@ -50,8 +48,8 @@ class Centres:
             kept[self.count : needed] = part
         self.count = needed
 
-    def products(self, positions: torch.Tensor, start: int) -> torch.Tensor:
-        """(n, count - start): inner products of embeddings with the centres from `start` on."""
-        a, h = parts(self.view, positions)
+    def products(self, rows: tuple[torch.Tensor, torch.Tensor], start: int) -> torch.Tensor:
+        """(n, count - start): inner products of embeddings, given by their parts, with the centres from `start` on."""
+        a, h = rows
         centre_a, centre_h = (kept[start : self.count] for kept in self._store)
         return (a @ centre_a.T).mul_(h @ centre_h.T)

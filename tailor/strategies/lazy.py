@@ -2,77 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     import torch
 
-#: candidates kept at hand, so that the whole pool is scanned seldom
-BUFFER = 2048
-#: rows re-evaluated at first in a search; doubled while it goes on
-BLOCK = 16
+#: candidates kept at hand and up to date
+BUFFER = 256
+#: candidates looked at together before every one that may still win is
+MOST = 1024
+
+
+class Rows(Protocol):
+    """Values of some examples, which fall as the batch grows."""
+
+    def load(self, ids: torch.Tensor) -> torch.Tensor:
+        """These (n,) are at hand from now on, instead of those before -> their values today, (n,) float64."""
+
+    def renew(self) -> torch.Tensor:
+        """Today's values of those at hand, (n,) float64."""
 
 
 class LazyLargest:
-    """Greedy choice with stale values as upper bounds (Minoux 1978).
+    """Greedy choice with old values as upper bounds (Minoux 1978).
 
-    Values fall as the batch grows (a distance to the nearest centre, a submodular gain), so an old value is a bound
-    on the new one. Only the candidates whose bound beats the best value known are evaluated again.
+    Values fall as the batch grows (a distance to the nearest centre, a submodular gain), so an old value bounds the
+    new one. A few candidates with the highest bounds are kept at hand and up to date; as long as the best of them
+    beats every bound outside, nothing else has to be computed. When none does, more are loaded.
 
-    bounds   (N,) float64: no value is above its bound
-    refresh  positions (n,) tensor -> their values now, (n,) float64
-    ties     (N,) int64: of equal values the smallest
+    bounds  (N,) float64: no value is above its bound; -inf for what is not on offer
+    ties    (N,) int64: of equal values the smallest wins
     """
 
-    def __init__(
-        self, bounds: torch.Tensor, refresh: Callable[[torch.Tensor], torch.Tensor], ties: np.ndarray
-    ) -> None:
+    def __init__(self, bounds: torch.Tensor, rows: Rows, ties: np.ndarray) -> None:
         import torch
 
-        self._bounds, self._refresh, self._ties = bounds, refresh, torch.from_numpy(ties).to(bounds.device)
-        self._evaluated = torch.full((len(bounds),), -1, device=bounds.device)  # the epoch of each value
-        self._epoch = 0
-        self._gather(BUFFER)
+        self._bounds, self._rows = bounds, rows
+        self._ties = torch.from_numpy(ties).to(bounds.device)
+        self._ids = torch.empty(0, dtype=torch.int64, device=bounds.device)
+        self._gone = torch.empty(0, dtype=torch.bool, device=bounds.device)
+        self._beyond = np.inf  # the highest bound outside
 
     def remove(self, positions: torch.Tensor) -> None:
-        """These are taken: never offer them again, and trust no value that was computed without them."""
+        """These are taken: never offer them again."""
         import torch
 
         self._bounds[positions] = -torch.inf
-        self._near[torch.isin(self._ids, positions)] = -torch.inf
-        self._epoch += 1
+        self._gone |= torch.isin(self._ids, positions)
 
     def largest(self) -> tuple[int, float]:
-        """(position, value), of equal values the one with the smallest tie; value -inf where nothing is left."""
+        """(position, value); value -inf where nothing is worth anything."""
         import torch
 
-        block, buffer = BLOCK, BUFFER
+        if len(self._ids):
+            values = self._rows.renew().masked_fill(self._gone, -torch.inf)
+        else:
+            values = self._load(BUFFER)
+        size = BUFFER
         while True:
-            top = float(self._near.amax())
-            if self._beyond > -np.inf and top <= self._beyond:  # something outside the buffer may be as good
-                self._bounds[self._ids] = self._near
-                self._gather(buffer)
-                buffer *= 4
-                continue
-            stale = (self._evaluated[self._ids] < self._epoch) & (self._near > -torch.inf)
-            best = self._near == top
-            if top == -np.inf or not bool((stale & best).any()):
-                ids = self._ids[best]
-                return int(ids[self._ties[ids].argmin()]), top
-            next_up = torch.where(stale, self._near, -torch.inf).topk(min(block, len(self._near))).indices
-            next_up = next_up[stale[next_up]]
-            ids = self._ids[next_up]
-            self._near[next_up] = self._refresh(ids)
-            self._evaluated[ids] = self._epoch
-            block *= 2
+            top, at = values.max(0)
+            best = float(top)
+            if best > self._beyond or self._beyond == -np.inf:
+                break
+            self._bounds[self._ids] = values
+            size *= 4
+            if size > MOST:
+                return self._search_all(best)
+            values = self._load(size)
+        found = int(self._ids[at])
+        if size > BUFFER:
+            self._bounds[self._ids] = values
+            self._load(BUFFER)
+        return found, best
 
-    def _gather(self, count: int) -> None:
-        """Put the `count` candidates with the highest bounds into the buffer, and note the highest outside it."""
+    def _search_all(self, best: float) -> tuple[int, float]:
+        """Bring every value up to date whose bound reaches the best one known."""
+        rivals = (self._bounds >= best).nonzero().squeeze(1)
+        for ids in rivals[~self._bounds[rivals].isneginf()].split(BUFFER):
+            self._bounds[ids] = self._rows.load(ids)
+        top = self._bounds.amax()
+        winners = (self._bounds == top).nonzero().squeeze(1)
+        found = int(winners[self._ties[winners].argmin()])
+        self._load(BUFFER)
+        return found, float(top)
+
+    def _load(self, count: int) -> torch.Tensor:
+        """Take the `count` with the highest bounds in hand, in the order of their ties, and note the next bound."""
         count = min(count, len(self._bounds))
         more = min(count + 1, len(self._bounds))
-        values, ids = self._bounds.topk(more)
-        self._near, self._ids = values[:count].clone(), ids[:count].clone()
-        self._beyond = float(values[count]) if more > count else -np.inf
+        highest, ids = self._bounds.topk(more)
+        self._beyond = float(highest[count]) if more > count else -np.inf
+        kept = ids[:count]
+        self._ids = kept[self._ties[kept].argsort()]
+        self._gone = self._bounds[self._ids].isneginf()
+        return self._rows.load(self._ids).masked_fill(self._gone, float("-inf"))

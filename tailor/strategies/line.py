@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 
 FREE, PENDING, LABELLED = 0, 1, 2
 NO_LABEL = -1
@@ -83,6 +83,32 @@ def _levels(size: int) -> np.ndarray:
         words = -(-words // 64)
         starts.append(starts[-1] + words)
     return np.array(starts, np.int64)
+
+
+@njit(cache=True, parallel=True)
+def stretches(column, row_max, low, high):  # type: ignore[no-untyped-def]
+    """(N,) bool: whose score lies in one of the ranges low[j] to high[j], ends included.
+
+    column (N,): p_k. row_max (N,): the score is p_k - max p, or p_k where that is 0; empty: the score is p_k.
+    low, high (c,): ascending, high[j] <= low[j + 1].
+    """
+    found = np.zeros(len(column), np.bool_)
+    bottom, top = low[0], high[-1]
+    margins = len(row_max) > 0
+    for i in prange(len(column)):
+        score = column[i]
+        if margins and score < row_max[i]:
+            score -= row_max[i]
+        if bottom <= score <= top:
+            first, last = 0, len(low) - 1  # the last range that begins at or below the score
+            while first < last:
+                middle = (first + last + 1) >> 1
+                if low[middle] <= score:
+                    first = middle
+                else:
+                    last = middle - 1
+            found[i] = score <= high[first]
+    return found
 
 
 # ------------------------------------------------------------------ bit sets

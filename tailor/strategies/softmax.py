@@ -43,4 +43,4 @@ class Entropy(ScoreStrategy):
     def score(self, view: RoundView) -> torch.Tensor:
         import torch
 
-        return torch.cat([torch.xlogy(p, p).sum(1) for p in map(view.rows, view.chunks())])
+        return torch.cat([torch.xlogy(p, p).sum(1) for p in (view.rows(part).double() for part in view.chunks())])

@@ -54,39 +54,58 @@ class SubmodularCursor(Cursor):
 
     def __init__(self, view: RoundView, queries: np.ndarray, eta: float) -> None:
         super().__init__(view)
-        self._eta, self._empty = eta, len(queries) == 0
-        if self._empty:
-            return
-        import torch
-
-        self._queries = unit_parts(view, torch.from_numpy(queries).to(view.device))
-        self._covered = self._queries[0].new_zeros(len(queries))  # (Q,) max over the batch of s_qj
-        everyone = torch.arange(view.size, device=view.device)
-        gains = torch.cat([self._gains(everyone[part]) for part in view.chunks()])
-        self._search = LazyLargest(gains.masked_fill_(view.closed, -torch.inf), self._gains, view.ties)
+        self._gains = Gains(view, queries, eta) if len(queries) else None
+        if self._gains is not None:
+            self._search = LazyLargest(self._gains.first_bounds(), self._gains, view.ties)
 
     def take(self) -> int:
-        if self._empty:
+        import torch
+
+        if self._gains is None:
             raise Exhausted("no class has a labelled example to be similar to")
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
-        news = self.unseen()
+        news = torch.from_numpy(self.unseen().copy()).to(self.view.device)
         if len(news):
-            import torch
-
-            where = torch.from_numpy(news.copy()).to(self.view.device)
-            self._covered = torch.maximum(self._covered, self._similarity(where).amax(0))
-            self._search.remove(where)
+            self._gains.cover(news)
+            self._search.remove(news)
         return self._search.largest()[0]
 
-    def _gains(self, positions: torch.Tensor) -> torch.Tensor:
-        """(n,) f(A + j) - f(A)."""
-        similarity = self._similarity(positions)
-        return ((similarity - self._covered).clamp(min=0).sum(1) + self._eta * similarity.amax(1)).double()
+
+class Gains:
+    """f(A + j) - f(A), for the batch A so far."""
+
+    def __init__(self, view: RoundView, queries: np.ndarray, eta: float) -> None:
+        import torch
+
+        self._view, self._eta = view, eta
+        self._queries = unit_parts(view, torch.from_numpy(queries).to(view.device))
+        self._covered = self._queries[0].new_zeros(len(queries))  # (Q,) max over A of s_qj
+
+    def cover(self, positions: torch.Tensor) -> None:
+        """These joined A."""
+        import torch
+
+        self._covered = torch.maximum(self._covered, self._similarity(positions).amax(0))
+
+    def first_bounds(self) -> torch.Tensor:
+        import torch
+
+        everyone = torch.arange(self._view.size, device=self._view.device)
+        gains = torch.cat([self.load(everyone[part]) for part in self._view.chunks()])
+        return gains.masked_fill_(self._view.closed, -torch.inf)
+
+    def load(self, ids: torch.Tensor) -> torch.Tensor:
+        self._own = self._similarity(ids)  # (n, Q)
+        self._best = self._eta * self._own.amax(1)
+        return self.renew()
+
+    def renew(self) -> torch.Tensor:
+        return ((self._own - self._covered).clamp_(min=0).sum(1) + self._best).double()
 
     def _similarity(self, positions: torch.Tensor) -> torch.Tensor:
         """(n, Q) cosines of gradient embeddings."""
-        (a, h), (query_a, query_h) = unit_parts(self.view, positions), self._queries
+        (a, h), (query_a, query_h) = unit_parts(self._view, positions), self._queries
         return (a @ query_a.T).mul_(h @ query_h.T)
 
 

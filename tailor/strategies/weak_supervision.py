@@ -35,7 +35,7 @@ class WeakSupervision(ScoreStrategy):
         if probs.shape != view.probs.shape:
             raise InputError(f"finetune gave shape {tuple(probs.shape)}, the pool has {tuple(view.probs.shape)}")
         check_probabilities(probs, view.task)
-        return torch.cat([-binary_entropy(probs[part]).mean(1) for part in view.chunks()])
+        return torch.cat([-binary_entropy(probs[part].double()).mean(1) for part in view.chunks()])
 
 
 def binary_entropy(p: torch.Tensor) -> torch.Tensor:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tailor.bandit.base import Contest
+from tailor.bandit.base import Contest, Outcomes
 from tailor.bandit.device import torch_plan
 from tailor.bandit.posterior import BetaPosterior, DirichletPosterior
+from tailor.bandit.thompson import Tailor
 
 ROWS = 6_000
 
@@ -126,3 +127,23 @@ def test_torch_reaches_the_limit_of_tiny_shapes() -> None:
     # arm 0 wins where it draws class 0 and the other does not, and half of the ties
     expected = 0.75 * 0.75 + 0.5 * (0.75 * 0.25 + 0.25 * 0.75)
     assert abs((plan == 0).mean() - expected) < 4 * np.sqrt(expected * (1 - expected) / 20_000)
+
+
+@pytest.mark.parametrize("kind", ["multi-class", "multi-label"])
+def test_another_device_samples_with_torch(contest, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TAILOR on a device plans as torch does there; here the name is caught and the CPU stands in."""
+    asked = []
+
+    def here(*args: object, device: str) -> np.ndarray:
+        asked.append(device)
+        return torch_plan(*args, device="cpu")
+
+    monkeypatch.setattr("tailor.bandit.device.torch_plan", here)
+    game = contest(kind, arms=3, classes=5)
+    on_device, on_host = Tailor(game, device="cuda:1"), Tailor(game)
+    given = Outcomes(0, V, np.array([0, 1, 1, 2]), np.eye(5)[[0, 0, 1, 3]])
+    for made in (on_device, on_host):
+        made.learn(given)
+    plans = [made.plan(20_000, V, np.random.default_rng(5)) for made in (on_device, on_host)]
+    assert asked == ["cuda:1"]
+    same_distribution(*plans, 3)

@@ -13,7 +13,18 @@ from typer.testing import CliRunner
 from tailor.bandit.base import Contest
 from tailor.bandit.claims import Slope, check_claims, fit_slope
 from tailor.bandit.fixed import Fixed
-from tailor.bandit.regret import QUICK, Setting, World, draw_labels, draw_world, instance, play, simulate, sweeps
+from tailor.bandit.regret import (
+    QUICK,
+    QUICK_BASE,
+    Setting,
+    World,
+    draw_labels,
+    draw_world,
+    instance,
+    play,
+    simulate,
+    sweeps,
+)
 from tailor.cli.regret import regret
 from tailor.task import MultiClass
 
@@ -75,7 +86,8 @@ def test_pool_and_single_process_agree() -> None:
 def test_command_runs(tmp_path: Path) -> None:
     app = typer.Typer()
     app.command()(regret)
-    result = CliRunner().invoke(app, ["--quick", "--instances", "3", "--workers", "1", "--out", str(tmp_path)])
+    options = ["--quick", "--instances", "3", "--workers", "1", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, options)
     assert result.exit_code == 0, result.output
     assert "holds" in result.output
     assert len(list(tmp_path.glob("*.png"))) == 5
@@ -86,7 +98,7 @@ def test_command_runs(tmp_path: Path) -> None:
 
 
 def test_every_claim_is_judged() -> None:
-    small = list(sweeps({"rounds": (2, 4, 8), "arms": (2, 3), "classes": (2, 3), "slots": (1, 2)}))
-    verdicts = check_claims(simulate(small, instances=3, workers=1))
+    small = list(sweeps(QUICK, QUICK_BASE))
+    verdicts = check_claims(simulate(small, instances=3, workers=2))
     assert len(verdicts) == 4 * 7
     assert len({(v.claim, v.where) for v in verdicts}) == len(verdicts)

@@ -1,0 +1,18 @@
+"""Contracts that every arm and every selector keeps. A plugin's author calls them from a test.
+
+>>> from tailor import MultiClass
+>>> from tailor.strategies.softmax import Margin
+>>> check_strategy(Margin(), MultiClass(3))
+>>> check_selector("tailor(forget=0.8)", MultiClass(3))
+"""
+
+from __future__ import annotations
+
+from tailor.testing.pools import Pool, make_pool, make_view
+from tailor.testing.selectors import SELECTOR_CHECKS, check_selector, make_contest, make_outcomes
+from tailor.testing.strategies import STRATEGY_CHECKS, check_strategy, take_all
+
+__all__ = [
+    "SELECTOR_CHECKS", "STRATEGY_CHECKS", "Pool", "check_selector", "check_strategy", "make_contest",
+    "make_outcomes", "make_pool", "make_view", "take_all",
+]  # fmt: skip

@@ -1,0 +1,337 @@
+"""Ask and tell: late, corrected, skipped and outside answers; streaming; the same picks everywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from toys import Few
+
+from tailor import Loop, MultiClass, MultiLabel
+from tailor.bandit.base import Selector
+from tailor.strategies import registry
+from tailor.testing import make_pool
+
+TASK = MultiClass(["cat", "dog", "fox"])
+POOL = make_pool(TASK, 80, seed=1)
+
+
+def make_loop(**more):
+    options = {
+        "families": ["random", "confidence", "galaxy"],
+        "selector": "tailor",
+        "batch": 6,
+        "seed": 4,
+        **more,
+    }
+    loop = Loop(TASK, 80, **options)
+    loop.tell(np.arange(5), POOL.truth[:5])
+    return loop
+
+
+def ask(loop, **more):
+    return loop.ask(POOL.probs, POOL.features, **more)
+
+
+def state(loop):
+    return {name: array.tolist() for name, array in loop.selector.state().items()}
+
+
+def test_answers_are_learned_at_the_next_ask():
+    loop = make_loop()
+    fresh = state(loop)
+    batch = ask(loop)
+    loop.tell(batch.indices, POOL.truth[batch.indices])
+    assert state(loop) == fresh
+    ask(loop)
+    assert state(loop) != fresh
+    ours = loop.books.arms_of(batch.indices)
+    assert ours.tolist() == batch.arms.tolist()
+
+
+def test_the_posterior_counts_what_each_arm_found():
+    loop = make_loop(selector="tailor(forget=1.0)")
+    batch = ask(loop)
+    loop.tell(batch.indices, POOL.truth[batch.indices])
+    ask(loop)
+    expected = np.ones((len(loop.arms), 3))
+    for arm, index in zip(batch.arms, batch.indices):
+        expected[arm] += POOL.truth[index]
+    assert loop.selector.posterior.mean() == pytest.approx(expected / expected.sum(1, keepdims=True))
+
+
+def test_telling_twice_is_telling_once():
+    once, twice = make_loop(), make_loop()
+    for loop, times in ((once, 1), (twice, 2)):
+        for _ in range(2):
+            batch = ask(loop)
+            for _ in range(times):
+                loop.tell(batch.indices, POOL.truth[batch.indices])
+    assert ask(once).indices.tolist() == ask(twice).indices.tolist()
+    assert state(once) == state(twice)
+
+
+@pytest.mark.parametrize("selector", ["tailor", "linear-thompson", "random-meta"])
+def test_a_correction_after_learning_is_as_if_it_had_been_right_at_once(selector):
+    right, wrong = make_loop(selector=selector), make_loop(selector=selector)
+    batches = [ask(right), ask(wrong)]
+    assert batches[0].indices.tolist() == batches[1].indices.tolist()
+    asked = batches[0].indices
+    right.tell(asked, POOL.truth[asked])
+    lie = np.roll(POOL.truth[asked], 1, axis=1)
+    wrong.tell(asked, lie)
+    ask(right)
+    ask(wrong)
+    if selector == "tailor":
+        assert state(right) != state(wrong)
+    wrong.tell(asked[:2], POOL.truth[asked[:2]])
+    wrong.tell(asked[2:], POOL.truth[asked[2:]])
+    assert state(right) == state(wrong)
+    assert right.books.counts.tolist() == wrong.books.counts.tolist()
+
+
+def test_a_correction_before_learning_replaces_the_answer():
+    one, other = make_loop(), make_loop()
+    batch = ask(one)
+    ask(other)
+    one.tell(batch.indices, POOL.truth[batch.indices])
+    other.tell(batch.indices, np.roll(POOL.truth[batch.indices], 1, axis=1))
+    other.tell(batch.indices, POOL.truth[batch.indices])
+    assert ask(one).indices.tolist() == ask(other).indices.tolist()
+    assert state(one) == state(other)
+
+
+class Listener(Selector):
+    """Plans the arms in turn and remembers what it heard."""
+
+    name = "listener"
+
+    def __init__(self, contest):
+        super().__init__(contest)
+        self.heard = []
+
+    def plan(self, slots, weights, rng):
+        return np.arange(slots) % self.contest.size
+
+    def learn(self, outcomes):
+        self.heard.append(outcomes)
+
+
+@pytest.fixture
+def listening():
+    loop = make_loop(families=["random", "confidence"])
+    loop.selector = Listener(loop.contest)
+    return loop
+
+
+def test_late_answers_are_credited_when_they_come(listening):
+    loop = listening
+    first = ask(loop)
+    loop.tell(first.indices[:4], POOL.truth[first.indices[:4]])
+    second = ask(loop)
+    assert len(loop.selector.heard[0].arms) == 4
+    assert not set(first.indices[4:].tolist()) & set(second.indices.tolist())
+    assert set(first.indices[4:].tolist()) <= set(loop.books.pending.tolist())
+    loop.tell(first.indices[4:], POOL.truth[first.indices[4:]])
+    loop.tell(second.indices, POOL.truth[second.indices])
+    ask(loop)
+    heard = loop.selector.heard[1]
+    given = dict(zip([*first.indices.tolist(), *second.indices.tolist()], [*first.arms, *second.arms]))
+    asked = sorted([*first.indices[4:].tolist(), *second.indices.tolist()])
+    assert heard.arms.tolist() == [given[i] for i in asked]
+    assert (heard.labels == POOL.truth[asked]).all()
+    assert heard.predicted == pytest.approx(POOL.probs[asked], rel=1e-6)
+
+
+def test_outside_knowledge_is_credited_to_nobody(listening):
+    loop = listening
+    batch = ask(loop)
+    outside = np.setdiff1d(np.arange(5, 40), batch.indices)[:7]
+    loop.tell(outside, POOL.truth[outside])
+    second = ask(loop)
+    assert len(loop.selector.heard[0].arms) == 0
+    assert set(outside.tolist()) <= set(loop.books.labelled.tolist())
+    assert not set(outside.tolist()) & set(second.indices.tolist())
+
+
+def test_skipped_examples_are_neither_offered_nor_learned_from(listening):
+    loop = listening
+    batch = ask(loop)
+    skipped = batch.indices[:3]
+    loop.skip(skipped)
+    loop.tell(batch.indices[3:], POOL.truth[batch.indices[3:]])
+    seen = ask(loop, size=60).indices.tolist()
+    assert len(loop.selector.heard[0].arms) == 3
+    assert not set(skipped.tolist()) & set(seen)
+    loop.offer_again(skipped)
+    again = ask(loop, size=20, allow_short=True)
+    assert set(skipped.tolist()) <= set(again.indices.tolist())
+    loop.tell(skipped, POOL.truth[skipped])
+    assert set(skipped.tolist()) <= set(loop.books.credited.tolist())
+
+
+def test_short_batches_say_so():
+    loop = make_loop()
+    batch = ask(loop, size=75)
+    assert (len(batch), batch.short) == (75, False)
+    loop = make_loop()
+    batch = ask(loop, size=200, allow_short=True)
+    assert (len(batch), batch.requested, batch.short) == (75, 200, True)
+    assert sorted(batch.indices.tolist()) == list(range(5, 80))
+
+
+def test_telling_nothing_is_fine_at_any_time():
+    loop = make_loop()
+    loop.tell([], np.zeros((0, 3)))
+    ask(loop)
+    loop.tell([], np.zeros((0, 3)))
+    loop.skip([])
+    assert loop.books.labelled.tolist() == [0, 1, 2, 3, 4]
+
+
+# ------------------------------------------------------------------ streaming
+
+
+def test_labels_told_in_between_reach_galaxy():
+    """A line with one cut: with each answer told at once, the picks are a bisection."""
+    probs = (np.arange(34) / 64)[:, None]
+    truth = (np.arange(34) > 20)[:, None].astype(int)
+    loop = Loop(
+        MultiLabel(1), 34, families=["galaxy(pending=revealed)"], selector="fixed(arm=galaxy)", batch=5
+    )
+    loop.tell([0, 33], truth[[0, 33]])
+    walk, picks = loop.open_round(probs), []
+    for pick in walk:
+        picks.append(pick.index)
+        loop.tell([pick.index], truth[[pick.index]])
+    assert picks == [17, 25, 21, 19, 20]
+    assert loop.books.credited.tolist() == sorted(picks)
+
+
+def test_a_late_answer_told_in_between_reaches_galaxy():
+    probs = (np.arange(11) / 16)[:, None]
+    for label, expected in ((0, 8), (1, 3)):
+        loop = Loop(
+            MultiLabel(1), 11, families=["galaxy(pending=revealed)"], selector="fixed(arm=galaxy)", batch=1
+        )
+        loop.tell([0, 10], [[0], [1]])
+        assert loop.ask(probs).indices.tolist() == [5]
+        walk = loop.open_round(probs)
+        loop.tell([5], [[label]])
+        assert walk.next().index == expected
+
+
+@pytest.mark.parametrize(
+    "family", ["random", "confidence", "badge", "coreset", "submodular", "galaxy", "margin"]
+)
+def test_what_is_told_or_skipped_meanwhile_is_not_offered(family):
+    """Outside knowledge and skips that come while a round is open: those examples are out of it."""
+    loop = make_loop(families=[family], batch=75)
+    walk = loop.open_round(POOL.probs, POOL.features)
+    first = walk.next().index
+    rest = [i for i in range(5, 80) if i != first]
+    told, skipped = np.array(rest[:30]), np.array(rest[30:60])
+    loop.tell(told, POOL.truth[told])
+    loop.skip(skipped)
+    batch = walk.batch()
+    assert sorted(batch.indices.tolist()) == sorted(rest[60:])
+    assert batch.short
+    assert not set(told.tolist()) & set(loop.books.credited.tolist())
+
+
+def test_single_picks_and_the_rest_of_the_batch():
+    one, other = make_loop(), make_loop()
+    walk = one.open_round(POOL.probs, POOL.features)
+    first = [walk.next().index for _ in range(2)]
+    rest = walk.batch()
+    assert [*first, *rest.indices.tolist()] == ask(other).indices.tolist()
+    assert not rest.short
+    assert one.books.pending.tolist() == other.books.pending.tolist()
+
+
+# ------------------------------------------------------------------ rewards and credit
+
+
+def test_the_users_own_reward_is_given_what_it_asks_for():
+    calls = []
+
+    def own(number, picks, labels, before, after):
+        calls.append((number, picks.tolist(), labels.copy(), before, after))
+        return 0.5
+
+    loop = make_loop(selector="albl", own_reward=own)
+    batch = ask(loop, model="first")
+    loop.tell(batch.indices, POOL.truth[batch.indices])
+    ask(loop, model="second")
+    ((number, picks, labels, before, after),) = calls
+    assert (number, picks, before, after) == (0, sorted(batch.indices.tolist()), "first", "second")
+    assert (labels == POOL.truth[picks]).all()
+
+
+def test_a_slot_handed_on_is_credited_to_who_gave_it():
+    loop = make_loop(families=[Few("dry", 0, 2), Few("rich", 40, 30)], batch=8)
+    loop.selector = Listener(loop.contest)
+    batch = ask(loop)
+    assert batch.planned.tolist() == [0, 1] * 4
+    assert batch.arms.tolist() == [0, 1, 0, 1, 1, 1, 1, 1]
+    loop.tell(batch.indices, POOL.truth[batch.indices])
+    ask(loop)
+    assert np.bincount(loop.selector.heard[0].arms).tolist() == [2, 6]
+
+
+def test_a_pick_that_nobody_gave_is_learned_by_nobody():
+    loop = make_loop(families=[Few("dry", 0, 2)], batch=6)
+    loop.selector = Listener(loop.contest)
+    batch = ask(loop)
+    assert batch.arms.tolist() == [0, 0, -1, -1, -1, -1]
+    loop.tell(batch.indices, POOL.truth[batch.indices])
+    ask(loop)
+    assert loop.selector.heard[0].arms.tolist() == [0, 0]
+    assert len(loop.books.labelled) == 11
+
+
+# ------------------------------------------------------------------ the same everywhere
+
+SCRIPT = """
+import json, sys
+import numpy as np
+from tailor import Loop, MultiClass, MultiLabel
+from tailor.strategies import registry
+from tailor.testing import make_pool
+
+def picks():
+    found = {}
+    for task in (MultiClass(4), MultiLabel(4)):
+        pool = make_pool(task, 70, seed=3, grid=16, copies=0.2)
+        for name in registry:
+            if task.kind not in registry.find(name).tasks:
+                continue
+            loop = Loop(task, 70, families=[name, *(["random"] if name != "random" else [])], batch=8, seed=9)
+            loop.tell(np.arange(10), pool.truth[:10])
+            for _ in range(2):
+                batch = loop.ask(pool.probs, pool.features, finetune=pool.finetune, dropout=pool.dropout)
+                loop.tell(batch.indices, pool.truth[batch.indices])
+                found.setdefault(f"{task.kind} {name}", []).extend(batch.indices.tolist())
+    return found
+"""
+
+
+def test_the_same_seed_gives_the_same_picks_in_another_process():
+    here = {}
+    exec(SCRIPT, here)
+    ours = here["picks"]()
+    env = {**os.environ, "PYTHONHASHSEED": "77"}
+    command = [sys.executable, "-c", SCRIPT + "\njson.dump(picks(), sys.stdout)"]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=True)
+    theirs = json.loads(done.stdout)
+    assert {key.split()[1] for key in ours} == set(registry)
+    assert theirs == ours
+
+
+def test_another_seed_gives_other_picks():
+    batches = {tuple(ask(make_loop(families=["random"], seed=seed)).indices.tolist()) for seed in range(5)}
+    assert len(batches) == 5

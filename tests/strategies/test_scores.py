@@ -1,0 +1,122 @@
+"""Arms that rank the pool once, against a plain sort by (score, tie)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cases import Case, cases, many, open_arm, others, walk
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import free_now, ranked_pick, score_of
+
+from tailor.strategies import registry
+from tailor.task import MultiClass, MultiLabel
+from tailor.testing import make_pool, make_view
+
+#: whose scores are exact on multiples of 1/64, in any precision
+EXACT = ["uncertainty", "most-likely-positive", "emal", "confidence", "margin"]
+#: whose scores hold logarithms, and how far rounding may move them
+LOGARITHMS = {"entropy": 1e-12, "weak-supervision": 1e-12, "bald": 1e-6}
+DTYPES = [np.float64, np.float32, np.float16]
+
+
+def kinds(name):
+    tasks = registry.find(name).tasks
+    return tuple(kind for kind in (MultiClass, MultiLabel) if kind.kind in tasks)
+
+
+def agree_exactly(name, case, share, dtype, pulls):
+    view = case.view(dtype=dtype)
+    strategy = registry.make(name)
+    klass = case.seed % case.task.size if strategy.per_class else None
+    score = score_of(name, view, klass)
+
+    def check(index):
+        assert index == ranked_pick(view, score)
+
+    walk(view, open_arm(strategy, view, klass, pulls=pulls), case.seed, share, check)
+
+
+@pytest.mark.parametrize("name", EXACT)
+@many(120)
+@given(data=st.data(), share=others, dtype=st.sampled_from(DTYPES), pulls=st.sampled_from([None, 1]))
+def test_exact_order(name, data, share, dtype, pulls):
+    agree_exactly(name, data.draw(cases(kinds=kinds(name), grids=(64, 4))), share, dtype, pulls)
+
+
+@pytest.mark.parametrize("name", ["uncertainty", "most-likely-positive", "confidence", "margin"])
+@many(30)
+@given(data=st.data())
+def test_exact_order_of_any_numbers(name, data):
+    agree_exactly(name, data.draw(cases(kinds=kinds(name), grids=(None,))), 0.3, np.float64, None)
+
+
+@pytest.mark.parametrize("classes", [2, 50])
+@pytest.mark.parametrize("name", EXACT)
+def test_few_and_many_classes(name, classes):
+    for seed in range(5):
+        case = Case(kinds(name)[-1](classes), 40, seed, 64, 0.2, 0.3, 0.1, 0.1, None)
+        agree_exactly(name, case, 0.3, np.float64, None)
+
+
+def agree_closely(name, case, share, tolerance, dtype=np.float64):
+    view = case.view(dtype=dtype)
+    score = score_of(name, view)
+    scores = {i: score(i) for i in free_now(view)}
+
+    def check(index):
+        assert scores[index] <= min(scores[i] for i in free_now(view)) + tolerance
+
+    walk(view, open_arm(registry.make(name), view), case.seed, share, check)
+
+
+@pytest.mark.parametrize("name", list(LOGARITHMS))
+@many(50)
+@given(data=st.data(), share=others)
+def test_order_by_logarithms(name, data, share):
+    agree_closely(name, data.draw(cases(kinds=kinds(name))), share, LOGARITHMS[name])
+
+
+@pytest.mark.parametrize("name", list(LOGARITHMS))
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_order_by_logarithms_in_lower_precision(name, dtype):
+    for seed in range(8):
+        case = Case(kinds(name)[-1](4), 40, seed, 64, 0.2, 0.3, 0.1, 0.1, None)
+        agree_closely(name, case, 0.3, 2e-6, dtype)
+
+
+@pytest.mark.parametrize("name", [*EXACT, *LOGARITHMS])
+def test_copies_come_in_the_order_of_ties_not_of_the_file(name):
+    kind = kinds(name)[-1]
+    one = make_pool(kind(3), 1, seed=4)
+    pool = type(one)(one.task, *(np.repeat(a, 30, axis=0) for a in (one.probs, one.features, one.truth)))
+    view = make_view(pool, 9, labelled=0.0)
+    mine = []
+    walk(view, open_arm(registry.make(name), view, 0), 0, 0.0, mine.append)
+    assert mine == np.argsort(view.ties).tolist()
+    assert mine != sorted(mine)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_refills_when_others_take_what_was_held(name):
+    """Others take hundreds while the arm was told of one pull: it goes on in the right order."""
+    task = kinds(name)[-1](3)
+    view = make_view(make_pool(task, 600, seed=2, grid=1024), 2, labelled=0.1)
+    score = score_of(name, view, 0)
+    cursor = open_arm(registry.make(name), view, 0, pulls=1)
+    assert cursor.take() == ranked_pick(view, score)
+    for index in sorted(view.free_ids.tolist(), key=lambda i: (score(i), view.ties[i]))[:400]:
+        view.ledger.take(index)
+    assert cursor.take() == ranked_pick(view, score)
+
+
+def test_weak_supervision_is_taught_labels_and_its_own_probabilities():
+    pool = make_pool(MultiLabel(3), 20, seed=1)
+    view, taught = make_view(pool, 1), []
+    view.finetune = lambda targets, epochs: taught.append((targets.clone().numpy(), epochs)) or view.probs
+    open_arm(registry.make("weak-supervision", epochs=3), view)
+    ((targets, epochs),) = taught
+    assert epochs == 3
+    assert (targets[view.labelled] == view.labels).all()
+    rest = np.setdiff1d(np.arange(20), view.labelled)
+    assert (targets[rest] == pool.probs[rest]).all()
