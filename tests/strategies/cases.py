@@ -60,8 +60,8 @@ def cases(draw, kinds=(MultiClass, MultiLabel), grids=(None, 4, 64), classes=Non
         )
     )  # fmt: skip
     return Case(
-        task, draw(st.integers(*sizes) | st.integers(sizes[1] // 2, sizes[1])), draw(st.integers(0, 2**32 - 1)), draw(st.sampled_from(grids)),
-        draw(st.sampled_from([0.0, 0.0, 0.4])), labelled, pending, skipped,
+        task, draw(st.integers(*sizes) | st.integers(sizes[1] // 2, sizes[1])),
+        draw(st.integers(0, 2**32 - 1)), draw(st.sampled_from(grids)), draw(st.sampled_from([0.0, 0.0, 0.4])), labelled, pending, skipped,
         draw(st.sampled_from([None, None, 0, task.size - 1])),
     )  # fmt: skip
 

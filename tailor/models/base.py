@@ -1,0 +1,76 @@
+"""What is trained: one small protocol that the session needs, whatever the network."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tailor.pools.base import Pool
+from tailor.task import Task
+
+#: (done, total, what) -> None: a step of a long job, for progress bars
+Progress = Callable[[int, int, str], None]
+
+
+def quiet(done: int, total: int, what: str) -> None:
+    """No progress bar."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    probs: np.ndarray  # (n, K) float32
+    features: np.ndarray  # (n, d) float32
+
+
+class Model(ABC):
+    """A classifier over a pool. Built for one task and one pool; positions are the pool's.
+
+    The same seed and the same labels give the same model, bit for bit, on a CPU.
+    """
+
+    def __init__(self, task: Task, pool: Pool) -> None:
+        self.task, self.pool = task, pool
+
+    def prepare(self, progress: Progress = quiet) -> dict[int, str]:
+        """Whatever is computed once for the whole pool (features, decoded pixels), new entries only.
+
+        -> the positions that could not be read, each with the reason. Called before the first fit, and whenever the
+        pool has grown.
+        """
+        return {}
+
+    @abstractmethod
+    def fit(self, positions: np.ndarray, labels: np.ndarray, *, seed: int, progress: Progress = quiet) -> None:
+        """Train anew on positions (n,) with labels (n, K) of 0 and 1. A class without a label must not break it."""
+
+    @abstractmethod
+    def predict(self, positions: np.ndarray, progress: Progress = quiet) -> Prediction:
+        """Probabilities and features at positions (n,). A position that can't be read gets a uniform prediction."""
+
+    def finetune(self, targets: np.ndarray, epochs: int, *, seed: int) -> np.ndarray:
+        """Train a copy on the whole pool with soft targets (N, K) for a few epochs -> its probabilities (N, K).
+
+        The model itself is left as it is.
+        """
+        raise NotImplementedError
+
+    def dropout(self, passes: int, *, seed: int) -> Iterable[np.ndarray]:
+        """Probabilities (N, K) over the whole pool of each of several passes with dropout on."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Weights as safetensors and settings as JSON. No pickle."""
+
+    @abstractmethod
+    def load(self, folder: Path) -> None:
+        """What save() wrote."""
+
+    def describe(self) -> dict[str, Any]:
+        """Name and settings, as plain values."""
+        raise NotImplementedError
