@@ -15,18 +15,40 @@ NEVER = -1
 
 
 class Books:
-    """Labels and provenance by position. Every change is checked whole before it is made."""
+    """Labels and provenance by position. Every change is checked whole before it is made.
+
+    Labels stand in a table with a row for each labelled example, so that a large pool costs a few bytes an example.
+    """
 
     def __init__(self, task: Task, pool: int) -> None:
-        self.task, self.pool = task, pool
-        self._labels = np.zeros((pool, task.size), np.float32)
-        self._labelled = np.zeros(pool, bool)
-        self._skipped = np.zeros(pool, bool)
-        self._round = np.full(pool, NEVER)  # in which round it was asked
-        self._arm = np.full(pool, NOBODY)  # by which arm
-        self._chance = np.ones(pool)  # with which probability that arm was drawn
-        self._learned = np.zeros(pool, bool)  # whether the selector has heard the answer
+        self.task, self.pool = task, 0
+        self._row = np.empty(0, np.int64)  # where its label stands in the table
+        self._skipped = np.empty(0, bool)
+        self._aside = np.empty(0, bool)  # never to be offered: unreadable, or kept for another purpose
+        self._round = np.empty(0, np.int64)  # in which round it was asked
+        self._arm = np.empty(0, np.int64)  # by which arm
+        self._chance = np.empty(0)  # with which probability that arm was drawn
+        self._learned = np.empty(0, bool)  # whether the selector has heard the answer
+        self._table = np.empty((64, task.size), np.uint8)
+        self._rows = 0
         self._predicted: dict[int, np.ndarray] = {}  # what the model said, of those nobody has learned from yet
+        self.grow(pool)
+
+    def grow(self, more: int) -> None:
+        """New examples join at the end."""
+
+        def longer(array: np.ndarray, value: float) -> np.ndarray:
+            return np.concatenate([array, np.full(more, value, array.dtype)])
+
+        self._row, self._round = longer(self._row, NEVER), longer(self._round, NEVER)
+        self._arm, self._chance = longer(self._arm, NOBODY), longer(self._chance, 1)
+        self._skipped, self._aside = longer(self._skipped, False), longer(self._aside, False)
+        self._learned = longer(self._learned, False)
+        self.pool += more
+
+    @property
+    def _labelled(self) -> np.ndarray:
+        return self._row != NEVER
 
     @property
     def labelled(self) -> np.ndarray:
@@ -36,7 +58,7 @@ class Books:
     @property
     def labels(self) -> np.ndarray:
         """(n, K) float32, in the order of `labelled`."""
-        return self._labels[self._labelled]
+        return self.labels_of(self.labelled)
 
     @property
     def unlabelled(self) -> np.ndarray:
@@ -46,7 +68,7 @@ class Books:
     @property
     def counts(self) -> np.ndarray:
         """(K,) labels in each class."""
-        return self._labels.sum(0, dtype=np.float64)
+        return self._table[: self._rows].sum(0, dtype=np.float64)
 
     @property
     def pending(self) -> np.ndarray:
@@ -56,7 +78,12 @@ class Books:
     @property
     def free(self) -> np.ndarray:
         """(N,) bool: what may be asked."""
-        return ~self._labelled & ~self._skipped & (self._round == NEVER)
+        return ~self._labelled & ~self._skipped & ~self._aside & (self._round == NEVER)
+
+    @property
+    def skipped(self) -> np.ndarray:
+        """(m,) positions that were skipped."""
+        return np.flatnonzero(self._skipped)
 
     @property
     def credited(self) -> np.ndarray:
@@ -64,7 +91,8 @@ class Books:
         return np.flatnonzero(self._labelled & (self._arm != NOBODY))
 
     def labels_of(self, positions: np.ndarray) -> np.ndarray:
-        return self._labels[positions]
+        """(n, K) float32 of positions that have a label."""
+        return self._table[self._row[positions]].astype(np.float32)
 
     def arms_of(self, positions: np.ndarray) -> np.ndarray:
         return self._arm[positions]
@@ -85,9 +113,24 @@ class Books:
         labels = self.task.check_labels(labels)
         if len(labels) != len(where):
             raise InputError(f"{len(where)} positions but {len(labels)} labels")
-        changed = (self._labels[where] != labels).any(1)
-        self._labels[where], self._labelled[where], self._skipped[where] = labels, True, False
+        known = self._row[where] != NEVER
+        changed = np.zeros(len(where), bool)
+        changed[known] = (self._table[self._row[where[known]]] != labels[known]).any(1)
+        self._add_rows(where[~known])
+        self._table[self._row[where]], self._skipped[where] = labels, False
         return bool((changed & self._learned[where]).any())
+
+    def _add_rows(self, positions: np.ndarray) -> None:
+        needed = self._rows + len(positions)
+        if needed > len(self._table):
+            room = np.empty((2 * needed - len(self._table), self.task.size), np.uint8)
+            self._table = np.concatenate([self._table, room])
+        self._row[positions] = np.arange(self._rows, needed)
+        self._rows = needed
+
+    def set_aside(self, positions: Any) -> None:
+        """These are never offered: unreadable, or kept for another purpose."""
+        self._aside[check_positions(positions, self.pool, "positions")] = True
 
     def skip(self, positions: Any) -> None:
         where = check_positions(positions, self.pool, "positions")

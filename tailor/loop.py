@@ -58,9 +58,9 @@ class Loop:
         seed: int = 0,
         device: str = "cpu",
     ) -> None:
-        for name, value in (("pool", pool), ("rounds", rounds), ("batch", batch)):
-            if value < 1:
-                raise InputError(f"{name} is {value}: at least 1 is needed")
+        for name, value, least in (("pool", pool, 0), ("rounds", rounds, 1), ("batch", batch, 1)):
+            if value < least:
+                raise InputError(f"{name} is {value}: at least {least} is needed")
         self.task, self.batch_size, self.device = task, batch, device
         self.arms = make_arms(families if families is not None else NARROW[task.kind], task)
         self.contest = Contest(
@@ -80,6 +80,7 @@ class Loop:
         self._own_reward, self._seed = own_reward, seed
         self._learned: list[tuple[np.ndarray, Outcomes]] = []  # the positions and outcomes of each round
         self._walk: LoopRound | None = None
+        self._weights: np.ndarray | None = None  # v of the round that is being answered
         self._model_before: Any = None
 
     # ------------------------------------------------------------------ ask
@@ -127,13 +128,30 @@ class Loop:
         except BaseException:
             self.selector.restore(before)
             raise
-        if heard is not None:
-            self._learned.append(heard)
-            books.mark_learned(heard[0])
-        self._walk, self.round = walk, self.round + 1
+        walk.fit = heard[1].fit if heard is not None else None
+        self._settle(heard, weights)
+        self._walk = walk
         if self._own_reward is not None:
             self._model_before = model if model is not None else probs
         return walk
+
+    def relive_round(self, weights: np.ndarray, fit: Fit | None) -> None:
+        """Go through the opening of a round that was opened before, when these books stood as they stand now.
+
+        The selector learns what it learned then; fit is what it was told of the model, since no model is at hand.
+        """
+        heard = self._heard(*self.books.to_learn(), fit)
+        if heard is not None:
+            self.selector.learn(heard[1])
+        self._settle(heard, weights)
+        self._walk = None
+
+    def _settle(self, heard: tuple[np.ndarray, Outcomes] | None, weights: np.ndarray) -> None:
+        """A round is open: what it heard is learned, once and for all."""
+        if heard is not None:
+            self._learned.append(heard)
+            self.books.mark_learned(heard[0])
+        self._weights, self.round = weights, self.round + 1
 
     def _check_size(self, size: int | None, allow_short: bool) -> tuple[int, int]:
         size, left = self.batch_size if size is None else size, int(self.books.free.sum())
@@ -170,14 +188,19 @@ class Loop:
     # ------------------------------------------------------------------ learning
 
     def _hear(self, view: RoundView, model: Any) -> tuple[np.ndarray, Outcomes] | None:
-        if self._walk is None:
+        if self._weights is None:
             return None
-        books, last = self.books, self._walk
-        where, predicted = books.to_learn()
+        where, predicted = self.books.to_learn()
         fit = self._fit(view, where, model) if self.selector.needs_fit else None
-        return where, Outcomes(
-            self.round - 1, last.weights, books.arms_of(where), books.labels_of(where), predicted, fit
-        )
+        return self._heard(where, predicted, fit)
+
+    def _heard(
+        self, where: np.ndarray, predicted: np.ndarray, fit: Fit | None
+    ) -> tuple[np.ndarray, Outcomes] | None:
+        if self._weights is None:
+            return None
+        arms, labels = self.books.arms_of(where), self.books.labels_of(where)
+        return where, Outcomes(self.round - 1, self._weights, arms, labels, predicted, fit)
 
     def _fit(self, view: RoundView, where: np.ndarray, model: Any) -> Fit:
         import torch
@@ -215,6 +238,7 @@ class LoopRound(Round):
     ) -> None:
         super().__init__(view, loop.arms, plan, seed)
         self.weights, self.requested = weights, requested
+        self.fit: Fit | None = None  # what the selector was told of the model when the round was opened
         self.chances = loop.selector.chances(plan)  # (M,)
         self._books, self._number = loop.books, loop.round
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -95,9 +96,10 @@ class Round:
 
     def next(self) -> Pick:
         """The pick for the next slot; Exhausted when the plan is done or nothing is left."""
-        return self._next()
+        return self.pick()
 
-    def _next(self) -> Pick:
+    def pick(self) -> Pick:
+        """As next(), entered in the ledger alone."""
         if self.over:
             raise Exhausted("the round is over")
         planned = int(self.plan[self._slot])
@@ -120,8 +122,11 @@ class Round:
     def _heirs(self, planned: int) -> Iterator[int]:
         if planned not in self._dry:
             yield planned
-        later = np.concatenate([self.plan[self._slot + 1 :], self.plan[: self._slot]])
-        yield from (int(a) for a in dict.fromkeys(later.tolist()) if a not in self._dry)
+        for arm in chain(self.plan[self._slot + 1 :], self.plan[: self._slot]):
+            if len(self._dry) == len(self._cursors):
+                return
+            if int(arm) not in self._dry:
+                yield int(arm)
 
     def __iter__(self) -> Iterator[Pick]:
         while not self.over:
@@ -139,7 +144,7 @@ class Round:
         started, requested = time.perf_counter(), len(self.plan) - self._slot
         picks = []
         while not self.over:
-            picks.append(self._next())
+            picks.append(self.pick())
         self.take_seconds += time.perf_counter() - started
         indices, arms, planned = np.array([(p.index, p.arm, p.planned) for p in picks], np.int64).reshape(-1, 3).T
         return Batch(indices, arms, planned, tuple(a.name for a in self.arms), requested)

@@ -214,8 +214,8 @@ def as_matrix(array: Any, name: str, device: str) -> torch.Tensor:
 
     if not isinstance(array, torch.Tensor):
         array = np.asarray(array)
-        if array.dtype.kind != "f":
-            raise InputError(f"{name} must be floating point, got dtype {array.dtype}")
+        if array.dtype.kind != "f" or array.dtype.itemsize > 8:
+            raise InputError(f"{name} must be floating point, 16 to 64 bits wide, got dtype {array.dtype}")
         if not array.flags.writeable or array.dtype.byteorder == ">":
             array = array.astype(array.dtype.newbyteorder("="))
         array = torch.from_numpy(np.ascontiguousarray(array))

@@ -79,6 +79,10 @@ class Selector(ABC):
         """(M,) the probability with which each arm is drawn for a slot; by default its share of the plan."""
         return np.bincount(plan, minlength=self.contest.size) / max(1, len(plan))
 
+    def beliefs(self) -> np.ndarray | None:
+        """(M, K) the label that each arm is expected to find, for selectors that hold such a belief."""
+        return None
+
     def state(self) -> dict[str, np.ndarray]:
         """All that learning has changed, as plain arrays."""
         return {}

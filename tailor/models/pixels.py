@@ -1,0 +1,78 @@
+"""Pictures decoded once to one size, as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tailor.errors import InputError
+from tailor.models.source import Source
+from tailor.pools.base import Pool, Unreadable
+
+if TYPE_CHECKING:
+    import torch
+
+#: pictures of at most this many pixels a side count as small
+SMALL = 64
+
+
+def picture_problem(example: Any) -> str | None:
+    array = np.asarray(example)
+    if array.ndim != 3 or array.shape[2] != 3 or array.dtype != np.uint8 or array.size == 0:
+        return f"not an RGB picture of bytes (H, W, 3): {array.dtype} {array.shape}"
+    return None
+
+
+def resize(picture: np.ndarray, size: int) -> np.ndarray:
+    """(H, W, 3) uint8 -> (size, size, 3) uint8. The whole picture is kept, its sides may be stretched."""
+    if picture.shape[:2] == (size, size):
+        return picture
+    import torch
+    from torch.nn import functional as F
+
+    there = torch.from_numpy(np.array(picture)).permute(2, 0, 1)[None]
+    small = F.interpolate(there, (size, size), mode="bilinear", antialias=True)
+    return small[0].permute(1, 2, 0).contiguous().numpy()
+
+
+def first_picture(pool: Pool) -> np.ndarray | None:
+    """The first of the first hundred entries that can be read."""
+    for position in range(min(len(pool), 100)):
+        (example,) = pool.read([position])
+        if not isinstance(example, Unreadable) and picture_problem(example) is None:
+            return np.asarray(example)
+    return None
+
+
+def natural_size(pool: Pool, small: int | None, large: int) -> int:
+    """`large`, or `small` for a pool of small pictures (their own size where `small` is None), by its first picture."""
+    picture = first_picture(pool)
+    if picture is None or max(picture.shape[:2]) > SMALL:
+        return large
+    return max(picture.shape[:2]) if small is None else small
+
+
+class PixelSource(Source):
+    """Bytes (size, size, 3) for each picture; served as (n, 3, size, size) uint8, channels last in memory."""
+
+    batch_numbers: ClassVar[dict[str, int]] = {"cpu": 2**20, "cuda": 2**25}
+
+    def __init__(self, pool: Pool, size: int, cache: Path | None, device: str) -> None:
+        if pool.kind != "image":
+            raise InputError(f"this model needs a pool of images, not of kind {pool.kind!r}: the probe takes any kind")
+        if size < 1:
+            raise InputError(f"size is {size}: at least 1 pixel is needed")
+        super().__init__(pool, f"pixels {size} bilinear", "uint8", cache, device)
+        self.size = size
+
+    def problem(self, example: Any) -> str | None:
+        return picture_problem(example)
+
+    def encode(self, examples: Sequence[Any]) -> np.ndarray:
+        return np.stack([resize(np.asarray(e), self.size) for e in examples])
+
+    def arrange(self, rows: torch.Tensor) -> torch.Tensor:
+        return rows.permute(0, 3, 1, 2)

@@ -1,0 +1,202 @@
+"""Any scikit-learn classifier that gives probabilities."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tailor.errors import InputError
+from tailor.models.backbones import Backbone, FeatureSource, make_backbone
+from tailor.models.base import Model, Prediction, Progress, quiet
+from tailor.models.files import read_model, write_model
+from tailor.models.neural import PASS_RATE, check_range, keep_readable
+from tailor.pools.base import Pool
+from tailor.task import MultiClass, Task
+
+#: rows predicted at once
+CHUNK = 16384
+
+
+class SklearnModel(Model):
+    """A classifier with fit() and predict_proba() on vectors: given ones, or a backbone's features.
+
+    Multi-label tasks get one classifier a class. A class without a label gets probability 0; a class that all labelled
+    examples have (or none), a constant. The features that arms see are the vectors.
+
+    scikit-learn has no format without pickle, so save() keeps the training vectors, the labels and the parameters, and
+    load() trains again: the same result on the same version of scikit-learn.
+
+    estimator  an object, or its place inside scikit-learn: "ensemble.RandomForestClassifier"
+    params     parameters for an estimator given by its place
+    backbone   by default vectors as given, or small pixels, or hashed words
+    """
+
+    name = "sklearn"
+
+    def __init__(
+        self,
+        task: Task,
+        pool: Pool,
+        estimator: Any = "linear_model.LogisticRegression",
+        *,
+        params: dict[str, Any] | None = None,
+        backbone: str | Backbone | None = None,
+        cache: Path | str | None = None,
+        device: str = "auto",
+    ) -> None:
+        from tailor.models.neural import find_device
+
+        super().__init__(task, pool)
+        self.estimator = find_estimator(estimator, params or {}) if isinstance(estimator, str) else estimator
+        if not hasattr(self.estimator, "predict_proba"):
+            raise InputError(f"{type(self.estimator).__name__} has no predict_proba: probabilities are needed")
+        plain = {"vector": "given", "image": "pixels", "text": "hashed-words"}
+        self.backbone = make_backbone(backbone or plain.get(pool.kind), pool, find_device(device))
+        self.source = FeatureSource(pool, self.backbone, None if cache is None else Path(cache), "cpu")
+        self._fitted: list[Any] | None = None
+        self._training: tuple[np.ndarray, np.ndarray, int] | None = None
+
+    def prepare(self, progress: Progress = quiet) -> dict[int, str]:
+        return self.source.prepare(progress)
+
+    def fit(self, positions: np.ndarray, labels: np.ndarray, *, seed: int, progress: Progress = quiet) -> None:
+        self._ensure()
+        positions = check_range(positions, len(self.source.rows))
+        positions, labels = keep_readable(positions, self.task.check_labels(labels), self.source.readable)
+        vectors = self.source.take_host(positions).astype(np.float32)
+        self._fitted, self._training = self._train(vectors, labels, seed), (vectors, labels, seed)
+
+    def predict(self, positions: np.ndarray, progress: Progress = quiet) -> Prediction:
+        self._trained()
+        self._ensure()
+        positions = check_range(positions, len(self.source.rows))
+        good = np.flatnonzero(self.source.readable[positions])
+        width = (self.source.shape or (0,))[0]
+        features = np.zeros((len(positions), width), np.float32)
+        for start in range(0, len(good), CHUNK):
+            part = good[start : start + CHUNK]
+            features[part] = self.source.take_host(positions[part])
+        return Prediction(self._probs(self._trained(), features, good), features)
+
+    def finetune(self, targets: Any, epochs: int, *, seed: int) -> np.ndarray:
+        """A copy trained on the whole pool, each example with its likeliest label; there are no epochs here."""
+        self._trained()
+        everything = self._everything()
+        wanted = targets.detach().cpu().numpy() if hasattr(targets, "detach") else np.asarray(targets)
+        if wanted.shape != (len(everything), self.task.size):
+            raise InputError(f"targets have shape {wanted.shape}, not ({len(everything)}, {self.task.size})")
+        good = np.flatnonzero(self.source.readable)
+        labels = np.asarray(self.task.predicted(wanted[good]), np.float32)
+        return self._probs(self._train(everything[good], labels, seed), everything, good)
+
+    def dropout(self, passes: int, *, seed: int) -> Iterator[np.ndarray]:
+        """Passes in which some of the numbers of each vector are set to 0."""
+        fitted, everything = self._trained(), self._everything()
+        good = np.flatnonzero(self.source.readable)
+        rng = np.random.default_rng(seed)
+        for _ in range(passes):
+            kept = rng.random(everything.shape, np.float32) >= PASS_RATE
+            yield self._probs(fitted, everything * kept / np.float32(1 - PASS_RATE), good)
+
+    def save(self, folder: Path) -> None:
+        import torch
+
+        self._trained()
+        assert self._training is not None
+        vectors, labels, seed = self._training
+        settings = {"seed": seed, "input": self.source.fingerprint, **self.describe()}
+        try:
+            json.dumps(settings)
+        except TypeError as error:
+            raise InputError(f"the parameters of {settings['estimator']} can't be written as JSON: {error}") from error
+        tensors = {"vectors": torch.from_numpy(vectors), "labels": torch.from_numpy(labels)}
+        write_model(folder, self.task, settings, tensors)
+
+    def load(self, folder: Path) -> None:
+        settings, tensors = read_model(folder, self.task, self.name)
+        if settings["estimator"] != place(self.estimator):
+            raise InputError(f"{str(folder)!r} holds a {settings['estimator']}, this model is {place(self.estimator)}")
+        if settings["input"] != self.source.fingerprint:
+            raise InputError(f"{str(folder)!r} was trained on {settings['input']!r}, not {self.source.fingerprint!r}")
+        self.estimator.set_params(**settings["params"])
+        vectors, labels, seed = tensors["vectors"].numpy(), tensors["labels"].numpy(), int(settings["seed"])
+        self._fitted, self._training = self._train(vectors, labels, seed), (vectors, labels, seed)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "model": self.name,
+            "backbone": self.backbone.describe(),
+            "estimator": place(self.estimator),
+            "params": self.estimator.get_params(deep=False),
+        }
+
+    # ------------------------------------------------------------------ inside
+
+    def _ensure(self) -> None:
+        if len(self.source.rows) < len(self.pool):
+            self.prepare()
+
+    def _trained(self) -> list[Any]:
+        if self._fitted is None:
+            raise InputError("this sklearn model is not trained yet: call fit() or load() first")
+        return self._fitted
+
+    def _everything(self) -> np.ndarray:
+        return self.predict(np.arange(len(self.pool))).features
+
+    def _train(self, vectors: np.ndarray, labels: np.ndarray, seed: int) -> list[Any]:
+        """One fitted classifier (multi-class) or one a class; a number where there is nothing to tell apart."""
+        if isinstance(self.task, MultiClass):
+            return [self._one(vectors, labels.argmax(1), seed)]
+        return [self._one(vectors, labels[:, k].astype(np.int64), seed) for k in range(self.task.size)]
+
+    def _one(self, vectors: np.ndarray, classes: np.ndarray, seed: int) -> Any:
+        from sklearn.base import clone
+
+        if (classes == classes[0]).all():
+            return int(classes[0])
+        estimator = clone(self.estimator)
+        seeded = {name: seed % 2**32 for name in estimator.get_params() if name.rpartition("__")[2] == "random_state"}
+        return estimator.set_params(**seeded).fit(vectors, classes)
+
+    def _probs(self, fitted: list[Any], features: np.ndarray, good: np.ndarray) -> np.ndarray:
+        """features (n, d) -> (n, K) float32, uniform outside `good`."""
+        from tailor.models.heads import uniform
+
+        probs = np.full((len(features), self.task.size), uniform(self.task), np.float32)
+        for start in range(0, len(good), CHUNK):
+            part = good[start : start + CHUNK]
+            if isinstance(self.task, MultiClass):
+                probs[part] = _columns(fitted[0], features[part], self.task.size)
+            else:
+                probs[part] = np.stack([_columns(one, features[part], 2)[:, 1] for one in fitted], 1)
+        return probs
+
+
+def _columns(fitted: Any, vectors: np.ndarray, size: int) -> np.ndarray:
+    """(n, size): each class's probability in its own column, 0 for those never seen; rows sum to 1."""
+    found = np.zeros((len(vectors), size))
+    if isinstance(fitted, int):
+        found[:, fitted] = 1
+        return found
+    found[:, np.asarray(fitted.classes_, np.int64)] = np.clip(fitted.predict_proba(vectors), 0, 1)
+    return found / np.maximum(found.sum(1, keepdims=True), 1e-12)
+
+
+def find_estimator(name: str, params: dict[str, Any]) -> Any:
+    module, _, attribute = name.rpartition(".")
+    try:
+        return getattr(import_module(f"sklearn.{module}"), attribute)(**params)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"scikit-learn has no {name!r}: write it as 'ensemble.RandomForestClassifier'") from error
+    except TypeError as error:
+        raise InputError(f"{name}: {error}") from error
+
+
+def place(estimator: Any) -> str:
+    return f"{type(estimator).__module__}.{type(estimator).__qualname__}"

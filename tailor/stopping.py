@@ -1,0 +1,94 @@
+"""When to stop asking. Rules can be combined: the first that is met ends the run."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailor.errors import InputError
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What rules look at."""
+
+    labels: int  # answered, reserve included
+    counts: np.ndarray  # (K,) labels of each class
+    classes: tuple[str, ...]
+    accuracy: tuple[float, ...]  # on the reserve, after each training; empty without a reserve
+    lower: tuple[float, ...]  # the lower end of its interval
+
+
+class Rule(ABC):
+    @abstractmethod
+    def met(self, progress: Progress) -> str | None:
+        """Why to stop, or None."""
+
+
+@dataclass(frozen=True)
+class Budget(Rule):
+    """So many answers, and no more are asked for."""
+
+    labels: int
+
+    def __post_init__(self) -> None:
+        if self.labels < 1:
+            raise InputError(f"budget is {self.labels}: at least one label is needed")
+
+    def met(self, progress: Progress) -> str | None:
+        return f"the budget of {self.labels} labels is spent" if progress.labels >= self.labels else None
+
+
+@dataclass(frozen=True)
+class TargetAccuracy(Rule):
+    """The lower end of the reserve's interval is at or above a target."""
+
+    accuracy: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.accuracy <= 1:
+            raise InputError(f"target accuracy is {self.accuracy}: it must lie in (0, 1]")
+
+    def met(self, progress: Progress) -> str | None:
+        if progress.lower and progress.lower[-1] >= self.accuracy:
+            return f"accuracy on the reserve is at least {progress.lower[-1]:.3f}, the target was {self.accuracy}"
+        return None
+
+
+@dataclass(frozen=True)
+class Plateau(Rule):
+    """The last `rounds` trainings brought less than `gain` on the reserve over the best before them."""
+
+    rounds: int = 5
+    gain: float = 0.005
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1 or self.gain < 0:
+            raise InputError(f"plateau of {self.rounds} rounds and {self.gain}: rounds >= 1 and gain >= 0 are needed")
+
+    def met(self, progress: Progress) -> str | None:
+        seen = progress.accuracy
+        if len(seen) > self.rounds and max(seen[-self.rounds :]) < max(seen[: -self.rounds]) + self.gain:
+            return f"accuracy on the reserve grew by less than {self.gain} in {self.rounds} rounds"
+        return None
+
+
+@dataclass(frozen=True)
+class ClassCounts(Rule):
+    """Every class has so many labels."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise InputError(f"class count is {self.count}: at least 1 is needed")
+
+    def met(self, progress: Progress) -> str | None:
+        return f"every class has {self.count} labels" if progress.counts.min() >= self.count else None
+
+
+def why_stop(rules: Sequence[Rule], progress: Progress) -> str | None:
+    return next((reason for rule in rules if (reason := rule.met(progress))), None)

@@ -1,0 +1,104 @@
+"""The store: order, durability, one writer, damage."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from tailor.store import Busy, SqliteStore, StoreError
+from tailor.store.sqlite import VERSION
+
+
+def test_events_come_back_in_order(tmp_path):
+    with SqliteStore(tmp_path / "a.db") as store:
+        assert [store.append("told", {"n": i}, bytes([i])) for i in range(5)] == [1, 2, 3, 4, 5]
+        store.add_examples(["x", "ü", "z"])
+    with SqliteStore(tmp_path / "a.db") as store:
+        events = list(store.events())
+        assert [(e.kind, e.body, e.data) for e in events[:5]] == [("told", {"n": i}, bytes([i])) for i in range(5)]
+        assert events[5].body == {"first": 0, "count": 3}
+        assert [e.number for e in store.events(after=4)] == [5, 6]
+        assert store.examples() == ["x", "ü", "z"]
+        store.add_examples(["w"])
+        assert store.examples() == ["x", "ü", "z", "w"]
+
+
+def test_an_id_twice_adds_none(tmp_path):
+    with SqliteStore(tmp_path / "a.db") as store:
+        store.add_examples(["x"])
+        with pytest.raises(StoreError, match="an id is there already"):
+            store.add_examples(["y", "x"])
+        assert store.examples() == ["x"]
+        assert len(list(store.events())) == 1
+
+
+def test_a_second_writer_is_told_and_changes_nothing(tmp_path):
+    with SqliteStore(tmp_path / "a.db") as store:
+        store.append("told", {})
+        code = "import sys; from tailor.store import SqliteStore; SqliteStore(sys.argv[1])"
+        other = subprocess.run([sys.executable, "-c", code, tmp_path / "a.db"], capture_output=True, text=True)
+        assert other.returncode != 0
+        assert f"in use by process {os.getpid()}" in other.stderr
+        with pytest.raises(Busy, match="in use"):
+            SqliteStore(tmp_path / "a.db")
+        with SqliteStore(tmp_path / "a.db", readonly=True) as reader:
+            assert len(list(reader.events())) == 1
+        store.append("told", {})
+    with SqliteStore(tmp_path / "a.db") as store:
+        assert len(list(store.events())) == 2
+
+
+def test_a_newer_format_is_left_alone(tmp_path):
+    SqliteStore(tmp_path / "a.db").close()
+    db = sqlite3.connect(tmp_path / "a.db")
+    db.execute(f"PRAGMA user_version = {VERSION + 1}")
+    db.close()
+    before = (tmp_path / "a.db").read_bytes()
+    with pytest.raises(StoreError, match=f"newer tailor .format {VERSION + 1}, this one knows {VERSION}"):
+        SqliteStore(tmp_path / "a.db")
+    assert (tmp_path / "a.db").read_bytes() == before
+
+
+@pytest.mark.parametrize("damage", ["garbage", "truncated"])
+def test_a_damaged_file_is_left_alone(tmp_path, damage):
+    path = tmp_path / "a.db"
+    with SqliteStore(path) as store:
+        for _ in range(200):
+            store.append("told", {"text": "x" * 500})
+    whole = path.read_bytes()
+    path.write_bytes(b"no database at all" * 100 if damage == "garbage" else whole[: len(whole) // 3])
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="damaged|left as it is"), SqliteStore(path) as store:
+        list(store.events())
+    assert path.read_bytes() == before
+
+
+def test_another_program_s_database_is_refused(tmp_path):
+    db = sqlite3.connect(tmp_path / "a.db")
+    db.execute("CREATE TABLE mine (x)")
+    db.close()
+    with pytest.raises(StoreError, match="not a run of tailor"):
+        SqliteStore(tmp_path / "a.db")
+
+
+def test_missing_folder_and_missing_file(tmp_path):
+    with pytest.raises(StoreError, match="must exist and be writable"):
+        SqliteStore(tmp_path / "no" / "a.db")
+    with pytest.raises(StoreError, match="does not exist"):
+        SqliteStore(tmp_path / "a.db", readonly=True)
+
+
+def test_a_full_disk_is_explained_and_nothing_is_half_written(tmp_path):
+    with SqliteStore(tmp_path / "a.db") as store:
+        store.append("told", {"n": 1})
+        (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
+        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError, match="full.*free some space"):
+            store.append("told", {"text": "x" * 100_000})
+        store._connection.execute("PRAGMA max_page_count = 1000000")
+        store.append("told", {"n": 2})
+        assert [e.body for e in store.events()] == [{"n": 1}, {"n": 2}]
