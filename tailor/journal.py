@@ -85,6 +85,7 @@ class Journal:
         self.kept = Books(self.task, 0)  # the reserve's answers
         self.reserved = np.empty(0, bool)
         self.aside: dict[int, str] = {}
+        self.files: dict[str, str] = {}  # whole files of the pool that can't be opened
         self.rounds: list[RoundRecord] = []
         self.stories: dict[int, tuple[int, int, int]] = {}  # position -> (round, slot, arm)
         self.predicted: dict[int, np.ndarray] = {}
@@ -106,6 +107,12 @@ class Journal:
 
     def _on_opened(self, event: Event, store: Store | None) -> None:
         """Settings: known already."""
+
+    def _on_pool(self, event: Event, store: Store | None) -> None:
+        """How to open the pool again: for whoever opens it."""
+
+    def _on_files(self, event: Event, store: Store | None) -> None:
+        self.files = event.body["reasons"]
 
     def _on_examples(self, event: Event, store: Store | None) -> None:
         assert store is not None
@@ -233,6 +240,7 @@ class Journal:
             "waiting": len(self.books.pending) + len(self.kept.pending),
             "skipped": len(self.books.skipped) + len(self.kept.skipped),
             "aside": {self.ids[p]: reason for p, reason in sorted(self.aside.items())},
+            "files": self.files,
             "counts": dict(zip(self.task.classes, (self.books.counts + self.kept.counts).astype(int).tolist())),
             "round": current.number if current else None,
             "estimates": [r.estimate for r in self.rounds if r.estimate],

@@ -256,6 +256,13 @@ class Session:
         probs[there], features[there] = found.probs, found.features
         return probs, features
 
+    def final_fit(self) -> Estimate | None:
+        """Train on all answers there are, as `tailor train` does -> how the model does on the reserve."""
+        if len(self.journal.books.labelled) == 0:
+            raise InputError("nothing is labelled yet: answer some examples first")
+        self._prepare()
+        return self.train(len(self.journal.rounds))
+
     def finetune(self, targets: Any, epochs: int) -> np.ndarray:
         """Weak supervision's fine-tuning: soft targets (N, K) at the run's positions -> probabilities there."""
         given = np.asarray(targets.cpu() if hasattr(targets, "cpu") else targets, np.float32)
@@ -291,6 +298,7 @@ class Session:
         known = self.journal.position
         new = [one for one in self.pool.ids if one not in known]
         if new:
+            self._record("pool", {"pool": _described(self.pool)})
             self.store.add_examples(new)
             self.journal.add_ids(new)
         self._map_pool()
@@ -306,6 +314,9 @@ class Session:
 
     def _prepare(self) -> None:
         """What can't be read is set aside, once."""
+        files = self.pool.set_aside()
+        if files != self.journal.files:
+            self._record("files", {"reasons": files})
         unreadable = self.model.prepare(self._progress)
         run_position = {int(at): p for p, at in enumerate(self._at.tolist()) if at in unreadable} if unreadable else {}
         reasons = {run_position[at]: reason for at, reason in unreadable.items()}
@@ -318,7 +329,7 @@ class Session:
     def _check_settings(self) -> None:
         first = next(self.store.events(), None)
         if first is None:
-            self.store.append("opened", {"settings": self.settings.as_dict(), "pool": _described(self.pool)})
+            self.store.append("opened", {"settings": self.settings.as_dict()})
             return
         then = Settings.from_dict(first.body["settings"])
         if then != self.settings:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import typer
 
 from tailor.cli.arms import arms
+from tailor.cli.ask import ask
 from tailor.cli.bench import bench
 from tailor.cli.demo import demo
+from tailor.cli.export import export
+from tailor.cli.init import init
+from tailor.cli.predict import predict
 from tailor.cli.regret import regret
+from tailor.cli.run import run
+from tailor.cli.status import status
+from tailor.cli.tell import tell
+from tailor.cli.train import train
 
 app = typer.Typer(
     name="tailor",
@@ -16,9 +24,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(demo)
-app.command()(arms)
-app.command()(regret)
+for command in (init, run, ask, tell, status, export, train, predict, demo, arms, regret):
+    app.command()(command)
 app.add_typer(bench, name="bench")
 
 

@@ -36,9 +36,7 @@ def regret(
         for column in ("task", "v", "point", *dict.fromkeys(r.selector for r in found)):
             table.add_column(column)
         for setting in dict.fromkeys(r.setting for r in found):
-            cells = [
-                f"{r.mean:.3g} ± {r.error:.1g} ({r.relative:.0%})" for r in found if r.setting == setting
-            ]
+            cells = [f"{r.mean:.3g} ± {r.error:.1g} ({r.relative:.0%})" for r in found if r.setting == setting]
             table.add_row(setting.kind, setting.weights, name_point(sweep, setting), *cells)
         console.print(table)
 
@@ -46,8 +44,6 @@ def regret(
     for column in ("claim", "where", "measured", "verdict"):
         table.add_column(column)
     for verdict in check_claims(rows):
-        table.add_row(
-            verdict.claim, verdict.where, verdict.measured, "holds" if verdict.holds else "does not hold"
-        )
+        table.add_row(verdict.claim, verdict.where, verdict.measured, "holds" if verdict.holds else "does not hold")
     console.print(table)
     console.print(f"Figures and {len(rows)} rows are in {out}")

@@ -32,8 +32,9 @@ class Split(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """x as the source gives it, mask (n, width) -> logits (n, K), features (n, width)."""
-        features = self.embed(x)
-        return self.classify(features if mask is None else features * mask), features
+        features = self.embed(x).float()
+        with torch.autocast(x.device.type, enabled=False):  # the last layer is cheap, and its precision is seen
+            return self.classify(features if mask is None else features * mask), features
 
 
 class Head(Split):
@@ -41,6 +42,8 @@ class Head(Split):
 
     mean, deviation  (d,) of the features; part of the weights
     """
+
+    single = True  # no bf16
 
     def __init__(self, inputs: int, hidden: int | None, classes: int) -> None:
         super().__init__()

@@ -81,7 +81,7 @@ class NetworkBackbone(Backbone):
             block = np.zeros((self.batch, self.size, self.size, 3), np.uint8)
             for row, example in enumerate(part):
                 block[row] = resize(np.asarray(example), self.size)
-            with torch.no_grad(), precision(self.device):
+            with torch.no_grad(), precision(self.device, self._net):
                 x = torch.from_numpy(block).to(self.device).permute(0, 3, 1, 2)
                 features = self._net.embed(x)[: len(part)]  # type: ignore[operator]
             found.append(features.float().clamp(-65504, 65504).cpu().numpy())

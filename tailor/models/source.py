@@ -58,13 +58,16 @@ class Source(ABC):
 
     def prepare(self, progress: Progress = quiet) -> dict[int, str]:
         """Compute what is new -> every position that can't be read, with the reason."""
-        total = len(self.pool)
-        for start in range(len(self.rows), total, CHUNK):
-            positions = range(start, min(start + CHUNK, total))
-            rows = self._rows_of(positions)
-            self.rows = np.concatenate([self.rows, rows])
-            progress(positions.stop, total, "reading the pool")
-            self._data = self._device_data = None
+        total, found = len(self.pool), [self.rows]
+        try:
+            for start in range(len(self.rows), total, CHUNK):
+                positions = range(start, min(start + CHUNK, total))
+                found.append(self._rows_of(positions))
+                progress(positions.stop, total, "reading the pool")
+        finally:  # what was done before an interruption stays done
+            if len(found) > 1:
+                self.rows = np.concatenate(found)
+                self._data = self._device_data = self._device_rows = None
         return dict(self.problems)
 
     @property

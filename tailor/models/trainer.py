@@ -51,10 +51,10 @@ class Recipe:
             raise InputError(f"dropout is {self.dropout}: it must lie in [0, 1)")
 
 
-def precision(device: str) -> AbstractContextManager[None]:
-    """bf16 on a GPU, single precision on a CPU."""
+def precision(device: str, net: nn.Module) -> AbstractContextManager[None]:
+    """bf16 on a GPU, unless the network wants single precision; single precision on a CPU."""
     cuda = device.startswith("cuda")
-    return torch.autocast("cuda" if cuda else "cpu", torch.bfloat16, enabled=cuda)
+    return torch.autocast("cuda" if cuda else "cpu", torch.bfloat16, enabled=cuda and not getattr(net, "single", False))
 
 
 @contextmanager
@@ -120,7 +120,7 @@ class Step:
         x = self.source.take(self.positions[self.index])
         if self.mirror is not None:
             x = torch.where(self.mirror, x.flip(3), x)
-        with precision(self.device):
+        with precision(self.device, self.net):
             logits, _ = self.net(x, self.mask)
         self.loss(logits.float(), self.targets[self.index]).backward()
         self.optimizer.step()
@@ -128,7 +128,7 @@ class Step:
     def captured(self) -> Callable[[], None]:
         """This step as a CUDA graph, ready to replay. The network and the optimizer are as before."""
         start = {name: tensor.clone() for name, tensor in self.net.state_dict().items()}
-        here, aside = torch.cuda.current_stream(self.device), torch.cuda.Stream(self.device)
+        here, aside = torch.cuda.current_stream(), torch.cuda.Stream()
         aside.wait_stream(here)
         with torch.cuda.stream(aside):
             for _ in range(3):  # allocations, cuDNN's choice of algorithms and the optimizer's state come first
@@ -191,7 +191,8 @@ def train(
         if recipe.graph and in_place and total > 10:
             start = {name: tensor.clone() for name, tensor in net.state_dict().items()}
             try:
-                run = step.captured()
+                with torch.cuda.device(device):
+                    run = step.captured()
             except RuntimeError as error:
                 torch.cuda.synchronize(device)
                 warnings.warn(f"no CUDA graph, a plain loop instead: {error}", Notice, stacklevel=2)
@@ -232,11 +233,19 @@ def outputs(
     where = torch.from_numpy(np.ascontiguousarray(positions, np.int64)).to(device)
     for start in range(0, len(where), source.batch):
         part = slice(start, min(start + source.batch, len(where)))
+        rows = part.stop - start
+        taken = _filled_up(where[part], source.batch) if device.startswith("cuda") else where[part]
         # The context holds no longer than one batch: what runs between two batches is not ours.
-        with fast_convolutions(), precision(device):
+        with fast_convolutions(), precision(device, net):
             mask = None
             if dropout:
-                mask = torch.empty(part.stop - start, int(net.width), device=device)  # type: ignore[arg-type]
+                mask = torch.empty(len(taken), int(net.width), device=device)  # type: ignore[arg-type]
                 mask.bernoulli_(1 - dropout, generator=generator).div_(1 - dropout)
-            logits, features = net(source.take(where[part]), mask)
-        yield part, logits.float(), features.float()
+            logits, features = net(source.take(taken), mask)
+        yield part, logits[:rows].float(), features[:rows].float()
+
+
+def _filled_up(positions: Tensor, batch: int) -> Tensor:
+    """positions (n,) repeated up to a power of two, at most `batch`: cuDNN then meets few shapes, whatever the round."""
+    size = min(batch, max(64, 1 << (len(positions) - 1).bit_length()))
+    return positions.repeat(-(-size // len(positions)))[:size]

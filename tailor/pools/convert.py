@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
@@ -47,7 +47,8 @@ def decode_image(source: bytes | str | os.PathLike[str] | None, max_side: int | 
     try:
         if not isinstance(source, bytes) and os.stat(source).st_size == 0:
             return Unreadable("empty")
-        with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
+        # Never by name: PIL then maps some TIFF files into memory, and scrambles those with an orientation.
+        with _stream(source) as stream, Image.open(stream) as image:
             limit = Image.MAX_IMAGE_PIXELS
             if limit is not None and image.width * image.height > limit:
                 return Unreadable(f"too large: {image.width} x {image.height} pixels, the limit is {limit} in all")
@@ -62,21 +63,31 @@ def decode_image(source: bytes | str | os.PathLike[str] | None, max_side: int | 
         return Unreadable(f"broken image: {problem}" if str(problem) else f"broken image: {type(problem).__name__}")
 
 
+def _stream(source: bytes | str | os.PathLike[str]) -> BinaryIO:
+    return io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb")
+
+
 def rgb(image: Any, max_side: int | None = None) -> np.ndarray:
     """A PIL image -> RGB uint8 (H, W, 3), its longer side at most max_side."""
+    shrink = max_side is not None and max(image.size) > max_side
+    if shrink and image.format == "JPEG":
+        image.thumbnail((max_side, max_side), reducing_gap=2.0)  # a JPEG is then decoded at 1/2, 1/4 or 1/8
+        shrink = False
+    image = _to_rgb(_turned(image))
+    if shrink:
+        image = image.copy()
+        image.thumbnail((max_side, max_side), reducing_gap=2.0)
+    return np.array(image, dtype=np.uint8)
+
+
+def _turned(image: Any) -> Any:
     from PIL import ImageOps
 
-    if image.format != "JPEG":
-        image = _to_rgb(image)
-    if max_side is not None and max(image.size) > max_side:
-        if image.format != "JPEG":
-            image = image.copy()
-        image.thumbnail((max_side, max_side), reducing_gap=2.0)  # lets a JPEG be decoded at 1/2, 1/4 or 1/8
+    image.load()
     try:
-        image = ImageOps.exif_transpose(image)
+        return ImageOps.exif_transpose(image)
     except Exception:  # a whole picture with broken EXIF: shown as stored
-        image.load()
-    return np.array(_to_rgb(image), dtype=np.uint8)
+        return image
 
 
 def _to_rgb(image: Any) -> Any:
@@ -85,8 +96,7 @@ def _to_rgb(image: Any) -> Any:
 
     if image.mode == "RGB":
         return image
-    exif = image.getexif() if image.mode.startswith(("I", "F")) else None
-    if exif is None:
+    if not image.mode.startswith(("I", "F")):
         return image.convert("RGB")
     values = np.nan_to_num(np.asarray(image, dtype=np.float64))
     top = values.max(initial=0)
@@ -94,9 +104,7 @@ def _to_rgb(image: Any) -> Any:
         values = values / (257 if top > 255 else 1)
     elif top <= 1:
         values = values * 255
-    turned = Image.fromarray(np.clip(np.rint(values), 0, 255).astype(np.uint8)).convert("RGB")
-    turned.getexif().update(exif)
-    return turned
+    return Image.fromarray(np.clip(np.rint(values), 0, 255).astype(np.uint8)).convert("RGB")
 
 
 def pixels(array: np.ndarray) -> np.ndarray | Unreadable:

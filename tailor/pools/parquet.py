@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Sequence
@@ -117,40 +118,45 @@ class ParquetPool(Pool):
         return self._ids
 
     def refresh(self) -> int:
-        files, known = list(self._files), {f.name for f in self._files}
-        listing, broken = self._listing(), {}
-        if not files:
-            files, known = self._remembered(listing), {name for name, _ in self._order}
-        before = len(self._files)
+        listing = self._listing()
+        files, ids, keyless = list(self._files), list(self._ids), dict(self._keyless)
+        known, broken = {f.name for f in files}, {}
+        fresh = [] if files else self._remembered(listing)
+        known.update(f.name for f in fresh)
         for name, path in listing.items():
-            if name in known:
-                continue
+            if name not in known:
+                try:
+                    fresh.append(self._usable(path, name))
+                except InputError as problem:
+                    broken[name] = str(problem)
+        for file in fresh:
             try:
-                file, schema = describe_file(path, name)
+                ids.extend(self._file_ids(file, len(ids), keyless))
             except InputError as problem:
-                broken[name] = str(problem)
-                continue
-            if missing := [c for c in (self.column, self.key) if c is not None and c not in schema.names]:
-                broken[name] = f"no column {missing[0]!r}: there are {some(schema.names)}"
-            elif columns.column_kind(schema, self.column, strict=False) != self.kind:
-                broken[name] = f"column {self.column!r} is of type {schema.field(self.column).type}, not {self.kind}"
+                broken[file.name] = str(problem)
             else:
                 files.append(file)
-        ids, keyless = list(self._ids), dict(self._keyless)
-        for file in files[before:]:
-            ids.extend(self._file_ids(file, len(ids), keyless))
         starts = np.cumsum([0, *(f.rows for f in files)])
         check_unique(ids, lambda p: _place(files, starts, p))
         new = len(ids) - len(self._ids)
         self._files, self._starts, self._ids, self._keyless, self._broken = files, starts, ids, keyless, broken
         return new
 
+    def _usable(self, path: Path, name: str) -> TableFile:
+        file, schema = describe_file(path, name)
+        if missing := [c for c in (self.column, self.key) if c is not None and c not in schema.names]:
+            raise InputError(f"no column {missing[0]!r} in {path}: there are {some(schema.names)}")
+        if columns.column_kind(schema, self.column, strict=False) != self.kind:
+            kind = schema.field(self.column).type
+            raise InputError(f"column {self.column!r} of {path} is of type {kind}, in the other files {self.kind}")
+        return file
+
     def _remembered(self, listing: dict[str, Path]) -> list[TableFile]:
         """The files of `order`, as they are now. One that is gone keeps its numbers, and reads as missing."""
         files = []
         for name, rows in self._order:
             try:
-                file = describe_file(listing[name], name)[0] if name in listing else None
+                file = self._usable(listing[name], name) if name in listing else None
             except InputError:
                 file = None
             if file is None:
@@ -168,8 +174,9 @@ class ParquetPool(Pool):
     def _file_ids(self, file: TableFile, start: int, keyless: dict[int, str]) -> list[str]:
         if self.key is None:
             return [str(row) for row in range(start, start + file.rows)]
+        keys = list(_column(file, self.key))
         ids = []
-        for row, value in enumerate(_column(file, self.key)):
+        for row, value in enumerate(keys):
             if value is None or value == "":
                 keyless[start + row] = "no key"
                 value = f"row {row} of {file.name}"
@@ -194,18 +201,13 @@ class ParquetPool(Pool):
         return [Unreadable(self._keyless[p]) if p in self._keyless else found[p] for p in checked]
 
     def _values(self, which: int, rows: list[int]) -> dict[int, Any]:
-        import pyarrow as pa  # type: ignore[import-untyped]
-
         file = self._files[which]
         now = unchanged(file)
         if now is None:
             reason = "missing" if not file.path.exists() else f"{file.name} has changed since it was opened"
             return dict.fromkeys(rows, Unreadable(reason))
         self._files[which] = now
-        try:
-            return self._groups.values(now, rows)
-        except (OSError, pa.ArrowException) as problem:
-            return dict.fromkeys(rows, Unreadable(f"{file.name} can't be read: {problem}"))
+        return self._groups.values(now, rows)
 
     def _workers(self) -> int | None:
         return self.threads if self.kind == "image" else 1
@@ -229,7 +231,7 @@ class ParquetPool(Pool):
             fixed = getattr(self._schema.field(self.column).type, "list_size", None)
             if fixed is None:
                 for file in self._files:
-                    if not file.missing and file.path.exists():
+                    with contextlib.suppress(InputError):
                         wholes = (convert.vector(v) for v in _column(file, self.column))
                         fixed = next((len(v) for v in wholes if not isinstance(v, Unreadable)), None)
                     if fixed is not None:
@@ -239,8 +241,9 @@ class ParquetPool(Pool):
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
         keys = []
+        now = [unchanged(file) or file for file in self._files]
         for which, row in map(self._locate, check_positions(positions, len(self))):
-            file = self._files[which]
+            file = now[which]
             keys.append(f"{file.path}|{file.size}|{file.time_ns}|{self.column}|{row}|{self.max_side}")
         return keys
 
@@ -251,9 +254,11 @@ class ParquetPool(Pool):
         names = columns.class_names(self._schema.metadata, column)
         known: dict[str, Any] = {}
         for start, file in zip(self._starts.tolist(), self._files):
-            if unchanged(file) is None or column not in describe_file(file.path, file.name)[1].names:
-                continue
-            for position, value in enumerate(_column(file, column), start):
+            try:
+                values = list(_column(file, column)) if unchanged(file) else []
+            except InputError:
+                continue  # its rows are Unreadable, or it has no such column: nothing is known of them
+            for position, value in enumerate(values, start):
                 if (one := convert.label(value, names)) is not None:
                     known[self._ids[position]] = one
         return known
@@ -277,11 +282,15 @@ class ParquetPool(Pool):
 
 def _column(file: TableFile, column: str) -> Any:
     """One column's values, a batch in memory at a time."""
+    import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-    with pq.ParquetFile(file.path) as opened:
-        for batch in opened.iter_batches(batch_size=8192, columns=[column]):
-            yield from batch.column(0).to_pylist()
+    try:
+        with pq.ParquetFile(file.path) as opened:
+            for batch in opened.iter_batches(batch_size=8192, columns=[column]):
+                yield from batch.column(0).to_pylist()
+    except (OSError, pa.ArrowException) as problem:
+        raise InputError(f"column {column!r} of {file.path} can't be read ({problem}): write the file again") from None
 
 
 def _place(files: Sequence[TableFile], starts: np.ndarray, position: int) -> str:

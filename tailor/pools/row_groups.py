@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tailor.errors import InputError
+from tailor.pools.base import Unreadable
 
 CACHE_BYTES = 256 * 2**20
 
@@ -63,7 +64,9 @@ class RowGroups:
         self.held_bytes = 0
 
     def values(self, file: TableFile, rows: Sequence[int]) -> dict[int, Any]:
-        """The column's values at these rows. OSError or ArrowException where they can't be read."""
+        """The column's values at these rows; an Unreadable where the row group is broken."""
+        import pyarrow as pa
+
         wanted: dict[int, list[int]] = {}
         for row in sorted(set(rows)):
             wanted.setdefault(int(np.searchsorted(file.ends, row, side="right")), []).append(row)
@@ -71,7 +74,11 @@ class RowGroups:
         for group, its in wanted.items():
             first = file.ends[group - 1] if group else 0
             local = [row - first for row in its]
-            found.update(zip(its, self._pick(file, group, local)))
+            try:
+                found.update(zip(its, self._pick(file, group, local)))
+            except (OSError, pa.ArrowException) as problem:
+                reason = f"row group {group} of {file.name} can't be read: {problem}"
+                found.update(dict.fromkeys(its, Unreadable(reason)))
         return found
 
     def _pick(self, file: TableFile, group: int, rows: list[int]) -> list[Any]:

@@ -88,6 +88,8 @@ class TorchDataset(Pool):
         """From the dataset's `targets`, `labels` or second tensor where it has them; else item by item."""
         known: dict[str, Any] = {}
         stored = self._stored()
+        if stored is None and all(self._second(p) is None for p in range(min(_TRIED, len(self._ids)))):
+            return None
         for position, one in enumerate(self._ids):
             value = stored[position] if stored is not None else self._second(position)
             name = self._label(value)

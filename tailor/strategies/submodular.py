@@ -21,8 +21,8 @@ class Submodular(Strategy):
     """SIMILAR's FLQMI (Kothawade et al. 2021), with up to `queries` labelled examples a class as the query set.
 
     f(A) = sum over q of max over j in A of s_qj + eta * sum over j in A of max over q of s_qj, s the cosine of
-    gradient embeddings, and the max over an empty A is 0, so that a negative cosine counts as none. A is the batch so far, whichever arm took it. It needs one labelled
-    example of any class; without one it is exhausted.
+    gradient embeddings, and the max over an empty A is 0, so that a negative cosine counts as none. A is the batch so
+    far, whichever arm took it. It needs one labelled example of any class; without one it is exhausted.
     """
 
     name = "submodular"

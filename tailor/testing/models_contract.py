@@ -125,7 +125,8 @@ def check_shapes(make: MakeModel, task: Task, kind: str) -> None:
     everything = model.predict(np.arange(len(pool)))
     _valid(task, everything.probs, len(pool))
     assert everything.probs.dtype == everything.features.dtype == np.float32
-    assert everything.features.ndim == 2 and len(everything.features) == len(pool)
+    assert everything.features.ndim == 2
+    assert len(everything.features) == len(pool)
     assert np.isfinite(everything.features).all()
     some = np.array([7, 2, 31])
     part = model.predict(some)
@@ -151,7 +152,8 @@ def check_seed(make: MakeModel, task: Task, kind: str) -> None:
     second, _ = _trained(make, task, kind)
     where = np.arange(len(pool))
     a, b = first.predict(where), second.predict(where)
-    assert a.probs.tobytes() == b.probs.tobytes() and a.features.tobytes() == b.features.tobytes()
+    assert a.probs.tobytes() == b.probs.tobytes()
+    assert a.features.tobytes() == b.features.tobytes()
     known = np.arange(24)
     first.fit(known, toy_labels(task, pool, known), seed=3)
     assert first.predict(where).probs.tobytes() == a.probs.tobytes(), "a second fit does not start afresh"

@@ -120,7 +120,8 @@ def csv_texts(folder):
 
 @sample("text")
 def jsonl_texts(folder):
-    lines = ['{"text": "one", "labels": ["a", "b"]}', "{broken", '{"text": 3}', "", "[]", '{"text": "zwei ü", "labels": []}']
+    whole = ['{"text": "one", "labels": ["a", "b"]}', '{"text": "zwei ü", "labels": []}']
+    lines = [whole[0], "{broken", '{"text": 3}', "", "[]", whole[1]]
     return put(folder / "t.jsonl", "\n".join(lines)), {}
 
 

@@ -86,7 +86,7 @@ def test_npz(tmp_path):
     np.savez_compressed(path, x=np.eye(3), label=np.array(["a", "b", "a"]))
     assert open_pool(path).labels() == {"0": "a", "1": "b", "2": "a"}
     path.write_bytes(b"no archive")
-    with pytest.raises(InputError, match="not a whole .npz"):
+    with pytest.raises(InputError, match=r"not a whole .npz"):
         open_pool(path)
 
 
@@ -95,7 +95,7 @@ def test_objects_are_never_loaded(tmp_path):
     with pytest.raises(InputError, match="never loaded"):
         open_pool(tmp_path / "x.npy")
     (tmp_path / "y.npy").write_bytes(b"no array")
-    with pytest.raises(InputError, match="not a whole .npy"):
+    with pytest.raises(InputError, match=r"not a whole .npy"):
         open_pool(tmp_path / "y.npy")
 
 

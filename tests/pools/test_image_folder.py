@@ -110,11 +110,17 @@ def test_a_decompression_bomb(tmp_path, monkeypatch):
 def test_exif_orientation(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6  # to be turned by 90 degrees
-    for form in ("JPEG", "PNG"):
-        put(tmp_path / f"{form}.{form[:4].lower()}", picture(0, (40, 20), form, exif=exif))
-        pool = ImageFolder(tmp_path)
-        assert pool.read([len(pool) - 1])[0].shape == (40, 20, 3)
-    assert ImageFolder(tmp_path, max_side=10).read([0])[0].shape == (10, 5, 3)
+    put(tmp_path / "a.jpeg", picture(0, (40, 20), "JPEG", exif=exif))
+    grey = np.random.default_rng(0).integers(0, 256, (20, 40), dtype=np.uint8)
+    for mode in ("RGB", "RGBA", "P", "L"):
+        for suffix in ("png", "tiff"):
+            Image.fromarray(grey).convert(mode).save(tmp_path / f"{mode}.{suffix}", exif=exif)
+    pool = ImageFolder(tmp_path)
+    for one, example in zip(pool.ids, pool.read(range(len(pool)))):
+        assert example.shape == (40, 20, 3)
+        if one != "a.jpeg":
+            np.testing.assert_array_equal(example[:, :, 0], np.rot90(grey, -1), err_msg=one)
+    assert {e.shape for e in ImageFolder(tmp_path, max_side=10).read(range(len(pool)))} == {(10, 5, 3)}
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "CMYK", "I;16", "F"])

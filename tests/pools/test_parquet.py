@@ -82,6 +82,37 @@ def test_a_broken_file_is_set_aside_and_taken_in_once_whole(tmp_path):
         ParquetPool(tmp_path / "d" / "a.parquet")
 
 
+def test_broken_pages_hurt_only_their_rows(tmp_path):
+    import pyarrow.parquet as pq
+
+    rows = [f"{i} " * 50 for i in range(200)]
+    for name in ("a", "b"):
+        columns = {"text": rows, "id": [f"{name}{i}" for i in range(200)], "label": ["x"] * 200}
+        parquet(tmp_path / f"{name}.parquet", columns, row_group_size=100, use_dictionary=False, compression="zstd")
+    whole = (tmp_path / "a.parquet").read_bytes()
+    put(tmp_path / "a.parquet", whole[:4] + bytes(100) + whole[104:])
+    pool = ParquetPool(tmp_path, column="text")
+    read = pool.read([0, 150, 250])
+    assert "can't be read" in read[0].reason
+    assert read[1:] == [rows[150], rows[50]]
+    assert set(pool.labels()) == set(pool.ids)
+    start = pq.ParquetFile(tmp_path / "b.parquet").metadata.row_group(0).column(1).data_page_offset
+    put(tmp_path / "a.parquet", whole[:start] + bytes(100) + whole[start + 100 :])
+    pool = ParquetPool(tmp_path, column="text", key="id")
+    assert "can't be read" in pool.set_aside()["a.parquet"]
+    assert pool.ids[0] == "b0"
+
+
+def test_content_keys_follow_the_file(tmp_path):
+    path = parquet(tmp_path / "a.parquet", {"text": ["x", "y"]})
+    pool = ParquetPool(path)
+    keys = pool.content_keys([0, 1])
+    parquet(path, {"text": ["xx", "yy"]})
+    os.utime(path, ns=(1, 1))
+    assert not set(pool.content_keys([0, 1])) & set(keys)
+    assert pool.read([0, 1]) == ["xx", "yy"]
+
+
 IMAGE = [{"bytes": picture(), "path": "a.png"}]
 
 
@@ -110,7 +141,8 @@ def test_finding_the_column(tmp_path, columns, expected):
 
 
 def test_naming_the_columns(tmp_path):
-    path = parquet(tmp_path / "a.parquet", {"pixels": [[1, 2], [3, 4]], "kind": ["p", "q"], "label": [0, 1], "labels": [[0], []]})
+    columns = {"pixels": [[1, 2], [3, 4]], "kind": ["p", "q"], "label": [0, 1], "labels": [[0], []]}
+    path = parquet(tmp_path / "a.parquet", columns)
     pool = ParquetPool(path, column="pixels", label="kind")
     np.testing.assert_array_equal(pool.read([1])[0], np.array([3, 4], np.float32))
     assert pool.labels() == {"0": "p", "1": "q"}

@@ -1,0 +1,178 @@
+"""Images a second: training and predicting, for ResNet-18 at 32 and 224 pixels, and for the probe."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tailor.bench.selection import check_device
+from tailor.models.base import Notice
+from tailor.models.cache import digest
+from tailor.models.finetune import Finetune
+from tailor.models.neural import Neural
+from tailor.models.probe import Probe
+from tailor.pools.base import Pool
+from tailor.task import MultiClass, Task
+
+#: (pixels, batch, captured as a graph)
+SETTINGS = ((32, 50, False), (32, 50, True), (32, 200, False), (32, 200, True), (224, 50, False), (224, 50, True))
+#: about how many seconds each measurement runs
+LONG, SHORT = 3.0, 0.1
+
+
+class Noise(Pool):
+    """Random bytes as pictures or numbers as vectors; only the first is ever read, the cache is filled beforehand."""
+
+    kind = "image"
+
+    def __init__(self, size: int, shape: tuple[int, ...]) -> None:
+        self._ids = [str(i) for i in range(size)]
+        self.shape = shape
+
+    @property
+    def ids(self) -> Sequence[str]:
+        return self._ids
+
+    def read(self, positions: Sequence[int]) -> list[Any]:
+        rows = np.random.default_rng(0).integers(0, 256, (len(positions), *self.shape), np.uint8)
+        return list(rows if self.kind == "image" else rows.astype(np.float32))
+
+    def content_keys(self, positions: Sequence[int]) -> list[str]:
+        return [f"noise {p}" for p in positions]
+
+
+class NoiseVectors(Noise):
+    kind = "vector"
+
+
+def measure_training(device: str = "cpu", quick: bool = False) -> list[dict[str, Any]]:
+    """One row a setting: examples a second in training and in predicting. `quick` is for tests: small and short.
+
+    The pictures are random bytes, decoded already. On a GPU the time to capture the graph is given apart; predicting is
+    measured with the results left on the device, and to the host's memory.
+    """
+    from tailor.models.neural import find_device
+
+    device = find_device(device)
+    check_device(device)
+    cuda, rows = device.startswith("cuda"), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Notice)
+        for pixels, batch, graph in SETTINGS:
+            if (graph and not cuda) or (quick and (pixels, batch) != (32, 50)):
+                continue
+            with tempfile.TemporaryDirectory(prefix="tailor-") as folder:
+                size = _pool_size(pixels, batch, cuda, quick)
+                pool = Noise(size, (pixels, pixels, 3))
+                options: dict[str, Any] = {"size": pixels, "batch": batch, "graph": graph}
+                model = Finetune(MultiClass(10), pool, device=device, cache=folder, **options)
+                _fill(model, pool)
+                rows.append({"model": "resnet18", "pixels": pixels, "batch": batch, **_measure(model, device, quick)})
+        with tempfile.TemporaryDirectory(prefix="tailor-") as folder:
+            vectors = NoiseVectors(2_000 if quick else 50_000, (1280,))
+            probe = Probe(MultiClass(10), vectors, device=device, cache=folder)
+            _fill(probe, vectors)
+            batch = min(1024, len(vectors))
+            rows.append({"model": "probe", "features": 1280, "batch": batch, **_measure(probe, device, quick)})
+    return rows
+
+
+def _pool_size(pixels: int, batch: int, cuda: bool, quick: bool) -> int:
+    if quick:
+        return 2 * batch
+    if pixels > 64:
+        return 4_000 if cuda else 100
+    return 200_000 if cuda else 2_000
+
+
+def _fill(model: Neural, pool: Noise) -> None:
+    """Rows straight into the model's cache, as if every entry had been read."""
+    step = max(1, 2**26 // int(np.prod(pool.shape)))
+    for start in range(0, len(pool), step):
+        positions = range(start, min(start + step, len(pool)))
+        rows = np.stack(pool.read(positions))
+        model.source.cache.append([digest(key) for key in pool.content_keys(positions)], rows)
+    model.prepare()
+
+
+def _measure(model: Neural, device: str, quick: bool) -> dict[str, Any]:
+    import torch
+
+    from tailor.models.heads import make_loss
+    from tailor.models.trainer import outputs, train
+
+    seconds = SHORT if quick else LONG
+    everything = np.arange(len(model.source.rows))
+    some = everything[: min(len(everything), 5_000)]
+    task, source = model.task, model.source
+    targets = _targets(task, len(some))
+    assert source.shape is not None
+    net = model._place(model._fresh(torch.Generator().manual_seed(0), source.shape))
+
+    def run(steps: int) -> tuple[float, bool]:
+        recipe, start = replace(model.recipe, steps=steps), _now(device)
+        graph = train(net, source, some, targets, make_loss(task, None), recipe, seed=0, device=device)
+        return _now(device) - start, graph
+
+    short, trial = (11, 200) if device != "cpu" else (2, 2)  # a graph is not captured for ten steps or fewer
+    first, _ = run(short)  # what is done once: moving the pictures, cuDNN's choices
+    few, _ = run(short)
+    a_step = (run(short + trial)[0] - few) / trial
+    many = int(np.clip(seconds / max(a_step, 1e-4), trial, 5_000))
+    few = min(run(short)[0], few)
+    long, graph = run(short + many)
+    batch = max(2, min(model.recipe.batch, len(some)))
+    net.eval()
+
+    def predict(to_host: bool) -> float:
+        start, done = _now(device), 0
+        while done == 0 or _now(device) - start < seconds:
+            for part, logits, features in outputs(net, source, everything, device=device):
+                done += part.stop - part.start
+                if to_host:
+                    logits.cpu(), features.cpu()
+                if device == "cpu" and time.perf_counter() - start > seconds:
+                    break
+        return done / (_now(device) - start)
+
+    predict(False)
+    return {
+        "loop": "graph" if graph else "plain",
+        "train_per_second": round(many * batch / max(1e-9, long - few)),
+        "predict_per_second": round(predict(False)),
+        "predict_to_host_per_second": round(predict(True)),
+        "start_seconds": round(few, 3),
+        "first_start_seconds": round(first, 3),
+        "device": device_name(device),
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _targets(task: Task, size: int) -> np.ndarray:
+    classes = np.arange(size) % task.size
+    return np.eye(task.size, dtype=np.float32)[classes]
+
+
+def _now(device: str) -> float:
+    if device != "cpu":
+        import torch
+
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
+
+
+def device_name(device: str) -> str:
+    """In words, for a report."""
+    if device == "cpu":
+        return f"cpu, {os.cpu_count()} cores"
+    import torch
+
+    return torch.cuda.get_device_name(device)

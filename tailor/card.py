@@ -1,0 +1,49 @@
+"""The card beside a saved model: what it was trained on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailor import __version__
+from tailor.errors import InputError
+from tailor.reserve import Estimate
+from tailor.task import Task
+
+if TYPE_CHECKING:
+    from tailor.session import Session
+
+FILE = "card.json"
+
+
+def write_card(folder: Path, session: Session, model: dict[str, Any], estimate: Estimate | None) -> None:
+    journal = session.journal
+    card = {
+        "tailor": __version__,
+        "task": journal.task.kind,
+        "classes": list(journal.task.classes),
+        "model": {k: str(v) if isinstance(v, Path) else v for k, v in model.items()},
+        "trained_on": len(journal.books.labelled),
+        "labels_per_class": dict(zip(journal.task.classes, journal.books.counts.astype(int).tolist())),
+        "reserve": asdict(estimate) if estimate else None,
+        "selector": session.settings.selector,
+        "families": list(dict.fromkeys(journal.loop.contest.families)),
+        "rounds": len(journal.rounds),
+        "seed": session.settings.seed,
+    }
+    (folder / FILE).write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+
+
+def check_card(folder: Path, task: Task) -> None:
+    """A model for other classes is refused."""
+    path = folder / FILE
+    if not path.is_file():
+        raise InputError(f"no model in {folder}: `tailor train {folder}` makes one")
+    card = json.loads(path.read_text())
+    if card["classes"] != list(task.classes) or card["task"] != task.kind:
+        raise InputError(
+            f"the model in {folder} is {card['task']} for {', '.join(card['classes'])}; this run is {task.kind} for "
+            f"{', '.join(task.classes)}"
+        )

@@ -1,0 +1,58 @@
+"""tailor ask: examples to label, in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailor.cli.common import HERE, Run, bars, polite
+
+
+def ask(
+    out: Annotated[Path, typer.Option("--out", "-o", help="A .csv or .jsonl file.")] = Path("ask.csv"),
+    run: Run = HERE,
+    n: Annotated[int, typer.Option("-n", min=0, help="How many at the most; 0: all of the round.")] = 0,
+) -> None:
+    """Write the next examples to a file with an empty label column; fill it and hand it to `tailor tell`.
+
+    What was asked before and is not answered comes first.
+    """
+    from tailor.project import Project
+    from tailor.tables import check_suffix, write_rows
+
+    check_suffix(out)
+    project = Project(run)
+    with polite(f"tailor ask --run {run}"), bars() as progress:
+        session = project.session(progress)
+        try:
+            stories = session.waiting()
+            reason = None
+            if not stories:
+                asked = session.ask(n or None)
+                stories, reason = list(asked), asked.stopped
+        finally:
+            session.store.close()
+    if reason:
+        typer.echo(f"Nothing to ask: {reason}.")
+        return
+    stories = stories[: n or None]
+    classes = project.settings.classes
+    write_rows(
+        out,
+        (
+            {
+                "id": s.id,
+                "label": "",
+                "skip": "",
+                "prediction": classes[int(s.predicted.argmax())] if s.predicted is not None else "",
+                "arm": s.arm,
+                "round": s.round,
+                "slot": s.slot,
+                "chance": round(s.chance, 4),
+            }
+            for s in stories
+        ),
+    )
+    typer.echo(f"{len(stories)} examples in {out}. Fill in label, then: tailor tell {out}")

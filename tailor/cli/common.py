@@ -1,0 +1,57 @@
+"""What the commands share: where the run is, progress bars, and stopping politely."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from tailor.models.base import Progress
+
+Run = Annotated[Path, typer.Option("--run", "-r", help="The folder of the run.")]
+HERE = Path(".")
+
+
+@contextlib.contextmanager
+def bars() -> Iterator[Progress]:
+    """A progress bar with rate and time left for each long step; nothing where there is no terminal."""
+    from tailor.models.base import quiet
+
+    if not sys.stderr.isatty():
+        yield quiet
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description:<24}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.speed:.0f}/s"),
+    )
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def step(done: int, total: int, what: str) -> None:
+            if what not in tasks:
+                tasks[what] = progress.add_task(what, total=total)
+            progress.update(tasks[what], completed=done, total=total)
+            if done >= total:
+                progress.remove_task(tasks.pop(what))
+
+        yield step
+
+
+@contextlib.contextmanager
+def polite(go_on: str) -> Iterator[None]:
+    """Ctrl-C: everything acknowledged is in the store already; say how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"\nStopped; everything answered is saved. Go on with: {go_on}", file=sys.stderr)
+        raise typer.Exit(130) from None

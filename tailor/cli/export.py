@@ -1,0 +1,49 @@
+"""tailor export: the labels, in the form others want."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailor.cli.common import HERE, Run, bars, polite
+
+
+def export(
+    out: Annotated[Path, typer.Argument(help="A .csv, .jsonl or .parquet file, or a new folder.")],
+    run: Run = HERE,
+    format: Annotated[
+        str, typer.Option(help="csv, jsonl, parquet, folders or huggingface; by the ending if left out.")
+    ] = "",
+    predictions: Annotated[
+        bool, typer.Option("--predictions", help="Rows for the unlabelled too: trains a model.")
+    ] = False,
+) -> None:
+    """Write labels with their provenance: who, when, which arm, what the model said."""
+    import numpy as np
+
+    from tailor.errors import InputError
+    from tailor.export import export as write
+    from tailor.project import Project
+
+    form = format or {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}.get(out.suffix, "")
+    if not form:
+        raise InputError(f"{out} has no known ending: name a --format (csv, jsonl, parquet, folders, huggingface)")
+    project = Project(run)
+    probs, pool = None, None
+    with polite(f"tailor export {out} --run {run}"), bars() as progress:
+        if predictions:
+            session = project.session(progress)
+            try:
+                session.final_fit()
+                probs, _ = session.predict(np.arange(len(session.journal.ids)))
+                journal, pool = session.journal, session.pool
+            finally:
+                session.store.close()
+        else:
+            journal = project.journal()
+            if form in ("folders", "huggingface"):
+                pool = project.pool()
+        count = write(journal, out, form, pool=pool, probs=probs)
+    typer.echo(f"{count} rows in {out}")

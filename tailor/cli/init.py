@@ -1,0 +1,68 @@
+"""tailor init: begin a run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailor.cli.common import HERE, Run
+
+
+def init(
+    pool: Annotated[str, typer.Argument(help="A folder of images, or a .parquet, .csv, .jsonl or .npy file.")] = "",
+    run: Run = HERE,
+    classes: Annotated[
+        str, typer.Option(help="Class names, separated by commas; found in known labels if left out.")
+    ] = "",
+    multi_label: Annotated[
+        bool, typer.Option("--multi-label", help="An example may have several classes, or none.")
+    ] = False,
+    labels: Annotated[str, typer.Option(help='Known labels to simulate with: "folder", or the name of a column.')] = "",
+    model: Annotated[str, typer.Option(help="probe or finetune.")] = "probe",
+    backbone: Annotated[str, typer.Option(help="The probe's network; chosen by the kind of pool if left out.")] = "",
+    batch: Annotated[int, typer.Option(min=1, help="Examples a round.")] = 100,
+    budget: Annotated[int, typer.Option(min=0, help="Stop after so many labels; 0: no limit.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same questions.")] = 0,
+) -> None:
+    """Begin a run: look at the pool and write a commented tailor.toml. Asks for what is missing, at a terminal."""
+    import os
+
+    from tailor import config
+    from tailor.errors import InputError
+    from tailor.pools import open_pool
+
+    if not pool and sys.stdin.isatty():
+        pool = typer.prompt("Where are the examples (a folder of images, or a file)?")
+    if not pool:
+        raise InputError("name the pool: tailor init PATH")
+    options = {} if not labels else {"labels" if labels == "folder" else "label": labels}
+    opened = open_pool(Path(pool), **options)
+    known = opened.labels() or {}
+    found = sorted({c for v in known.values() if v is not None for c in (v if isinstance(v, list) else [v])}, key=str)
+    names = [c.strip() for c in classes.split(",") if c.strip()] or [str(c) for c in found]
+    if not names and sys.stdin.isatty():
+        names = [c.strip() for c in typer.prompt("Which classes (separated by commas)?").split(",") if c.strip()]
+    if not names:
+        raise InputError("name the classes: --classes cat,dog,fox")
+    several = multi_label or any(isinstance(v, list) for v in known.values())
+    kind = "multi-label" if several else "multi-class"
+    from tailor.settings import KINDS
+
+    KINDS[kind](names)
+    run.mkdir(parents=True, exist_ok=True)
+    path = config.write(
+        run,
+        {
+            "task": {"kind": kind, "classes": names},
+            "pool": {"path": os.path.relpath(Path(pool).absolute(), run.absolute()), **options},
+            "model": {"name": model, **({"backbone": backbone} if backbone else {})},
+            "selection": {"batch": batch, "seed": seed},
+            "stop": {"budget": budget} if budget else {},
+        },
+    )
+    where = "" if run == HERE else f" --run {run}"
+    typer.echo(f"{len(opened)} examples, {len(names)} classes ({kind}). Settings: {path}")
+    typer.echo(f"Next: tailor {'run' if known else 'ask'}{where}")

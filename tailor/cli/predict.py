@@ -1,0 +1,49 @@
+"""tailor predict: what a trained model says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailor.cli.common import HERE, Run, bars
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="The folder that `tailor train` wrote.")] = Path("model"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="A .csv or .jsonl file.")] = Path("predictions.csv"),
+    run: Run = HERE,
+    pool: Annotated[str, typer.Option(help="Other examples than the run's own.")] = "",
+) -> None:
+    """Predict for the run's pool, or for another one, with a saved model."""
+    import numpy as np
+
+    from tailor.card import check_card
+    from tailor.pools import open_pool
+    from tailor.project import Project
+    from tailor.tables import check_suffix, write_rows
+
+    check_suffix(out)
+    project = Project(run)
+    check_card(model, project.settings.task)
+    opened = open_pool(Path(pool)) if pool else project.pool()
+    made = project.model(opened)
+    with bars() as progress:
+        unreadable = made.prepare(progress)
+        made.load(model)
+        where = np.array([p for p in range(len(opened)) if p not in unreadable], np.int64)
+        probs = made.predict(where, progress).probs
+    task, ids = project.settings.task, opened.ids
+    own = task.predicted(probs)
+
+    def rows():  # type: ignore[no-untyped-def]
+        for row, position in enumerate(where.tolist()):
+            names = [task.classes[k] for k in np.flatnonzero(own[row])]
+            single = names[0] if task.kind == "multi-class" else names
+            yield {"id": ids[position], "prediction": single} | {
+                f"p_{name}": round(float(p), 6) for name, p in zip(task.classes, probs[row])
+            }
+
+    count = write_rows(out, rows())
+    typer.echo(f"{count} predictions in {out}; {len(unreadable)} could not be read")

@@ -1,0 +1,33 @@
+"""tailor tell: answers from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailor.cli.common import HERE, Run
+
+
+def tell(
+    answers: Annotated[
+        Path, typer.Argument(help="A .csv or .jsonl file with columns id and label, and skip if wanted.")
+    ],
+    run: Run = HERE,
+    by: Annotated[str, typer.Option(help="Who answered.")] = "",
+) -> None:
+    """Take answers in: all of the file, or none of it where one is bad. Answers may be told again, corrected."""
+    from tailor.project import Project
+    from tailor.tables import read_answers
+
+    project = Project(run)
+    found = read_answers(answers, project.settings.task)
+    session = project.session()
+    try:
+        session.tell(found, by=by or None)
+        waiting = len(session.waiting())
+    finally:
+        session.store.close()
+    skipped = sum(a is None for a in found.values())
+    typer.echo(f"{len(found) - skipped} answers, {skipped} skipped; {waiting} still waiting.")

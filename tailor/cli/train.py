@@ -1,0 +1,35 @@
+"""tailor train: the final model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailor.cli.common import HERE, Run, bars, polite
+
+
+def train(
+    out: Annotated[Path, typer.Argument(help="A new folder for the model.")] = Path("model"),
+    run: Run = HERE,
+) -> None:
+    """Train on all answers but the reserve's; save weights as safetensors, with a card of what they saw."""
+    from tailor.card import write_card
+    from tailor.errors import InputError
+    from tailor.project import Project
+
+    if out.exists() and any(out.iterdir()):
+        raise InputError(f"{out} is not empty: name a new folder")
+    project = Project(run)
+    with polite(f"tailor train {out} --run {run}"), bars() as progress:
+        session = project.session(progress)
+        try:
+            estimate = session.final_fit()
+            out.mkdir(parents=True, exist_ok=True)
+            session.model.save(out)
+            write_card(out, session, project.config.section("model"), estimate)
+        finally:
+            session.store.close()
+    accuracy = f"; accuracy on the reserve {estimate.accuracy:.3f}" if estimate else ""
+    typer.echo(f"Model and card in {out}{accuracy}")

@@ -1,0 +1,174 @@
+"""tailor.toml: reading it with errors that name the line, and writing one with a comment for every key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tailor.errors import InputError, UnknownName
+
+FILE = "tailor.toml"
+
+
+@dataclass(frozen=True)
+class Key:
+    """One setting: its type, its default (None: may be left out), and what it is."""
+
+    kinds: tuple[type, ...]
+    default: Any
+    doc: str
+    required: bool = False
+
+
+TEXT, WHOLE, NUMBER, LIST = (str,), (int,), (int, float), (list,)
+SCHEMA: dict[str, dict[str, Key]] = {
+    "task": {
+        "kind": Key(TEXT, "multi-class", "multi-class: one class an example; multi-label: any number of them"),
+        "classes": Key(LIST, None, "the classes, in order", required=True),
+    },
+    "pool": {
+        "path": Key(TEXT, None, "a folder of images, or a .parquet, .csv, .jsonl or .npy file", required=True),
+        "kind": Key(TEXT, None, "image-folder, parquet, text, arrays, ...; found out where it is left out"),
+        "column": Key(TEXT, None, "the column that holds the examples, where there are several"),
+        "key": Key(TEXT, None, "the column that holds the ids; without it the row number is the id"),
+        "label": Key(TEXT, None, "the column that holds known labels, for simulating"),
+        "labels": Key(TEXT, None, '"folder": the first folder of a picture is its class, for simulating'),
+        "label_separator": Key(TEXT, None, "what separates several labels in one text cell, such as |"),
+        "max_side": Key(WHOLE, None, "read pictures at most this large, in pixels"),
+    },
+    "model": {
+        "name": Key(TEXT, "probe", "probe: a frozen network and a trained head, seconds a round; finetune: all of it"),
+        "backbone": Key(TEXT, None, "probe: efficientnet-lite0, resnet18, pixels, given, minilm, timm:NAME, ..."),
+        "head": Key(TEXT, None, "probe: linear, or hidden for one hidden layer"),
+        "network": Key(TEXT, None, "finetune: resnet18, efficientnet-lite0 or small-cnn"),
+        "weights": Key(TEXT, None, "finetune: a weight file, or imagenet"),
+        "size": Key(WHOLE, None, "finetune: pixels a side"),
+        "epochs": Key(WHOLE, None, "finetune: epochs a round"),
+        "class_weights": Key(TEXT, None, "balanced: rare classes weigh more in training"),
+        "dropout": Key(NUMBER, None, "dropout before the head, as bald needs it"),
+        "device": Key(TEXT, None, "auto, cpu or cuda"),
+    },
+    "selection": {
+        "families": Key(LIST, [], "candidate algorithms, as `tailor arms` lists them; empty: the paper's"),
+        "selector": Key(TEXT, "tailor", "who chooses among them"),
+        "reward": Key(TEXT, "diversity", "diversity: balance the classes; search: find positives"),
+        "batch": Key(WHOLE, 100, "examples a round"),
+        "rounds": Key(WHOLE, 20, "rounds planned; some selectors set their rates by it"),
+        "holdout": Key(NUMBER, 0.1, "share of each batch that is a random reserve, never trained on"),
+        "dropout_passes": Key(WHOLE, 10, "passes for bald"),
+        "seed": Key(WHOLE, 0, "same seed, same questions"),
+    },
+    "stop": {
+        "budget": Key(WHOLE, None, "stop after so many labels"),
+        "accuracy": Key(NUMBER, None, "stop when accuracy on the reserve is surely at least this"),
+        "plateau": Key(WHOLE, None, "stop when so many rounds brought next to nothing"),
+        "per_class": Key(WHOLE, None, "stop when every class has so many labels"),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a tailor.toml says, defaults filled in; paths are relative to its folder."""
+
+    folder: Path
+    values: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def section(self, name: str) -> dict[str, Any]:
+        """The keys of a section that have a value."""
+        return {k: v for k, v in self.values[name].items() if v is not None}
+
+
+def read(folder: Path) -> Config:
+    path = folder / FILE
+    if not path.is_file():
+        raise InputError(f"no {FILE} in {folder.absolute()}: begin a run there with `tailor init`, or name its folder")
+    text = path.read_text()
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: {error}") from error
+    return Config(folder, check(given, text, path))
+
+
+def check(given: dict[str, Any], text: str, path: Path) -> dict[str, dict[str, Any]]:
+    """Every key known and of its type; defaults filled in."""
+
+    def at(section: str, key: str | None = None) -> str:
+        return f"{path}, line {_line(text, section, key)}"
+
+    for section, keys in given.items():
+        if section not in SCHEMA:
+            raise InputError(f"{at(section)}: {UnknownName('section', section, SCHEMA)}")
+        if not isinstance(keys, dict):
+            raise InputError(f"{at(section)}: {section} is a section: write [{section}] and its keys below")
+        for key, value in keys.items():
+            if key not in SCHEMA[section]:
+                raise InputError(f"{at(section, key)}: {UnknownName(f'key in [{section}]', key, SCHEMA[section])}")
+            wanted = SCHEMA[section][key]
+            if not isinstance(value, wanted.kinds) or isinstance(value, bool):
+                names = " or ".join(k.__name__ for k in wanted.kinds)
+                raise InputError(f"{at(section, key)}: {key} = {value!r} must be {names}: {wanted.doc}")
+    values: dict[str, dict[str, Any]] = {}
+    for section, keys in SCHEMA.items():
+        found = given.get(section, {})
+        for key, wanted in keys.items():
+            if wanted.required and key not in found:
+                raise InputError(f"{path}: [{section}] needs {key}: {wanted.doc}")
+        values[section] = {key: found.get(key, wanted.default) for key, wanted in keys.items()}
+    return values
+
+
+def where(config: Config, section: str, key: str) -> str:
+    """The place of a key in its file, for errors that come up later."""
+    path = config.folder / FILE
+    return f"{path}, line {_line(path.read_text(), section, key)}"
+
+
+def _line(text: str, section: str, key: str | None) -> int:
+    """The line of a key of a section, or of the section; 1 where it can't be told."""
+    current, heading = "", 1
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*\[\s*([^\]]+?)\s*\]", line):
+            current = header[1]
+            if current == section:
+                heading = number
+                if key is None:
+                    return number
+        elif (key is not None and current == section and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line)) or (
+            current == "" and re.match(rf"\s*{re.escape(section)}\s*=", line)
+        ):
+            return number
+    return heading
+
+
+def write(folder: Path, values: dict[str, dict[str, Any]]) -> Path:
+    """A tailor.toml with every key explained; those without a value as comments. Never over an existing one."""
+    lines = ["# What this run labels, and how. Every key is explained; the rest is in docs/commands.md.", ""]
+    for section, keys in SCHEMA.items():
+        lines.append(f"[{section}]")
+        for key, wanted in keys.items():
+            value = values.get(section, {}).get(key, wanted.default)
+            shown = f"{key} = {_toml(value)}" if value is not None else f"# {key} ="
+            lines.append(f"{shown:<40} # {wanted.doc}")
+        lines.append("")
+    path = folder / FILE
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x") as file:
+            file.write("\n".join(lines))
+    except FileExistsError:
+        raise InputError(f"{path} exists: edit it, or begin another run in another folder") from None
+    return path
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_toml(v) for v in value)}]"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda m: f"\\u{ord(m[0]):04x}", escaped) + '"'
+    return repr(value)

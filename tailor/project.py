@@ -1,0 +1,97 @@
+"""A run in a folder: tailor.toml, the store, the feature cache. What the commands work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tailor import config
+from tailor.errors import InputError, TailorError
+from tailor.journal import Journal
+from tailor.models import make_model
+from tailor.models.base import Model, quiet
+from tailor.models.base import Progress as ProgressBar
+from tailor.pools import open_pool
+from tailor.pools.base import Pool
+from tailor.session import Session
+from tailor.settings import Settings
+from tailor.stopping import Budget, ClassCounts, Plateau, Rule, TargetAccuracy
+from tailor.store import SqliteStore
+
+STORE, CACHE = "run.db", "cache"
+
+
+class Project:
+    """The folder of a run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.config = config.read(folder)
+        self.settings = self._settings()
+
+    def _settings(self) -> Settings:
+        task, selection = self.config.section("task"), self.config.section("selection")
+        try:
+            settings = Settings(
+                task["kind"],
+                tuple(task["classes"]),
+                **{**selection, "families": tuple(selection["families"])},
+            )
+            settings.task  # noqa: B018  checks the class names
+            Journal(settings)  # checks families, selector and reward
+        except TailorError as error:
+            raise InputError(f"{self.folder / config.FILE}: {error}") from error
+        return settings
+
+    def pool(self) -> Pool:
+        options = self.config.section("pool")
+        path = Path(options.pop("path"))
+        order = self._described().get("order")  # the files of a Parquet pool, in the order in which they joined
+        if order is not None:
+            options["order"] = order
+        return open_pool(path if path.is_absolute() else self.folder / path, **options)
+
+    def _described(self) -> dict[str, Any]:
+        if not (self.folder / STORE).exists():
+            return {}
+        with SqliteStore(self.folder / STORE, readonly=True) as store:
+            found = [event.body["pool"] for event in store.events() if event.kind == "pool"]
+        return found[-1] or {} if found else {}
+
+    def model(self, pool: Pool, **changes: Any) -> Model:
+        options = self.config.section("model")
+        name = options.pop("name")
+        if name == "probe":
+            options.setdefault("cache", self.folder / CACHE)
+        return make_model(name, self.settings.task, pool, **{**options, **changes})
+
+    def rules(self) -> list[Rule]:
+        stop = self.config.section("stop")
+        kinds: dict[str, Callable[[Any], Rule]] = {
+            "budget": Budget,
+            "accuracy": TargetAccuracy,
+            "plateau": Plateau,
+            "per_class": ClassCounts,
+        }
+        return [kinds[key](value) for key, value in stop.items()]
+
+    def session(self, progress: ProgressBar = quiet, stop: Sequence[Rule] | None = None) -> Session:
+        """Open the run for writing."""
+        pool = self.pool()
+        model = self.model(pool)
+        store = SqliteStore(self.folder / STORE)
+        try:
+            rules = self.rules() if stop is None else stop
+            return Session(store, pool, model, self.settings, stop=rules, progress=progress)
+        except BaseException:
+            store.close()
+            raise
+
+    def journal(self) -> Journal:
+        """What is known, without touching anything; also while another process writes."""
+        with SqliteStore(self.folder / STORE, readonly=True) as store:
+            journal = Journal(self.settings)
+            for event in store.events():
+                journal.apply(event, store)
+        return journal

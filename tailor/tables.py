@@ -1,0 +1,117 @@
+"""Rows in files: CSV and JSONL, in and out, so that a spreadsheet never runs what a file name says."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tailor.errors import InputError
+from tailor.task import MultiClass, Task
+
+#: a cell that begins with one of these is a formula to a spreadsheet
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+SEPARATOR = "|"
+
+
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> int:
+    """Rows of plain values as .csv or .jsonl, whole or not at all; how many. Lists become a|b in CSV."""
+    check_suffix(path)
+    partial = path.with_name(f".{path.name}.partial")
+    count = 0
+    with partial.open("w", newline="", encoding="utf-8") as file:
+        writer: Any = None
+        for row in rows:
+            count += 1
+            if path.suffix == ".jsonl":
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                continue
+            if writer is None:
+                writer = csv.DictWriter(file, list(row))
+                writer.writeheader()
+            writer.writerow({key: _cell(value) for key, value in row.items()})
+    os.replace(partial, path)
+    return count
+
+
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Rows of a .csv or .jsonl file, each with its line under "line"."""
+    check_suffix(path)
+    if not path.is_file():
+        raise InputError(f"no file at {path}")
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        if path.suffix == ".jsonl":
+            for number, line in enumerate(file, 1):
+                if not line.strip():
+                    continue
+                try:
+                    row = json.loads(line)
+                except json.JSONDecodeError as error:
+                    raise InputError(f"{path}, line {number}: {error}") from error
+                if not isinstance(row, dict):
+                    raise InputError(f"{path}, line {number}: a JSON object is needed, got {type(row).__name__}")
+                yield row | {"line": number}
+        else:
+            reader = csv.DictReader(file)
+            for row in reader:
+                yield {k: _plain(v) for k, v in row.items() if k is not None} | {"line": reader.line_num}
+
+
+def check_suffix(path: Path) -> None:
+    if path.suffix not in (".csv", ".jsonl"):
+        raise InputError(f"{path} ends in {path.suffix or 'nothing'}: give a .csv or .jsonl file")
+
+
+def read_answers(path: Path, task: Task) -> dict[str, Any]:
+    """Answers by id from columns id and label: a class, a list or a|b (multi-label), or skip. Empty: not answered."""
+    answers: dict[str, Any] = {}
+    for row in read_rows(path):
+        place = f"{path}, line {row['line']}"
+        if "id" not in row or "label" not in row:
+            raise InputError(
+                f"{place}: columns id and label are needed, found {', '.join(k for k in row if k != 'line')}"
+            )
+        one, given = str(row["id"]), row["label"]
+        if one in answers:
+            raise InputError(f"{place}: id {one!r} is there twice")
+        skipped = str(row.get("skip") or "").strip().lower() in ("1", "true", "yes", "x")
+        if skipped:
+            answers[one] = None
+            continue
+        if given is None or given == "":
+            continue
+        try:
+            answers[one] = _label(given, task)
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from error
+    return answers
+
+
+def _label(given: Any, task: Task) -> Any:
+    if isinstance(task, MultiClass):
+        if isinstance(given, list):
+            raise InputError(f"label {given!r}: one class is needed in a multi-class task")
+        label: Any = given if isinstance(given, int) else str(given)
+    elif isinstance(given, list):
+        label = given
+    else:
+        label = [] if str(given).strip() in ("none", "-") else [part.strip() for part in str(given).split(SEPARATOR)]
+    task.encode([label])
+    return label
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        value = SEPARATOR.join(str(v) for v in value)
+    if isinstance(value, str) and value.startswith((*FORMULA, "'")):
+        return "'" + value
+    return "" if value is None else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith("'") and value[1:].startswith((*FORMULA, "'")):
+        return value[1:]
+    return value
