@@ -33,7 +33,7 @@ def write_card(folder: Path, session: Session, model: dict[str, Any], estimate: 
         "rounds": len(journal.rounds),
         "seed": session.settings.seed,
     }
-    (folder / FILE).write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+    (folder / FILE).write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def check_card(folder: Path, task: Task) -> None:
@@ -41,9 +41,13 @@ def check_card(folder: Path, task: Task) -> None:
     path = folder / FILE
     if not path.is_file():
         raise InputError(f"no model in {folder}: `tailor train {folder}` makes one")
-    card = json.loads(path.read_text())
-    if card["classes"] != list(task.classes) or card["task"] != task.kind:
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+        classes, kind = [str(c) for c in card["classes"]], str(card["task"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is damaged ({error}): train the model again") from error
+    if classes != list(task.classes) or kind != task.kind:
         raise InputError(
-            f"the model in {folder} is {card['task']} for {', '.join(card['classes'])}; this run is {task.kind} for "
+            f"the model in {folder} is {kind} for {', '.join(classes)}; this run is {task.kind} for "
             f"{', '.join(task.classes)}"
         )

@@ -86,10 +86,10 @@ def read(folder: Path) -> Config:
     path = folder / FILE
     if not path.is_file():
         raise InputError(f"no {FILE} in {folder.absolute()}: begin a run there with `tailor init`, or name its folder")
-    text = path.read_text()
     try:
+        text = path.read_text(encoding="utf-8-sig")
         given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {error}") from error
     return Config(folder, check(given, text, path))
 
@@ -125,13 +125,13 @@ def check(given: dict[str, Any], text: str, path: Path) -> dict[str, dict[str, A
 def where(config: Config, section: str, key: str) -> str:
     """The place of a key in its file, for errors that come up later."""
     path = config.folder / FILE
-    return f"{path}, line {_line(path.read_text(), section, key)}"
+    return f"{path}, line {_line(path.read_text(encoding='utf-8-sig'), section, key)}"
 
 
 def _line(text: str, section: str, key: str | None) -> int:
     """The line of a key of a section, or of the section; 1 where it can't be told."""
     current, heading = "", 1
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if header := re.match(r"\s*\[\s*([^\]]+?)\s*\]", line):
             current = header[1]
             if current == section:
@@ -156,10 +156,14 @@ def write(folder: Path, values: dict[str, dict[str, Any]]) -> Path:
             lines.append(f"{shown:<40} # {wanted.doc}")
         lines.append("")
     path = folder / FILE
+    try:
+        text = "\n".join(lines).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{error.object[error.start : error.end]!r} can't be written to {path}: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with path.open("x") as file:
-            file.write("\n".join(lines))
+        with path.open("xb") as file:
+            file.write(text)
     except FileExistsError:
         raise InputError(f"{path} exists: edit it, or begin another run in another folder") from None
     return path

@@ -14,6 +14,7 @@ import numpy as np
 from tailor.errors import InputError, UnknownName
 from tailor.journal import Journal
 from tailor.pools.base import Pool, Unreadable
+from tailor.pools.image_folder import ImageFolder
 from tailor.tables import write_rows
 from tailor.task import MultiClass
 
@@ -68,16 +69,19 @@ def export(journal: Journal, out: Path, form: str, *, pool: Pool | None = None, 
     found = list(rows(journal, probs))
     if form == "parquet":
         _parquet(found, journal, out)
-    elif form == "folders":
-        _folders(found, journal, out, pool)
-    else:
-        _huggingface(found, journal, out, pool)
-    return len(found)
+        return len(found)
+    labelled = [row for row in found if row["label"] is not None]
+    return (_folders if form == "folders" else _huggingface)(labelled, journal, out, pool)
+
+
+def check_fresh(out: Path) -> None:
+    """Refuse what is not a new or an empty folder."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out} is {'not empty' if out.is_dir() else 'a file'}: name a new folder")
 
 
 def _fresh(out: Path) -> None:
-    if out.exists() and any(out.iterdir()):
-        raise InputError(f"{out} is not empty: name a new folder")
+    check_fresh(out)
     out.mkdir(parents=True, exist_ok=True)
 
 
@@ -86,8 +90,12 @@ def _parquet(found: list[dict[str, Any]], journal: Journal, out: Path) -> None:
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     partial = out.with_name(f".{out.name}.partial")
-    pq.write_table(pa.Table.from_pylist(found, schema=_schema(journal)), partial, compression="zstd")
-    partial.replace(out)
+    try:
+        pq.write_table(pa.Table.from_pylist(found, schema=_schema(journal)), partial, compression="zstd")
+        partial.replace(out)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def _schema(journal: Journal) -> Any:
@@ -103,20 +111,29 @@ def _schema(journal: Journal) -> Any:
     )  # fmt: skip
 
 
-def _folders(found: list[dict[str, Any]], journal: Journal, out: Path, pool: Pool | None) -> None:
-    """A folder for each class with copies of its pictures; in a multi-label task a picture stands in each of its."""
-    root = getattr(pool, "path", None)
-    if pool is None or pool.kind != "image" or root is None or not Path(root).is_dir():
+def _folders(found: list[dict[str, Any]], journal: Journal, out: Path, pool: Pool | None) -> int:
+    """A folder for each class with copies of its pictures; in a multi-label task a picture stands in each of its.
+
+    Pictures that have vanished are left out.
+    """
+    if not isinstance(pool, ImageFolder):
         raise InputError("folders can be made of a folder of images only: choose csv, jsonl, parquet or huggingface")
     _fresh(out)
+    place = {one: at for at, one in enumerate(pool.ids)}
+    count = 0
     for row in found:
-        if row["label"] is None:
+        if row["id"] not in place:
             continue
+        file = Path(pool.file(place[row["id"]]))
+        if not file.is_file():
+            continue
+        count += 1
         names = [row["label"]] if isinstance(row["label"], str) else row["label"] or ["(none)"]
         for name in names:
             target = out / _safe(name) / _safe(row["id"])
             target.parent.mkdir(exist_ok=True)
-            shutil.copyfile(Path(root) / row["id"], target)
+            shutil.copyfile(file, target)
+    return count
 
 
 def _safe(name: str) -> str:
@@ -125,17 +142,17 @@ def _safe(name: str) -> str:
     return kept if kept.strip(".") else "%2e" * len(kept)
 
 
-def _huggingface(found: list[dict[str, Any]], journal: Journal, out: Path, pool: Pool | None) -> None:
+def _huggingface(found: list[dict[str, Any]], journal: Journal, out: Path, pool: Pool | None) -> int:
     """A dataset folder: data/train-*.parquet with the examples in it, and a README with the classes.
 
     `datasets.load_dataset(folder)` reads it.
     """
-    import pyarrow as pa  # type: ignore[import-untyped]
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     if pool is None:
         raise InputError("the pool is needed to write examples")
-    found = [row for row in found if row["label"] is not None]
+    count = 0
     _fresh(out)
     (out / "data").mkdir()
     place = {one: at for at, one in enumerate(pool.ids)}
@@ -180,11 +197,14 @@ def _huggingface(found: list[dict[str, Any]], journal: Journal, out: Path, pool:
                 for row, example in zip(part, examples)
                 if not isinstance(example, Unreadable)
             ]
+            count += len(table)
             writer.write_table(pa.Table.from_pylist(table, schema=schema))
     (out / "README.md").write_text(
         "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: data/train-*\n---\n\n"
-        f"{len(found)} labelled examples, {task.kind}, classes: {', '.join(classes)}.\n"
+        f"{count} labelled examples, {task.kind}, classes: {', '.join(classes)}.\n",
+        encoding="utf-8",
     )
+    return count
 
 
 def _example(example: Any, kind: str, one: str) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tailor import config
-from tailor.errors import InputError, TailorError
+from tailor.errors import InputError, TailorError, UnknownName
 from tailor.journal import Journal
 from tailor.models import make_model
 from tailor.models.base import Model, quiet
@@ -41,8 +41,20 @@ class Project:
             settings.task  # noqa: B018  checks the class names
             Journal(settings)  # checks families, selector and reward
         except TailorError as error:
-            raise InputError(f"{self.folder / config.FILE}: {error}") from error
+            raise InputError(self._blamed(error, "task", "selection")) from error
         return settings
+
+    def _blamed(self, error: TailorError, *sections: str) -> str:
+        """The error with the line of the key it is about, as far as that can be told."""
+        text = str(error)
+        given = [(s, key, value) for s in sections for key, value in self.config.section(s).items()]
+        for section, key, value in given:
+            values = [str(v) for v in (value if isinstance(value, list) else [value])]
+            wrong = isinstance(error, UnknownName) and any(error.name in v for v in values)
+            named = text.startswith((f"{key} is ", f"{key} {value!r} ")) or f", {key!r}:" in text
+            if wrong or named or (key == "path" and str(value) in text):
+                return f"{config.where(self.config, section, key)}: {key}: {text}"
+        return f"{self.folder / config.FILE}: {text}"
 
     def pool(self) -> Pool:
         options = self.config.section("pool")
@@ -50,7 +62,10 @@ class Project:
         order = self._described().get("order")  # the files of a Parquet pool, in the order in which they joined
         if order is not None:
             options["order"] = order
-        return open_pool(path if path.is_absolute() else self.folder / path, **options)
+        try:
+            return open_pool(path if path.is_absolute() else self.folder / path, **options)
+        except InputError as error:
+            raise InputError(self._blamed(error, "pool")) from error
 
     def _described(self) -> dict[str, Any]:
         if not (self.folder / STORE).exists():
@@ -62,9 +77,12 @@ class Project:
     def model(self, pool: Pool, **changes: Any) -> Model:
         options = self.config.section("model")
         name = options.pop("name")
-        if name == "probe":
+        if name.partition("(")[0].strip() == "probe":
             options.setdefault("cache", self.folder / CACHE)
-        return make_model(name, self.settings.task, pool, **{**options, **changes})
+        try:
+            return make_model(name, self.settings.task, pool, **{**options, **changes})
+        except InputError as error:
+            raise InputError(self._blamed(error, "model")) from error
 
     def rules(self) -> list[Rule]:
         stop = self.config.section("stop")
@@ -74,7 +92,13 @@ class Project:
             "plateau": Plateau,
             "per_class": ClassCounts,
         }
-        return [kinds[key](value) for key, value in stop.items()]
+        rules = []
+        for key, value in stop.items():
+            try:
+                rules.append(kinds[key](value))
+            except InputError as error:
+                raise InputError(f"{config.where(self.config, 'stop', key)}: {key}: {error}") from error
+        return rules
 
     def session(self, progress: ProgressBar = quiet, stop: Sequence[Rule] | None = None) -> Session:
         """Open the run for writing."""
@@ -90,8 +114,12 @@ class Project:
 
     def journal(self) -> Journal:
         """What is known, without touching anything; also while another process writes."""
+        journal = Journal(self.settings)
+        if not (self.folder / STORE).exists():  # nothing was asked yet
+            return journal
         with SqliteStore(self.folder / STORE, readonly=True) as store:
-            journal = Journal(self.settings)
             for event in store.events():
+                if event.kind == "opened":
+                    self.settings.check_same(event.body["settings"])
                 journal.apply(event, store)
         return journal

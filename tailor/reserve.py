@@ -43,4 +43,5 @@ def estimate(task: Task, labels: np.ndarray, probs: np.ndarray) -> Estimate | No
     n, share, z = len(labels), float(per_example.mean()), 1.959964
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return Estimate(n, share, float(max(0.0, centre - half)), float(min(1.0, centre + half)))
+    # Rounding must not leave a share of 0 or 1 outside its own interval.
+    return Estimate(n, share, float(min(share, max(0.0, centre - half))), float(max(share, min(1.0, centre + half))))

@@ -111,6 +111,11 @@ class Session:
         while asked := self.ask(1):
             yield asked[0]
 
+    @property
+    def probs(self) -> np.ndarray | None:
+        """(N, K) what the model said of every example when the open round began; None at a random start."""
+        return self._walk.probs if self._walk is not None else None
+
     def waiting(self) -> list[Story]:
         """Asked and not answered, oldest first."""
         journal = self.journal
@@ -331,12 +336,7 @@ class Session:
         if first is None:
             self.store.append("opened", {"settings": self.settings.as_dict()})
             return
-        then = Settings.from_dict(first.body["settings"])
-        if then != self.settings:
-            for name, value in then.as_dict().items():
-                now = getattr(self.settings, name)
-                if name != "batch" and value != now:
-                    raise InputError(f"this run has {name} = {value!r}, now it is {now!r}: begin another run")
+        self.settings.check_same(first.body["settings"])
 
     def _replay(self) -> Journal:
         journal = Journal(self.settings)

@@ -47,6 +47,13 @@ class Settings:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def check_same(self, then: dict[str, Any]) -> None:
+        """then: as_dict() of when the run was begun."""
+        for name, value in Settings.from_dict(then).as_dict().items():
+            now = getattr(self, name)
+            if name != "batch" and value != now:
+                raise InputError(f"this run has {name} = {value!r}, now it is {now!r}: begin another run")
+
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Settings:
         return cls(**{**values, "classes": tuple(values["classes"]), "families": tuple(values["families"])})

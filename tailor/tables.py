@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from tailor.errors import InputError
 from tailor.task import MultiClass, Task
@@ -22,18 +22,22 @@ def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> int:
     check_suffix(path)
     partial = path.with_name(f".{path.name}.partial")
     count = 0
-    with partial.open("w", newline="", encoding="utf-8") as file:
-        writer: Any = None
-        for row in rows:
-            count += 1
-            if path.suffix == ".jsonl":
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-                continue
-            if writer is None:
-                writer = csv.DictWriter(file, list(row))
-                writer.writeheader()
-            writer.writerow({key: _cell(value) for key, value in row.items()})
-    os.replace(partial, path)
+    try:
+        with partial.open("w", newline="", encoding="utf-8") as file:
+            writer: Any = None
+            for row in rows:
+                count += 1
+                if path.suffix == ".jsonl":
+                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                    continue
+                if writer is None:
+                    writer = csv.DictWriter(file, list(row))
+                    writer.writeheader()
+                writer.writerow({key: _cell(value) for key, value in row.items()})
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
     return count
 
 
@@ -43,21 +47,32 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
     if not path.is_file():
         raise InputError(f"no file at {path}")
     with path.open(newline="", encoding="utf-8-sig") as file:
-        if path.suffix == ".jsonl":
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                try:
-                    row = json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise InputError(f"{path}, line {number}: {error}") from error
-                if not isinstance(row, dict):
-                    raise InputError(f"{path}, line {number}: a JSON object is needed, got {type(row).__name__}")
-                yield row | {"line": number}
-        else:
-            reader = csv.DictReader(file)
-            for row in reader:
-                yield {k: _plain(v) for k, v in row.items() if k is not None} | {"line": reader.line_num}
+        try:
+            yield from _jsonl(path, file) if path.suffix == ".jsonl" else _csv(path, file)
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} is not UTF-8 ({error}): save it as UTF-8") from error
+
+
+def _jsonl(path: Path, file: TextIO) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{path}, line {number}: {error}") from error
+        if not isinstance(row, dict):
+            raise InputError(f"{path}, line {number}: a JSON object is needed, got {type(row).__name__}")
+        yield row | {"line": number}
+
+
+def _csv(path: Path, file: TextIO) -> Iterator[dict[str, Any]]:
+    reader = csv.DictReader(file)
+    try:
+        for row in reader:
+            yield {k: _plain(v) for k, v in row.items() if k is not None} | {"line": reader.line_num}
+    except csv.Error as error:
+        raise InputError(f"{path}, line {reader.line_num + 1}: {error}") from error
 
 
 def check_suffix(path: Path) -> None:
@@ -90,6 +105,11 @@ def read_answers(path: Path, task: Task) -> dict[str, Any]:
     return answers
 
 
+def line_of(path: Path, one: str) -> int:
+    """The line of an id, for errors that come up after reading."""
+    return next((int(row["line"]) for row in read_rows(path) if str(row["id"]) == one), 0)
+
+
 def _label(given: Any, task: Task) -> Any:
     if isinstance(task, MultiClass):
         if isinstance(given, list):
@@ -97,6 +117,8 @@ def _label(given: Any, task: Task) -> Any:
         label: Any = given if isinstance(given, int) else str(given)
     elif isinstance(given, list):
         label = given
+    elif str(given) in task.classes:  # a class may be called "none", or have the separator in its name
+        label = [str(given)]
     else:
         label = [] if str(given).strip() in ("none", "-") else [part.strip() for part in str(given).split(SEPARATOR)]
     task.encode([label])

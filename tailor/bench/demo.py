@@ -1,20 +1,25 @@
-"""The demo: TAILOR and its rivals label the same few digits."""
+"""The demo: TAILOR and its rivals label the same few digits, each in a run of its own."""
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 
+from tailor import config
 from tailor.bench.metrics import balanced_accuracy, imbalance_ratio
-from tailor.loop import Loop
+from tailor.project import Project
 from tailor.strategies import NARROW
-from tailor.task import MultiClass
 
 FAMILIES = NARROW["multi-class"]
+POOL = "digits.parquet"
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,10 @@ class Contender:
     label: str
     selector: str
     families: tuple[str, ...]
+
+    @property
+    def folder(self) -> str:
+        return self.label.lower().replace(" ", "-")
 
 
 CONTENDERS = (
@@ -40,108 +49,114 @@ class Setting:
     classes: int = 4
     batch: int = 20
     rounds: int = 10
-    seeds: int = 5
+    seeds: int = 4
 
 
 @dataclass(frozen=True)
 class Row:
-    """The state of one trial after one round."""
+    """The state of one trial when a model has been trained."""
 
     contender: str
     seed: int
     round: int
     labels: int
-    accuracy: float  # balanced accuracy on the test set
+    accuracy: float  # balanced accuracy over the pool
     rarest: int  # labels in the class with fewest
     imbalance: float  # smallest class over largest, of the labels
 
 
-@dataclass(frozen=True)
-class Digits:
-    """scikit-learn's digits as an imbalanced task: classes 0 to K-2 are kept, the rest are merged into one."""
-
-    task: MultiClass
-    pool: np.ndarray  # (N, 64) float32 in [0, 1]
-    pool_labels: np.ndarray  # (N, K)
-    test: np.ndarray
-    test_labels: np.ndarray
+def class_names(classes: int) -> list[str]:
+    return [*(str(k) for k in range(classes - 1)), f"{classes - 1} to 9"]
 
 
-def load_digits(classes: int) -> Digits:
-    from sklearn.datasets import load_digits as load
+def write_pool(out: Path, classes: int) -> None:
+    """scikit-learn's digits as an imbalanced pool: classes 0 to K-2 are kept, the rest are merged into one."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    from sklearn.datasets import load_digits
 
-    data = load()
-    kept = classes - 1
-    names = [*(str(k) for k in range(kept)), f"{kept}-9"]
-    labels = np.eye(classes, dtype=np.float32)[np.minimum(data.target, kept)]
-    pixels = (data.data / 16).astype(np.float32)
-    order = np.random.default_rng(0).permutation(len(pixels))
-    pool, test = order[: len(order) * 3 // 4], order[len(order) * 3 // 4 :]
-    return Digits(MultiClass(names), pixels[pool], labels[pool], pixels[test], labels[test])
+    digits, names = load_digits(), class_names(classes)
+    out.mkdir(parents=True, exist_ok=True)
+    table = pa.table(
+        {
+            "id": [f"digit-{i:04d}" for i in range(len(digits.target))],
+            "embedding": pa.array((digits.data / 16).astype(np.float32).tolist(), pa.list_(pa.float32())),
+            "label": [names[min(t, classes - 1)] for t in digits.target],
+        }
+    )
+    pq.write_table(table, out / POOL)
 
 
-def trial(contender: Contender, seed: int, setting: Setting) -> list[Row]:
+def trial(contender: Contender, seed: int, setting: Setting, out: Path) -> list[Row]:
     """One run from a random first batch to the last round. The same seed gives every contender the same first batch
     and the same initial weights, so that differences are paired."""
-    digits = load_digits(setting.classes)
-    loop = Loop(
-        digits.task, len(digits.pool), families=contender.families, selector=contender.selector,
-        rounds=setting.rounds, batch=setting.batch, seed=seed,
-    )  # fmt: skip
-    first = np.random.default_rng(seed).choice(len(digits.pool), setting.batch, replace=False)
-    loop.tell(first, digits.pool_labels[first])
-    rows = []
-    for number in range(setting.rounds + 1):
-        books = loop.books
-        model = _Network(digits, books.labelled, books.labels, seed)
-        counts = books.counts
-        accuracy = balanced_accuracy(digits.test_labels, model.predict(digits.test)[0])
-        collected = (int(counts.min()), imbalance_ratio(counts))
+    folder = out / "runs" / f"{contender.folder}-{seed}"
+    config.write(
+        folder,
+        {
+            "task": {"classes": class_names(setting.classes)},
+            "pool": {"path": f"../../{POOL}", "key": "id", "label": "label"},
+            "model": {"head": "hidden", "device": "cpu"},
+            "selection": {
+                "families": list(contender.families),
+                "selector": contender.selector,
+                "batch": setting.batch,
+                "rounds": setting.rounds,
+                "holdout": 0.0,
+                "seed": seed,
+            },
+        },
+    )
+    project = Project(folder)
+    session = project.session()
+    known = session.pool.labels() or {}
+    truth = project.settings.task.encode([known[one] for one in session.pool.ids])
+    rows: list[Row] = []
+
+    def measure(number: int, probs: np.ndarray) -> None:
+        books = session.journal.books
+        accuracy = balanced_accuracy(truth, probs)
+        collected = (int(books.counts.min()), imbalance_ratio(books.counts))
         rows.append(Row(contender.label, seed, number, len(books.labelled), accuracy, *collected))
-        if number < setting.rounds:
-            batch = loop.ask(*model.predict(digits.pool))
-            loop.tell(batch.indices, digits.pool_labels[batch.indices])
+
+    for number in range(setting.rounds + 1):
+        asked = session.ask()
+        if number:
+            assert session.probs is not None
+            measure(number - 1, session.probs)
+        session.tell({one: known[one] for one in asked.ids}, by="demo")
+    session.final_fit()
+    measure(setting.rounds, session.predict(np.arange(len(truth)))[0])
+    session.store.close()
     return rows
 
 
-class _Network:
-    """64 pixels, one hidden layer of 64, a softmax; trained anew from the same start."""
-
-    def __init__(self, digits: Digits, labelled: np.ndarray, labels: np.ndarray, seed: int) -> None:
-        import torch
-
-        generator = torch.Generator().manual_seed(seed)
-        self._body, self._head = torch.nn.Linear(64, 64), torch.nn.Linear(64, labels.shape[1])
-        parameters = [*self._body.parameters(), *self._head.parameters()]
-        for p in parameters:
-            torch.nn.init.normal_(p, std=0.1, generator=generator)
-        optimiser = torch.optim.Adam(parameters, lr=1e-2, weight_decay=1e-4)
-        x, y = torch.from_numpy(digits.pool[labelled]), torch.from_numpy(labels)
-        for _ in range(100):
-            optimiser.zero_grad()
-            torch.nn.functional.cross_entropy(self._head(torch.relu(self._body(x))), y).backward()
-            optimiser.step()
-
-    def predict(self, pixels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(probabilities (n, K), features (n, 64))"""
-        import torch
-
-        with torch.inference_mode():
-            features = torch.relu(self._body(torch.from_numpy(pixels)))
-            return torch.softmax(self._head(features), 1).numpy(), features.numpy()
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes started in here compute with one thread: several that share the cores only get in each other's way."""
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
-def _one_thread() -> None:
-    import torch
-
-    torch.set_num_threads(1)
-
-
-def run(setting: Setting, workers: int) -> Iterator[list[Row]]:
-    """The rows of every trial, each as it ends."""
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_one_thread) as pool:
+def run(setting: Setting, workers: int, out: Path) -> Iterator[list[Row]]:
+    """The rows of every trial, each as it ends. Earlier runs of the demo in `out` are replaced."""
+    if (out / "runs").exists():
+        shutil.rmtree(out / "runs")
+    write_pool(out, setting.classes)
+    with _one_thread_each(), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         waiting = [
-            pool.submit(trial, contender, seed, setting) for seed in range(setting.seeds) for contender in CONTENDERS
+            pool.submit(trial, contender, seed, setting, out)
+            for seed in range(setting.seeds)
+            for contender in CONTENDERS
         ]
         try:
             for done in as_completed(waiting):

@@ -69,6 +69,7 @@ def measure_training(device: str = "cpu", quick: bool = False) -> list[dict[str,
             if (graph and not cuda) or (quick and (pixels, batch) != (32, 50)):
                 continue
             with tempfile.TemporaryDirectory(prefix="tailor-") as folder:
+                batch = 10 if pixels > 64 and not cuda else batch
                 size = _pool_size(pixels, batch, cuda, quick)
                 pool = Noise(size, (pixels, pixels, 3))
                 options: dict[str, Any] = {"size": pixels, "batch": batch, "graph": graph}
@@ -88,7 +89,7 @@ def _pool_size(pixels: int, batch: int, cuda: bool, quick: bool) -> int:
     if quick:
         return 2 * batch
     if pixels > 64:
-        return 4_000 if cuda else 100
+        return 4_000 if cuda else 40
     return 200_000 if cuda else 2_000
 
 

@@ -14,3 +14,6 @@ def main() -> None:
     except TailorError as error:
         print(f"tailor: {error}", file=sys.stderr)
         sys.exit(2)
+    except OSError as error:  # a folder that is not there, a full disk
+        print(f"tailor: {error.strerror or error}{f': {error.filename}' if error.filename else ''}", file=sys.stderr)
+        sys.exit(2)

@@ -19,6 +19,8 @@ def ask(
 
     What was asked before and is not answered comes first.
     """
+    import numpy as np
+
     from tailor.project import Project
     from tailor.tables import check_suffix, write_rows
 
@@ -38,7 +40,12 @@ def ask(
         typer.echo(f"Nothing to ask: {reason}.")
         return
     stories = stories[: n or None]
-    classes = project.settings.classes
+    task = project.settings.task
+
+    def said(probs: np.ndarray | None) -> str | list[str]:
+        names = [] if probs is None else [task.classes[k] for k in np.flatnonzero(task.predicted(probs[None])[0])]
+        return names if task.kind == "multi-label" else "".join(names)
+
     write_rows(
         out,
         (
@@ -46,7 +53,7 @@ def ask(
                 "id": s.id,
                 "label": "",
                 "skip": "",
-                "prediction": classes[int(s.predicted.argmax())] if s.predicted is not None else "",
+                "prediction": said(s.predicted),
                 "arm": s.arm,
                 "round": s.round,
                 "slot": s.slot,

@@ -48,3 +48,33 @@ def selection(
         table.caption = row["device"]
     if not json:
         Console().print(table)
+
+
+@bench.command()
+def training(
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a row and nothing else.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Short measurements: to see that it runs.")] = False,
+) -> None:
+    """Images a second, training and predicting: ResNet-18 at 32 and 224 pixels, and the probe."""
+    import json as encoder
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from tailor.bench.selection import check_device
+    from tailor.bench.training import measure_training
+
+    check_device(device)
+    rows = measure_training(device, quick)
+    if json:
+        for row in rows:
+            typer.echo(encoder.dumps(row))
+        return
+    table = Table("model", "input", "batch", "loop", "training /s", "predicting /s", title="Examples a second")
+    for row in rows:
+        width = f"{row['pixels']} px" if row.get("pixels") else f"{row.get('features')} features"
+        speeds = (f"{row['train_per_second']:,.0f}", f"{row['predict_per_second']:,.0f}")
+        table.add_row(row["model"], width, str(row["batch"]), str(row.get("loop", "")), *speeds)
+        table.caption = str(row["device"])
+    Console().print(table)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def demo(
     out: Annotated[Path, typer.Option(help="Where the figures and rows go.")] = Path("demo"),
-    seeds: Annotated[int, typer.Option(min=1, help="Trials for each contender.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="Trials for each contender.")] = 4,
     classes: Annotated[int, typer.Option(min=2, max=10, help="Classes: K-1 digits and all others as one.")] = 4,
     batch: Annotated[int, typer.Option(min=1, max=100, help="Labels a round.")] = 20,
     rounds: Annotated[int, typer.Option(min=1, max=12, help="Rounds after the first random batch.")] = 10,
@@ -32,8 +32,8 @@ def demo(
     from tailor.errors import InputError
 
     setting = Setting(classes, batch, rounds, seeds)
-    if (rounds + 1) * batch > 1347:
-        raise InputError(f"{rounds + 1} x {batch} labels are more than the pool's 1347: ask for fewer rounds or labels")
+    if (rounds + 1) * batch > 1797:
+        raise InputError(f"{rounds + 1} x {batch} labels are more than the pool's 1797: ask for fewer rounds or labels")
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
     console.print(
@@ -47,15 +47,16 @@ def demo(
     rows: list[Row] = []
     started = time.perf_counter()
     with Live(Group(bars), console=console, refresh_per_second=8, transient=True) as live:
-        for done in run(setting, workers):
+        for done in run(setting, workers, out):
             rows += done
             bars.advance(bar[done[0].contender])
             live.update(Group(bars, summary(rows, setting)))
     console.print(summary(rows, setting))
     write(rows, setting, out)
     console.print(
-        f"{len(rows)} trainings in {time.perf_counter() - started:.0f} s. Figures and rows: "
-        f"{out / 'curves.png'}, {out / 'rows.csv'}"
+        f"{len(rows)} trainings in {time.perf_counter() - started:.0f} s. Figure and rows: {out / 'curves.png'}, "
+        f"{out / 'rows.csv'}\nEvery trial is a run of its own; look at one with: tailor status --run "
+        f"{out / 'runs' / 'tailor-0'}"
     )
 
 
@@ -114,7 +115,7 @@ def write(rows: list[Row], setting: Setting, out: Path) -> None:
 
     panels(
         [
-            ("balanced accuracy (test)", curves("accuracy")),
+            ("balanced accuracy (pool)", curves("accuracy")),
             ("labels in rarest class", curves("rarest")),
             ("imbalance ratio of labels", curves("imbalance")),
         ],

@@ -57,7 +57,7 @@ def init(
         run,
         {
             "task": {"kind": kind, "classes": names},
-            "pool": {"path": os.path.relpath(Path(pool).absolute(), run.absolute()), **options},
+            "pool": {"path": os.path.relpath(Path(pool).absolute(), run.resolve()), **options},
             "model": {"name": model, **({"backbone": backbone} if backbone else {})},
             "selection": {"batch": batch, "seed": seed},
             "stop": {"budget": budget} if budget else {},

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tailor.cli.common import HERE, Run
 
 if TYPE_CHECKING:
+    from tailor.journal import Journal
     from tailor.project import Project
 
 
@@ -24,26 +25,27 @@ def status(
         import json as encoder
         from dataclasses import asdict
 
-        summary = project.journal().summary()
+        journal = project.journal()
+        summary = journal.summary()
         summary["estimates"] = [asdict(e) for e in summary["estimates"]]
-        typer.echo(encoder.dumps(summary | {"arms": arms_found(project)}))
+        typer.echo(encoder.dumps(summary | {"arms": arms_found(journal)}))
     else:
         show(project)
 
 
-def arms_found(project: Project) -> dict[str, dict[str, int]]:
-    """For each arm that was pulled: picks, and answered labels by class."""
-    journal = project.journal()
-    found: dict[str, dict[str, int]] = {}
-    labelled = {p: row for p, row in zip(journal.books.labelled.tolist(), journal.books.labels)}
+def arms_found(journal: Journal) -> dict[str, dict[str, Any]]:
+    """For each arm that was pulled, the most pulled first: {"picks": n, "labels": {class: n}}."""
+    found: dict[str, dict[str, Any]] = {}
+    both = (journal.books, journal.kept)
+    labelled = {p: row for books in both for p, row in zip(books.labelled.tolist(), books.labels)}
     for position in journal.stories:
         story = journal.story(position)
         assert story is not None
-        row = found.setdefault(story.arm, {"picks": 0} | dict.fromkeys(journal.task.classes, 0))
+        row = found.setdefault(story.arm, {"picks": 0, "labels": dict.fromkeys(journal.task.classes, 0)})
         row["picks"] += 1
         for k, name in enumerate(journal.task.classes):
             if position in labelled and labelled[position][k]:
-                row[name] += 1
+                row["labels"][name] += 1
     return dict(sorted(found.items(), key=lambda item: -item[1]["picks"]))
 
 
@@ -69,11 +71,11 @@ def show(project: Project, arms: int = 15) -> None:
             f"Accuracy on the reserve: {last.accuracy:.3f}, 95% interval {last.lower:.3f} to {last.upper:.3f}, "
             f"{last.examples} examples"
         )
-    found = arms_found(project)
+    found = arms_found(journal)
     if found:
         table = Table("arm", "picks", "labels found", title="What the arms found")
         for name, row in list(found.items())[:arms]:
-            labels = {c: n for c, n in row.items() if c != "picks" and n}
+            labels = {c: n for c, n in row["labels"].items() if n}
             text = ", ".join(f"{c} {n}" for c, n in sorted(labels.items(), key=lambda item: -item[1])[:6])
             table.add_row(escape(name), str(row["picks"]), escape(text))
         if len(found) > arms:

@@ -18,8 +18,9 @@ def tell(
     by: Annotated[str, typer.Option(help="Who answered.")] = "",
 ) -> None:
     """Take answers in: all of the file, or none of it where one is bad. Answers may be told again, corrected."""
+    from tailor.errors import InputError, UnknownName
     from tailor.project import Project
-    from tailor.tables import read_answers
+    from tailor.tables import line_of, read_answers
 
     project = Project(run)
     found = read_answers(answers, project.settings.task)
@@ -27,6 +28,8 @@ def tell(
     try:
         session.tell(found, by=by or None)
         waiting = len(session.waiting())
+    except UnknownName as error:
+        raise InputError(f"{answers}, line {line_of(answers, error.name)}: {error}; nothing was taken in") from error
     finally:
         session.store.close()
     skipped = sum(a is None for a in found.values())

@@ -16,11 +16,10 @@ def train(
 ) -> None:
     """Train on all answers but the reserve's; save weights as safetensors, with a card of what they saw."""
     from tailor.card import write_card
-    from tailor.errors import InputError
+    from tailor.export import check_fresh
     from tailor.project import Project
 
-    if out.exists() and any(out.iterdir()):
-        raise InputError(f"{out} is not empty: name a new folder")
+    check_fresh(out)
     project = Project(run)
     with polite(f"tailor train {out} --run {run}"), bars() as progress:
         session = project.session(progress)

@@ -71,13 +71,14 @@ class RowCache:
                     new.setdefault(key, place)
             if not new:
                 return
-            self._write("rows.bin", len(self._index) * self._row_bytes, rows[list(new.values())].tobytes())
+            self._write("rows.bin", len(self._index) * self.row_bytes, rows[list(new.values())].tobytes())
             self._write("keys.bin", len(self._index) * DIGEST, b"".join(new))
             start = len(self._index)
             self._index.update((key, start + i) for i, key in enumerate(new))
 
     @property
-    def _row_bytes(self) -> int:
+    def row_bytes(self) -> int:
+        """Of one row on disk; 0 before the first."""
         return int(np.prod(self.shape or (0,), dtype=np.int64)) * self.dtype.itemsize
 
     def _begin(self, shape: tuple[int, ...]) -> None:
@@ -110,7 +111,7 @@ class RowCache:
         if self.shape is None or not keys.exists() or not rows.exists():
             self._index = {}
             return
-        there = rows.stat().st_size // self._row_bytes if self._row_bytes else 0
+        there = rows.stat().st_size // self.row_bytes if self.row_bytes else 0
         count = min(keys.stat().st_size // DIGEST, there)
         if count < len(self._index):
             self._index = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 CHUNK = 512
 #: the share of a GPU's free memory that rows may take
 RESIDENT = 0.6
+#: a training set of at most this many bytes is held in memory
+HELD = 2**29
 
 
 class Source(ABC):
@@ -121,6 +123,19 @@ class Source(ABC):
             return self.arrange(self._device_data.index_select(0, self._device_rows[positions]))
         rows = torch.from_numpy(self.take_host(positions.cpu().numpy()))
         return self.arrange(rows.to(self.device))
+
+    def loader(self, positions: np.ndarray) -> tuple[Callable[[torch.Tensor], torch.Tensor], bool]:
+        """For training on positions (n,), all readable: (index (m,) into them -> a batch, is all on the device).
+
+        Where the pool's rows are not on the device, those of a small training set are brought there once.
+        """
+        import torch
+
+        where = torch.from_numpy(np.ascontiguousarray(positions, np.int64)).to(self.device)
+        if not self.resident() and len(where) * self.cache.row_bytes <= HELD:
+            block = torch.from_numpy(self.take_host(positions)).to(self.device)
+            return lambda index: self.arrange(block.index_select(0, index)), True
+        return lambda index: self.take(where[index]), self._device_data is not None
 
     def take_host(self, positions: np.ndarray) -> np.ndarray:
         """positions (n,) int64, all readable -> (n, *shape), a copy in memory."""

@@ -72,23 +72,21 @@ class Step:
     """One step of Adam on the examples that `index` names, all in buffers that stay in place.
 
     net        (x, mask (n, width) or None) -> (logits (n, K), features (n, width)); the mask is for dropout
-    positions  (n,) int64 on the device, the pool's
+    take       index (batch,) of training examples -> a batch of them, as the source gives it
     targets    (n, K) float32 on the device, in [0, 1]
     """
 
     def __init__(
         self,
         net: nn.Module,
-        source: Source,
-        positions: Tensor,
+        take: Callable[[Tensor], Tensor],
         targets: Tensor,
         loss: Callable[[Tensor, Tensor], Tensor],
         recipe: Recipe,
         batch: int,
         device: str,
     ) -> None:
-        self.net, self.source, self.loss, self.device = net, source, loss, device
-        self.positions, self.targets = positions, targets
+        self.net, self.take, self.targets, self.loss, self.device = net, take, targets, loss, device
         self.index = torch.zeros(batch, dtype=torch.int64, device=device)
         self.keep = 1 - recipe.dropout
         self.mask = torch.ones(batch, int(net.width), device=device) if recipe.dropout else None  # type: ignore[arg-type]
@@ -117,7 +115,7 @@ class Step:
 
     def __call__(self) -> None:
         self.optimizer.zero_grad(set_to_none=True)
-        x = self.source.take(self.positions[self.index])
+        x = self.take(self.index)
         if self.mirror is not None:
             x = torch.where(self.mirror, x.flip(3), x)
         with precision(self.device, self.net):
@@ -182,13 +180,12 @@ def train(
     a_pass = -(-size // batch)
     total = recipe.steps if recipe.steps is not None else recipe.epochs * a_pass
     net.train()
-    in_place = cuda and source.resident()
-    where = torch.from_numpy(np.ascontiguousarray(positions, np.int64)).to(device)
+    take, on_device = source.loader(positions)
     wanted = torch.from_numpy(np.ascontiguousarray(targets, np.float32)).to(device)
-    step = Step(net, source, where, wanted, loss, recipe, batch, device)
+    step = Step(net, take, wanted, loss, recipe, batch, device)
     run: Callable[[], None] = step
     with fast_convolutions():
-        if recipe.graph and in_place and total > 10:
+        if recipe.graph and cuda and on_device and total > 10:
             start = {name: tensor.clone() for name, tensor in net.state_dict().items()}
             try:
                 with torch.cuda.device(device):
@@ -197,7 +194,7 @@ def train(
                 torch.cuda.synchronize(device)
                 warnings.warn(f"no CUDA graph, a plain loop instead: {error}", Notice, stacklevel=2)
                 net.load_state_dict(start)
-                step = Step(net, source, where, wanted, loss, recipe, batch, device)
+                step = Step(net, take, wanted, loss, recipe, batch, device)
                 run = step
         batches = orders(size, batch, shuffle)
         ahead: list[Tensor] = []
@@ -246,6 +243,6 @@ def outputs(
 
 
 def _filled_up(positions: Tensor, batch: int) -> Tensor:
-    """positions (n,) repeated up to a power of two, at most `batch`: cuDNN then meets few shapes, whatever the round."""
+    """positions (n,) repeated up to a power of two, at most `batch`: cuDNN then meets few shapes."""
     size = min(batch, max(64, 1 << (len(positions) - 1).bit_length()))
     return positions.repeat(-(-size // len(positions)))[:size]

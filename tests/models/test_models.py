@@ -29,6 +29,10 @@ def probe(**options):
     return make_model("probe", options.pop("task", TASK), options.pop("pool", VECTORS), device="cpu", **options)
 
 
+VECTOR_PROBE = probe()
+VECTOR_PROBE.prepare()
+
+
 def test_default_backbones(monkeypatch):
     assert probe().backbone.name == "given"
     monkeypatch.setattr(weights_module, "lite0_file", lambda: None)
@@ -109,6 +113,17 @@ def test_large_features_are_a_memory_map(monkeypatch):
     assert isinstance(model.predict(np.arange(30)).features, np.memmap)
 
 
+def test_a_large_training_set_is_read_batch_by_batch(monkeypatch):
+    known = np.array([7, 3, 3, 20, 1])
+    here, _ = VECTOR_PROBE.source.loader(known)
+    monkeypatch.setattr("tailor.models.source.HELD", 0)
+    there, on_device = VECTOR_PROBE.source.loader(known)
+    assert not on_device
+    index = torch.tensor([4, 0, 2])
+    assert torch.equal(here(index), there(index))
+    np.testing.assert_array_equal(here(index).numpy(), np.stack(VECTORS.read([1, 7, 3])))
+
+
 def test_a_round_with_a_model():
     """What the loop consumes: probabilities, features, fine-tuning and dropout passes."""
     task = MultiLabel(3)
@@ -170,7 +185,9 @@ def test_the_learning_rate_falls():
     model = probe(steps=3)
     model.fit(np.arange(6), toy_labels(TASK, VECTORS, np.arange(6)), seed=0)
     loss, where = make_loss(TASK, None), torch.arange(4)
-    step = Step(model.net, model.source, where, torch.eye(3)[where % 3], loss, Recipe(lr=0.5), 2, "cpu")
+    take, on_device = model.source.loader(np.arange(4))
+    assert on_device
+    step = Step(model.net, take, torch.eye(3)[where % 3], loss, Recipe(lr=0.5), 2, "cpu")
     step.rate(0.25)
     assert step.optimizer.param_groups[0]["lr"] == 0.25
 
