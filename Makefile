@@ -24,7 +24,7 @@ test: install
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: install
-	$(BIN)/python -m pip install --quiet 'ruff>=0.6' 'mypy>=1.11'
+	@$(BIN)/python -c "import ruff, mypy" 2>/dev/null || $(BIN)/python -m pip install --quiet --editable ".[dev]"
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
