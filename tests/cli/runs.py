@@ -18,6 +18,7 @@ from tailor.cli.app import app
 
 NAMES = {0: "zero [0]", 1: "one", 2: "two", 3: "three"}
 BROKEN = "one/broken.png"
+DIGITS = load_digits()
 QUICK = ("--model", "probe(steps=40)")
 
 
@@ -38,9 +39,9 @@ def python_m(*words, **options):
     )
 
 
-def refused(*words):
+def refused(*words, **options):
     """A command that must fail as every error does: status 2, one message on standard error, no traceback."""
-    result = python_m(*words)
+    result = python_m(*words, **options)
     assert result.returncode == 2, result.stdout + result.stderr
     assert "Traceback" not in result.stderr
     assert result.stderr.startswith("tailor: ")
@@ -49,7 +50,7 @@ def refused(*words):
 
 def pictures(folder: Path, size: int = 150) -> Path:
     """Digits 0 to 3 as 8 x 8 PNGs, 0 ten times as frequent as the others, and one picture that can't be read."""
-    digits = load_digits()
+    digits = DIGITS
     common = np.flatnonzero(digits.target == 0)[: size // 2]
     rare = np.flatnonzero((digits.target > 0) & (digits.target < 4))[: size - 1 - len(common)]
     for at in [*common, *rare]:
@@ -70,7 +71,7 @@ def vectors(path: Path, size: int = 150) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    digits = load_digits()
+    digits = DIGITS
     table = {
         "name": [f"digit-{i}" for i in range(size)],
         "embedding": [row.astype(np.float32).tolist() for row in digits.data[:size]],

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from runs import (
     BROKEN,
+    DIGITS,
     NAMES,
     begin,
     begin_several,
@@ -25,7 +26,6 @@ from runs import (
     write_csv,
     write_jsonl,
 )
-from sklearn.datasets import load_digits
 
 from tailor import config
 from tailor.pools import Unreadable, open_pool
@@ -47,7 +47,7 @@ def copy(home, tmp_path):
 
 
 def truth(one: str):
-    return one.split("/")[0] if "/" in one else several(int(load_digits().target[int(one.split("-")[1])]))
+    return one.split("/")[0] if "/" in one else several(int(DIGITS.target[int(one.split("-")[1])]))
 
 
 # ---------------------------------------------------------------------- init and run
@@ -326,7 +326,7 @@ def test_a_hugging_face_folder_of_several_labels(home, tmp_path):
     pool = open_pool(out, key="id")
     assert pool.kind == "vector"
     assert pool.labels() == {row[0]: truth(row[0]) for row in labels(home / "several")}
-    data = load_digits().data
+    data = DIGITS.data
     assert all((row == data[int(one.split("-")[1])]).all() for one, row in zip(pool.ids, pool.read(range(60))))
 
 

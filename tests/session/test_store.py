@@ -72,7 +72,7 @@ def test_a_damaged_file_is_left_alone(tmp_path, damage):
     whole = path.read_bytes()
     path.write_bytes(b"no database at all" * 100 if damage == "garbage" else whole[: len(whole) // 3])
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="damaged|left as it is"), SqliteStore(path) as store:
+    with pytest.raises(StoreError, match=r"damaged|left as it is"), SqliteStore(path) as store:
         list(store.events())
     assert path.read_bytes() == before
 
@@ -97,7 +97,7 @@ def test_a_full_disk_is_explained_and_nothing_is_half_written(tmp_path):
         store.append("told", {"n": 1})
         (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
         store._connection.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(StoreError, match="full.*free some space"):
+        with pytest.raises(StoreError, match=r"full.*free some space"):
             store.append("told", {"text": "x" * 100_000})
         store._connection.execute("PRAGMA max_page_count = 1000000")
         store.append("told", {"n": 2})
