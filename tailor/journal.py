@@ -74,7 +74,7 @@ class Journal:
         self.position: dict[str, int] = {}
         self.loop = Loop(
             self.task,
-            0,
+            Books(self.task, 0),
             families=settings.families or None,
             selector=settings.selector,
             reward=settings.reward,

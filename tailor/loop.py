@@ -35,6 +35,7 @@ class Loop:
     (4, False)
     >>> loop.tell(batch.indices, np.eye(2)[[0, 1, 1, 1]])
 
+    pool        N, or the books of a pool that is known already or still grows
     families    names of arm families, "name(option=value)", or Strategy objects; by default the paper's
     selector    a name with options, or (name, options); tailor.bandit.registry lists them
     reward      "diversity", "search", ("domain", {"weights": ...}), or a Reward
@@ -47,7 +48,7 @@ class Loop:
     def __init__(
         self,
         task: Task,
-        pool: int,
+        pool: int | Books,
         *,
         families: Sequence[str | tuple[str, dict[str, Any]] | Strategy] | None = None,
         selector: str | tuple[str, dict[str, Any]] = "tailor",
@@ -58,9 +59,9 @@ class Loop:
         seed: int = 0,
         device: str = "cpu",
     ) -> None:
-        for name, value, least in (("pool", pool, 0), ("rounds", rounds, 1), ("batch", batch, 1)):
-            if value < least:
-                raise InputError(f"{name} is {value}: at least {least} is needed")
+        for name, value in (("pool", pool), ("rounds", rounds), ("batch", batch)):
+            if not isinstance(value, Books) and value < 1:
+                raise InputError(f"{name} is {value}: at least 1 is needed")
         self.task, self.batch_size, self.device = task, batch, device
         self.arms = make_arms(families if families is not None else NARROW[task.kind], task)
         self.contest = Contest(
@@ -75,7 +76,7 @@ class Loop:
         self._make_selector = lambda: bandit.registry.make(kind, self.contest, **options)
         self.selector: Selector = self._make_selector()
         self.reward = make_reward(reward)
-        self.books = Books(task, pool)
+        self.books = pool if isinstance(pool, Books) else Books(task, pool)
         self.round = 0
         self._own_reward, self._seed = own_reward, seed
         self._learned: list[tuple[np.ndarray, Outcomes]] = []  # the positions and outcomes of each round

@@ -52,6 +52,9 @@ class Registry(Generic[T]):
         for option in options:
             if option not in known:
                 raise UnknownName(f"option of {self.kind} {name!r},", option, known or ["(it has none)"])
+        for option, parameter in known.items():
+            if parameter.default is inspect.Parameter.empty and option not in options:
+                raise InputError(f"{self.kind} {name!r} needs {option}: write {name}({option}=...)")
         return self.find(name)(*args, **options)
 
     def parse(self, text: str) -> tuple[str, dict[str, Any]]:

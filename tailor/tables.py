@@ -127,7 +127,7 @@ def _label(given: Any, task: Task) -> Any:
 
 def _cell(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        value = SEPARATOR.join(str(v) for v in value)
+        value = SEPARATOR.join(str(v) for v in value) or "none"
     if isinstance(value, str) and value.startswith((*FORMULA, "'")):
         return "'" + value
     return "" if value is None else value

@@ -21,6 +21,9 @@ def init(
         bool, typer.Option("--multi-label", help="An example may have several classes, or none.")
     ] = False,
     labels: Annotated[str, typer.Option(help='Known labels to simulate with: "folder", or the name of a column.')] = "",
+    key: Annotated[str, typer.Option(help="The column that holds the ids.")] = "",
+    column: Annotated[str, typer.Option(help="The column that holds the examples, where there are several.")] = "",
+    separator: Annotated[str, typer.Option(help="What separates several labels in one text cell, such as |.")] = "",
     model: Annotated[str, typer.Option(help="probe or finetune.")] = "probe",
     backbone: Annotated[str, typer.Option(help="The probe's network; chosen by the kind of pool if left out.")] = "",
     batch: Annotated[int, typer.Option(min=1, help="Examples a round.")] = 100,
@@ -38,7 +41,8 @@ def init(
         pool = typer.prompt("Where are the examples (a folder of images, or a file)?")
     if not pool:
         raise InputError("name the pool: tailor init PATH")
-    options = {} if not labels else {"labels" if labels == "folder" else "label": labels}
+    options = {"labels" if labels == "folder" else "label": labels, "key": key, "column": column}
+    options = {name: value for name, value in (options | {"label_separator": separator}).items() if value}
     opened = open_pool(Path(pool), **options)
     known = opened.labels() or {}
     found = sorted({c for v in known.values() if v is not None for c in (v if isinstance(v, list) else [v])}, key=str)

@@ -27,7 +27,8 @@ def predict(
     check_suffix(out)
     project = Project(run)
     check_card(model, project.settings.task)
-    opened = open_pool(Path(pool)) if pool else project.pool()
+    how = {k: v for k, v in project.config.section("pool").items() if k in ("kind", "column", "key", "max_side")}
+    opened = open_pool(Path(pool), **how) if pool else project.pool()
     made = project.model(opened)
     with bars() as progress:
         unreadable = made.prepare(progress)

@@ -188,7 +188,7 @@ def test_several_labels_are_asked_and_told(copy):
     tailor("ask", "--run", run, "--out", copy / "ask.csv", "-n", 6)
     asked = read_csv(copy / "ask.csv")
     assert len(asked) == 6
-    allowed = {"even", "large", "round"}
+    allowed = {"even", "large", "round", "none"}
     assert all(set(row["prediction"].split("|")) - {""} <= allowed for row in asked)
     given = ["even|large", "round", "none", "-", "even | round", "large"]
     tailor("tell", write_csv(copy / "t.csv", [r | {"label": g} for r, g in zip(asked, given)]), "--run", run)
@@ -267,7 +267,7 @@ def test_export_of_several_labels(home, tmp_path, form):
     if form == "csv":
         rows = read_csv(out)
         for row in rows:
-            row["label"] = row["label"].split("|") if row["label"] else []
+            row["label"] = row["label"].split("|") if row["label"] not in ("", "none") else []
     elif form == "jsonl":
         rows = [json.loads(line) for line in out.read_text().splitlines()]
     else:

@@ -21,12 +21,11 @@ session = begin(sys.argv[1])
 for story in session.waiting():
     session.tell({story.id: answer(session.pool, "multi-class", story.id)})
     print("told", story.id, flush=True)
-for story in session.stream():
+while session.journal.answered() < 72:
+    (story,) = session.ask(1)
     print("asked", story.id, flush=True)
     session.tell({story.id: answer(session.pool, "multi-class", story.id)})
     print("told", story.id, flush=True)
-    if session.journal.answered() >= 72:
-        break
 print("done", flush=True)
 """
 
