@@ -25,6 +25,7 @@ class Books:
         self._row = np.empty(0, np.int64)  # where its label stands in the table
         self._skipped = np.empty(0, bool)
         self._aside = np.empty(0, bool)  # never to be offered: unreadable, or kept for another purpose
+        self._absent = np.empty(0, bool)  # not to be offered as long as it is away
         self._round = np.empty(0, np.int64)  # in which round it was asked
         self._arm = np.empty(0, np.int64)  # by which arm
         self._chance = np.empty(0)  # with which probability that arm was drawn
@@ -43,6 +44,7 @@ class Books:
         self._row, self._round = longer(self._row, NEVER), longer(self._round, NEVER)
         self._arm, self._chance = longer(self._arm, NOBODY), longer(self._chance, 1)
         self._skipped, self._aside = longer(self._skipped, False), longer(self._aside, False)
+        self._absent = longer(self._absent, False)
         self._learned = longer(self._learned, False)
         self.pool += more
 
@@ -78,7 +80,12 @@ class Books:
     @property
     def free(self) -> np.ndarray:
         """(N,) bool: what may be asked."""
-        return ~self._labelled & ~self._skipped & ~self._aside & (self._round == NEVER)
+        return self.untouched & ~self._aside & ~self._absent
+
+    @property
+    def untouched(self) -> np.ndarray:
+        """(N,) bool: neither asked, told nor skipped."""
+        return ~self._labelled & ~self._skipped & (self._round == NEVER)
 
     @property
     def skipped(self) -> np.ndarray:
@@ -127,6 +134,11 @@ class Books:
             self._table = np.concatenate([self._table, room])
         self._row[positions] = np.arange(self._rows, needed)
         self._rows = needed
+
+    def set_absent(self, positions: np.ndarray) -> None:
+        """These, and no others, are away for now."""
+        self._absent[:] = False
+        self._absent[positions] = True
 
     def set_aside(self, positions: Any) -> None:
         """These are never offered: unreadable, or kept for another purpose."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,10 @@ import numpy as np
 from tailor.bandit.base import Fit
 from tailor.books import Books
 from tailor.loop import Loop
-from tailor.reserve import Estimate, reserved
+from tailor.reserve import Estimate, class_shares, reserved
 from tailor.round import NOBODY
 from tailor.settings import Settings
-from tailor.store.base import Event, Store
+from tailor.store.base import Event, Store, StoreError
 
 
 def pack(**arrays: np.ndarray) -> bytes:
@@ -61,6 +62,9 @@ class RoundRecord:
     pulled: np.ndarray  # arms in the plan
     beliefs: np.ndarray | None  # (len(pulled), K)
     estimate: Estimate | None
+    reserve_slots: np.ndarray  # (size,) bool
+    reserve: np.ndarray  # positions for those slots
+    start: np.ndarray  # positions of a random start
     asked: int = 0
     event: int = 0
 
@@ -85,6 +89,7 @@ class Journal:
         self.kept = Books(self.task, 0)  # the reserve's answers
         self.reserved = np.empty(0, bool)
         self.aside: dict[int, str] = {}
+        self.vanished: list[int] = []  # away from the pool for now
         self.files: dict[str, str] = {}  # whole files of the pool that can't be opened
         self.rounds: list[RoundRecord] = []
         self.stories: dict[int, tuple[int, int, int]] = {}  # position -> (round, slot, arm)
@@ -103,13 +108,24 @@ class Journal:
 
     def apply(self, event: Event, store: Store | None = None) -> None:
         """Take an event in. `store` is needed for ids."""
-        getattr(self, f"_on_{event.kind}")(event, store)
+        take_in = getattr(self, f"_on_{event.kind}", None)
+        if take_in is None:
+            raise StoreError(f"event {event.number} is a {event.kind!r}, which this tailor does not know: upgrade it")
+        try:
+            take_in(event, store)
+        except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+            raise StoreError(f"event {event.number} ({event.kind}) can't be taken in: {error!r}") from error
 
     def _on_opened(self, event: Event, store: Store | None) -> None:
         """Settings: known already."""
 
     def _on_pool(self, event: Event, store: Store | None) -> None:
         """How to open the pool again: for whoever opens it."""
+
+    def _on_vanished(self, event: Event, store: Store | None) -> None:
+        self.vanished = event.body["positions"]
+        for books in (self.books, self.kept):
+            books.set_absent(np.array(self.vanished, np.int64))
 
     def _on_files(self, event: Event, store: Store | None) -> None:
         self.files = event.body["reasons"]
@@ -154,6 +170,9 @@ class Journal:
             arrays.get("pulled", np.empty(0, np.int64)),
             arrays.get("beliefs"),
             Estimate(**body["estimate"]) if body.get("estimate") else None,
+            arrays["reserve_slots"],
+            arrays["reserve"],
+            arrays["start"],
             event=event.number,
         )
 
@@ -239,7 +258,9 @@ class Journal:
             "reserve": len(self.kept.labelled),
             "waiting": len(self.books.pending) + len(self.kept.pending),
             "skipped": len(self.books.skipped) + len(self.kept.skipped),
-            "aside": {self.ids[p]: reason for p, reason in sorted(self.aside.items())},
+            "aside": {self.ids[p]: reason for p, reason in sorted(self.aside.items())}
+            | {self.ids[p]: "it has vanished from the pool" for p in self.vanished},
+            "shares": class_shares(self.task.classes, self.kept.labels),
             "files": self.files,
             "counts": dict(zip(self.task.classes, (self.books.counts + self.kept.counts).astype(int).tolist())),
             "round": current.number if current else None,

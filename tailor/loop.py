@@ -241,7 +241,12 @@ class LoopRound(Round):
         self.weights, self.requested = weights, requested
         self.fit: Fit | None = None  # what the selector was told of the model when the round was opened
         self.chances = loop.selector.chances(plan)  # (M,)
-        self._books, self._number = loop.books, loop.round
+        self._loop, self._books, self._number = loop, loop.books, loop.round
+
+    def pick(self) -> Pick:
+        if self._loop._walk is not self:
+            raise InputError(f"round {self._number} is closed: a newer one is open")
+        return super().pick()
 
     def next(self) -> Pick:
         pick = super().next()

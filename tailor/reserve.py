@@ -31,6 +31,23 @@ class Estimate:
     upper: float
 
 
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a share of n."""
+    z = 1.959964
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    # Rounding must not leave a share of 0 or 1 outside its own interval.
+    return float(min(share, max(0.0, centre - half))), float(max(share, min(1.0, centre + half)))
+
+
+def class_shares(classes: Sequence[str], labels: np.ndarray) -> dict[str, tuple[float, float, float]]:
+    """labels (n, K) of the reserve -> the share of each class in the pool, with its 95% interval."""
+    if len(labels) == 0:
+        return {}
+    shares = labels.mean(0, dtype=np.float64).tolist()
+    return {name: (share, *wilson(share, len(labels))) for name, share in zip(classes, shares)}
+
+
 def estimate(task: Task, labels: np.ndarray, probs: np.ndarray) -> Estimate | None:
     """labels, probs (n, K) -> the share of examples (multi-class) or of class decisions (multi-label) that is right.
 
@@ -40,8 +57,5 @@ def estimate(task: Task, labels: np.ndarray, probs: np.ndarray) -> Estimate | No
         return None
     right = task.predicted(probs) == (labels > 0.5)
     per_example = right.all(1) if isinstance(task, MultiClass) else right.mean(1)
-    n, share, z = len(labels), float(per_example.mean()), 1.959964
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    # Rounding must not leave a share of 0 or 1 outside its own interval.
-    return Estimate(n, share, float(min(share, max(0.0, centre - half))), float(max(share, min(1.0, centre + half))))
+    share = float(per_example.mean())
+    return Estimate(len(labels), share, *wilson(share, len(labels)))

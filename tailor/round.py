@@ -109,6 +109,12 @@ class Round:
         self._slot += 1
         return pick
 
+    def repick(self, index: int) -> None:
+        """Go through a slot again whose pick is known: the arms move on as they did then."""
+        self._take(int(self.plan[self._slot]))
+        self.view.ledger.take(index)
+        self._slot += 1
+
     def _take(self, planned: int) -> tuple[int, int]:
         for arm in self._heirs(planned):
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,7 +131,7 @@ class MultiLabel(Task):
     def encode(self, answers: Sequence[Any]) -> np.ndarray:
         labels = np.zeros((len(answers), self.size), np.float32)
         for row, subset in enumerate(answers):
-            if isinstance(subset, str):
+            if isinstance(subset, (str, bytes)) or not isinstance(subset, Iterable):
                 raise InputError(f"answer {subset!r} in row {row}: a multi-label answer is a list of classes")
             labels[row, [self._position(a) for a in subset]] = 1
         return labels

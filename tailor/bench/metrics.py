@@ -51,3 +51,15 @@ def mean_average_precision(labels: np.ndarray, probs: np.ndarray) -> float:
 def imbalance_ratio(counts: np.ndarray) -> float:
     """counts (K,) of collected labels -> smallest class over largest; 0 with no label at all."""
     return float(counts.min() / counts.max()) if counts.max() > 0 else 0.0
+
+
+def score(kind: str, labels: np.ndarray, probs: np.ndarray) -> float:
+    """Balanced accuracy in multi-class, mean average precision in multi-label."""
+    return (mean_average_precision if kind == "multi-label" else balanced_accuracy)(labels, probs)
+
+
+def rarest_score(kind: str, labels: np.ndarray, probs: np.ndarray, klass: int) -> float:
+    """Of one class: the share of its examples predicted right, in multi-label its average precision."""
+    if kind == "multi-label":
+        return average_precision(labels[:, klass], probs[:, klass])
+    return float(class_accuracy(labels, probs)[klass])

@@ -26,14 +26,23 @@ def bars() -> Iterator[Progress]:
         yield quiet
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description:<24}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.speed:.0f}/s"),
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TaskID,
+        TextColumn,
+        TimeRemainingColumn,
     )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:.0f}/s" if task.speed else "")
+
+    columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn(), Rate())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as progress:
         tasks: dict[str, TaskID] = {}
 

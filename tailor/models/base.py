@@ -40,6 +40,8 @@ class Model(ABC):
 
     def __init__(self, task: Task, pool: Pool) -> None:
         self.task, self.pool = task, pool
+        #: the pool's positions that are in the run, in its order; what is measured over the pool is measured over these
+        self.known: np.ndarray | None = None
         #: what a user should know, in words: a start from scratch, a backbone that is not installed
         self.notices: list[str] = []
 

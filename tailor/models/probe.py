@@ -68,7 +68,7 @@ class Probe(Neural):
         if self.backbone.notice:
             self.say(self.backbone.notice)
         self.source = FeatureSource(pool, self.backbone, None if cache is None else Path(cache), self.device)
-        self._measured: tuple[int, np.ndarray, np.ndarray] | None = None
+        self._measured: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def _fresh(self, generator: torch.Generator, shape: tuple[int, ...]) -> nn.Module:
         from torch import nn
@@ -87,8 +87,12 @@ class Probe(Neural):
 
     def _spread(self) -> tuple[np.ndarray, np.ndarray]:
         """(d,) mean and (d,) deviation of the pool's features, float32; 1 where a feature is constant."""
-        if self._measured is None or self._measured[0] != len(self.source.rows):
-            good = np.flatnonzero(self.source.readable)
+        known = np.arange(len(self.source.rows)) if self.known is None else self.known
+        if self._measured is None or not np.array_equal(self._measured[0], known):
+            good = known[self.source.readable[known]]
+            if len(good) == 0:
+                width = self.source.shape or (1,)
+                return np.zeros(width, np.float32), np.ones(width, np.float32)
             good = good[:: max(1, -(-len(good) // MEASURED))]
             total, square = 0.0, 0.0
             for start in range(0, len(good), 4096):
@@ -97,7 +101,7 @@ class Probe(Neural):
             mean = np.asarray(total / len(good))
             deviation = np.sqrt(np.maximum(square / len(good) - mean**2, 0))
             deviation = np.where(deviation > 1e-6, deviation, 1)
-            self._measured = (len(self.source.rows), mean.astype(np.float32), deviation.astype(np.float32))
+            self._measured = (known.copy(), mean.astype(np.float32), deviation.astype(np.float32))
         return self._measured[1:]
 
     def describe(self) -> dict[str, Any]:

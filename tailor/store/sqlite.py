@@ -150,7 +150,10 @@ class SqliteStore(Store):
                 "SELECT number, time, kind, body, data FROM events WHERE number > ? ORDER BY number", (after,)
             )
             for number, at, kind, body, data in rows:
-                yield Event(number, at, kind, json.loads(body), data)
+                try:
+                    yield Event(number, at, kind, json.loads(body), data)
+                except json.JSONDecodeError as error:
+                    raise StoreError(f"event {number} of {self.path} is damaged: {error}; restore a copy") from error
 
     def examples(self) -> list[str]:
         with self._explained("read"):

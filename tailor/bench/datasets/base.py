@@ -72,7 +72,7 @@ def one_hot(classes: np.ndarray | Sequence[int], size: int) -> np.ndarray:
     return labels
 
 
-def checked_classes(values: np.ndarray, size: int, rows: int, path: object, where: str) -> np.ndarray:
+def checked_classes(values: np.ndarray, size: int, rows: int, path: str | os.PathLike[str], where: str) -> np.ndarray:
     """values (n,) as read from a file -> int64, or an error naming the file: n must be rows, each value below size."""
     values = np.asarray(values).reshape(-1)
     if len(values) != rows:
@@ -114,6 +114,6 @@ def fixed_split(ids: Sequence[str], salt: str, share: float) -> tuple[np.ndarray
     """Positions of the first round(share * n) of the fixed order, and of the rest, both sorted."""
     order = fixed_order(ids, salt)
     cut = round(share * len(order))
-    if not 0 < cut:
+    if cut < 1:
         raise InputError(f"{len(order)} examples are too few to split: at least 2 are needed")
     return np.sort(order[:cut]), np.sort(order[cut:])

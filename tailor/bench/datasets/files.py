@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tailor.errors import InputError
 from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
 from tailor.pools.convert import check_decoding, decode_image, in_threads
 
@@ -35,6 +36,8 @@ class Files(Pool):
         check_decoding(max_side, threads)
         self.root, self._ids, self.max_side, self.threads = Path(root).absolute(), list(names), max_side, threads
         check_unique(self._ids)
+        if outside := next((one for one in self._ids if one.startswith("/") or ".." in one.split("/")), None):
+            raise InputError(f"picture {outside!r} lies outside {self.root}: names are relative to that folder")
 
     @property
     def ids(self) -> Sequence[str]:

@@ -42,9 +42,11 @@ class Split:
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
-    """A Parquet file, or a folder that holds some."""
+    """A Parquet file, or a folder that holds some, itself or in a folder of its own (no deeper: ImageNet is large)."""
     root = Path(path)
-    return root.suffix == ".parquet" if root.is_file() else next(root.rglob("*.parquet"), None) is not None
+    if root.is_file():
+        return root.suffix == ".parquet"
+    return any(next(root.glob(pattern), None) is not None for pattern in ("*.parquet", "*/*.parquet"))
 
 
 def open_split(
@@ -99,7 +101,9 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
     try:
         return list(pq.read_schema(file).names)
     except (OSError, pa.ArrowException) as problem:
-        raise InputError(f"damaged file {file} ({problem}): it is no whole Parquet file; write or get it again") from None
+        raise InputError(
+            f"damaged file {file} ({problem}): it is no whole Parquet file; write or get it again"
+        ) from None
 
 
 def _places(split: Split, names: Sequence[str]) -> dict[str, int]:

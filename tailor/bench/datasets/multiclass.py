@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tailor.bench.datasets.base import Dataset, merge_classes, one_hot
-from tailor.bench.datasets.hugging import open_splits
+from tailor.bench.datasets.hugging import TESTS, open_splits
 from tailor.pools.base import Pool
 from tailor.task import MultiClass
 
@@ -35,9 +35,10 @@ def from_parquet(
     *,
     label: str | None = None,
     max_side: int | None = None,
+    tests: Sequence[str] = TESTS,
 ) -> Dataset:
     """Class names come from the files where they have them; their order is the dataset's own."""
-    train, test = open_splits(path, label=label, max_side=max_side)
+    train, test = open_splits(path, label=label, max_side=max_side, tests=tests)
     named = train.names or names
     tested = None if test is None else (test.pool, test.indices(named))
     return build(name, named, keep, (train.pool, train.indices(named)), tested)

@@ -1,0 +1,73 @@
+"""All trials of an experiment, several at once, each going on where it stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from tailor.bench.experiment.config import Contender, Experiment
+from tailor.bench.experiment.data import load_data
+from tailor.bench.experiment.parallel import report, run_all
+from tailor.bench.experiment.rows import ROWS, RUNS, Row, collect, read_rows
+from tailor.bench.experiment.trial import Trial, make_models, trial_settings
+from tailor.errors import InputError
+from tailor.journal import Journal
+from tailor.models.base import Progress, quiet
+
+
+def prepare(experiment: Experiment, out: Path, progress: Progress = quiet) -> Experiment:
+    """Check everything and compute what all trials share (features) -> the experiment, complete."""
+    data = load_data(experiment.data)
+    full = experiment.complete(data.task.kind)
+    for contender in full.contenders:
+        try:
+            Journal(trial_settings(full, contender, full.seed, data))
+        except InputError as error:
+            raise InputError(f"contender {contender.label!r}: {error}") from error
+    needed = (full.rounds + 1) * full.batch
+    if needed > len(data.pool):
+        raise InputError(
+            f"{full.rounds} rounds of {full.batch} after {full.batch} random ones are {needed} labels, more than the "
+            f"pool's {len(data.pool)}: ask for fewer rounds or a smaller batch"
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    model, test_model = make_models(full, data, out)
+    model.prepare(progress)
+    if test_model is not None:
+        test_model.prepare(progress)
+    (out / "experiment.json").write_text(json.dumps(asdict(full), indent=1), encoding="utf-8")
+    return full
+
+
+def trials(experiment: Experiment) -> list[tuple[Contender, int]]:
+    """Every contender with every seed, all contenders of a seed before the next seed."""
+    seeds = range(experiment.seed, experiment.seed + experiment.trials)
+    return [(contender, seed) for seed in seeds for contender in experiment.contenders]
+
+
+def rows_done(experiment: Experiment, out: Path) -> dict[str, int]:
+    """label -> rows that are there already."""
+    found = dict.fromkeys((c.label for c in experiment.contenders), 0)
+    for contender, seed in trials(experiment):
+        found[contender.label] += len(read_rows(out / RUNS / f"{contender.folder}-{seed}" / ROWS))
+    return found
+
+
+def one_trial(experiment: Experiment, contender: Contender, seed: int, out: Path) -> None:
+    """In a worker."""
+    Trial(experiment, contender, seed, out).run(report)
+
+
+def run(experiment: Experiment, out: Path, workers: int = 1) -> Iterator[Row]:
+    """The new rows of every trial, as they come. The experiment must come from prepare()."""
+    yield from run_all(one_trial, [(experiment, c, seed, out) for c, seed in trials(experiment)], workers)
+    collect(out)
+
+
+def with_device(experiment: Experiment, device: str | None) -> Experiment:
+    """The same experiment on another device."""
+    model: dict[str, Any] = experiment.model if device is None else {**experiment.model, "device": device}
+    return replace(experiment, model=model)

@@ -1,0 +1,283 @@
+"""One trial: a durable session in a folder of its own, and a row for every round of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tailor.bench import metrics
+from tailor.bench.datasets.base import Dataset
+from tailor.bench.experiment.config import Contender, Experiment, digest
+from tailor.bench.experiment.data import load_data
+from tailor.bench.experiment.rows import ROWS, RUNS, Row, RowFile
+from tailor.bench.memory import peak_mib, reset_peak
+from tailor.errors import InputError
+from tailor.models import Model, make_model, registry
+from tailor.models.base import Progress, quiet
+from tailor.session import Session
+from tailor.settings import Settings
+from tailor.store import SqliteStore
+
+CACHE, CONFIG, STORE = "cache", "trial.json", "run.db"
+PACKAGES = ("tailor", "numpy", "scipy", "torch", "scikit-learn", "numba")
+
+
+def trial_settings(experiment: Experiment, contender: Contender, seed: int, data: Dataset) -> Settings:
+    """The experiment must be complete()."""
+    return Settings(
+        data.task.kind,
+        data.task.classes,
+        families=contender.families,
+        selector=contender.selector,
+        reward=contender.reward or experiment.reward,
+        batch=experiment.batch,
+        rounds=experiment.rounds,
+        holdout=0.0,
+        seed=seed,
+    )
+
+
+def make_models(experiment: Experiment, data: Dataset, out: Path) -> tuple[Model, Model | None]:
+    """The model over the pool, and one over the test set that is given its weights. They share the cache in `out`."""
+    options = dict(experiment.model)
+    given = options.pop("name", "probe")
+    name, _ = registry.parse(given)
+    if "cache" in registry.options(name):
+        options.setdefault("cache", out / CACHE)
+    model = make_model(given, data.task, data.pool, **options)
+    if data.test_pool is None:
+        return model, None
+    same = {"probe": "backbone", "finetune": "size"}.get(name)  # what would be chosen by a look at the pool
+    if same is not None:
+        options[same] = getattr(model, same)
+    return model, make_model(given, data.task, data.test_pool, **options)
+
+
+def hand_over(trained: Model, other: Model) -> None:
+    """Give `other` the weights of `trained`."""
+    if hasattr(trained, "net") and hasattr(other, "net"):
+        other.net = trained.net
+        return
+    with tempfile.TemporaryDirectory(prefix="tailor-") as folder:
+        trained.save(Path(folder))
+        other.load(Path(folder))
+
+
+class Stopwatch:
+    """Seconds spent in a model's methods since the last lap."""
+
+    def __init__(self, model: Model) -> None:
+        self.seconds: Counter[str] = Counter()
+        for stage, method in (("train", "fit"), ("predict", "predict"), ("prepare", "prepare")):
+            setattr(model, method, self._timed(stage, getattr(model, method)))
+
+    def _timed(self, stage: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            with self.stage(stage):
+                return method(*args, **options)
+
+        return call
+
+    def stage(self, name: str) -> _Lap:
+        return _Lap(self.seconds, name)
+
+
+class _Lap:
+    def __init__(self, seconds: Counter[str], name: str) -> None:
+        self.seconds, self.name = seconds, name
+
+    def __enter__(self) -> None:
+        self.started = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds[self.name] += time.perf_counter() - self.started  # type: ignore[assignment]
+
+
+class Trial:
+    """A contender with a seed. The same seed gives every contender the same first batch and initial weights.
+
+    The row of a round is written before the answers of the next one are told; so whenever a trial is interrupted,
+    what is missing can still be measured, and no row is written twice.
+    """
+
+    def __init__(
+        self, experiment: Experiment, contender: Contender, seed: int, out: Path, progress: Progress = quiet
+    ) -> None:
+        self.experiment, self.contender, self.seed = experiment, contender, seed
+        self.folder = out / RUNS / f"{contender.folder}-{seed}"
+        self.config = experiment.trial_config(contender, seed)
+        self._check_config()
+        self.data = load_data(experiment.data)
+        self.model, self.test_model = make_models(experiment, self.data, out)
+        self.watch = Stopwatch(self.model)
+        self.rows = RowFile(self.folder / ROWS)
+        settings = trial_settings(experiment, contender, seed, self.data)
+        self.store = SqliteStore(self.folder / STORE)
+        self.session = Session(self.store, self.data.pool, self.model, settings, progress=progress)
+        totals = self.data.labels.sum(0, dtype=np.int64)
+        self.rarest_class = int(np.where(totals > 0, totals, totals.max() + 1).argmin())
+        self.resumed = len(self.session.journal.rounds) > 0
+
+    def _check_config(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path, wanted = self.folder / CONFIG, {"hash": digest(self.config), **self.config}
+        if path.exists():
+            there = json.loads(path.read_text(encoding="utf-8"))
+            if there["hash"] != wanted["hash"]:
+                changed = [k for k in wanted if k != "hash" and there.get(k) != json.loads(json.dumps(wanted[k]))]
+                raise InputError(
+                    f"{self.folder} holds a trial of another configuration ({', '.join(changed)} differ): "
+                    "write to another folder with --out, or delete this one"
+                )
+            return
+        aside = path.with_suffix(".tmp")
+        aside.write_text(json.dumps(wanted, indent=1), encoding="utf-8")
+        os.replace(aside, path)
+
+    def run(self, tell: Callable[[Row], None] = lambda row: None) -> list[Row]:
+        """To the last round; `tell` hears of every new row."""
+        reset_peak()
+        try:
+            if len(self.rows) > self.experiment.rounds:  # it was done before
+                return self.rows.rows
+            for number in range(self._answered_rounds(), self.experiment.rounds + 1):
+                if not self._round(number, tell):
+                    break
+            last = len(self.session.journal.rounds)
+            if len(self.rows) < last:
+                with self.watch.stage("all"):
+                    self._train(last)
+                tell(self._measure(last - 1, self._pool_probs()))
+            return self.rows.rows
+        finally:
+            self.store.close()
+
+    def _answered_rounds(self) -> int:
+        journal = self.session.journal
+        current = journal.current
+        over = current is None or (current.asked >= current.size and not self.session.waiting())
+        return len(journal.rounds) - (0 if over else 1)
+
+    def _round(self, number: int, tell: Callable[[Row], None]) -> bool:
+        """Ask, write the row of the round before, answer. False where nothing is left to ask."""
+        session, probs = self.session, None
+        current = session.journal.current
+        if len(session.journal.rounds) == number or (current is not None and current.asked < current.size):
+            with self.watch.stage("all"):
+                asked = session.ask()
+            if asked.stopped:
+                return False
+            probs = session.probs
+        if len(self.rows) < number:
+            if probs is None:  # interrupted after asking: the same labels and the same seed give the same model again
+                with self.watch.stage("all"):
+                    self._train(number)
+                probs = self._pool_probs()
+            tell(self._measure(number - 1, probs))
+        position = session.journal.position
+        stories = session.waiting()
+        chosen = {s.id: np.flatnonzero(self.data.labels[position[s.id]]).tolist() for s in stories}
+        many = self.data.task.kind == "multi-label"
+        session.tell({one: found if many else found[0] for one, found in chosen.items()}, by="experiment")
+        return True
+
+    def _train(self, number: int) -> None:
+        self.model.prepare()
+        self.session.train(number)
+
+    def _pool_probs(self) -> np.ndarray:
+        with self.watch.stage("all"):
+            return self.session.predict(np.arange(len(self.data.labels)))[0]
+
+    def _measure(self, number: int, probs: np.ndarray) -> Row:
+        data, kind, rarest = self.data, self.data.task.kind, self.rarest_class
+        counts = self.session.journal.books.counts
+        journal = self.session.journal
+        taken = Counter(arm for _, (at, _, arm) in sorted(journal.stories.items()) if at == number and arm >= 0)
+        pulls = {journal.loop.arms[arm].name: count for arm, count in sorted(taken.items())}
+        row: Row = {
+            "experiment": self.experiment.name,
+            "data": data.name,
+            "task": kind,
+            "metric": "mAP" if kind == "multi-label" else "balanced accuracy",
+            "contender": self.contender.label,
+            "selector": self.contender.selector,
+            "families": list(self.contender.families),
+            "reward": self.contender.reward or self.experiment.reward,
+            "seed": self.seed,
+            "round": number,
+            "rounds": self.experiment.rounds,
+            "labels": len(journal.books.labelled),
+            "score": metrics.score(kind, data.labels, probs),
+            "rarest_accuracy": metrics.rarest_score(kind, data.labels, probs, rarest),
+            **self._on_test(),
+            "rarest": int(counts.min()),
+            "rarest_class": data.task.classes[rarest],
+            "rarest_class_labels": int(counts[rarest]),
+            "imbalance": metrics.imbalance_ratio(counts),
+            "positives": int(counts.sum()),
+            "pulls": pulls,
+            "top_pulls": max(pulls.values(), default=0),
+            "seconds": self._seconds(),
+            **_peaks(),
+            "versions": versions(),
+            "config": digest(self.config),
+            "resumed": self.resumed,
+        }
+        self.rows.append(row)
+        self.resumed = False
+        reset_peak()
+        return row
+
+    def _on_test(self) -> dict[str, float]:
+        if self.test_model is None or self.data.test_pool is None or self.data.test_labels is None:
+            return {}
+        kind, labels = self.data.task.kind, self.data.test_labels
+        with self.watch.stage("test"):
+            hand_over(self.model, self.test_model)
+            probs = self.test_model.predict(np.arange(len(self.data.test_pool))).probs
+        found = {"test_score": metrics.score(kind, labels, probs)}
+        if labels[:, self.rarest_class].any():
+            found["test_rarest_accuracy"] = metrics.rarest_score(kind, labels, probs, self.rarest_class)
+        return found
+
+    def _seconds(self) -> dict[str, float]:
+        """Since the row before: `select` is all of opening and taking a round but the model's part."""
+        spent = self.watch.seconds
+        model = {stage: spent[stage] for stage in ("train", "predict", "prepare")}
+        stages = {**model, "select": max(0.0, spent["all"] - sum(model.values())), "test": spent["test"]}
+        spent.clear()
+        return {stage: round(value, 4) for stage, value in stages.items()}
+
+
+def _peaks() -> dict[str, int]:
+    import torch
+
+    found = {"peak_mib": round(peak_mib())}
+    if torch.cuda.is_available():
+        found["device_peak_mib"] = round(torch.cuda.max_memory_allocated() / 2**20)
+    return found
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Of the packages that results depend on."""
+    import platform
+
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

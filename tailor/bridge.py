@@ -1,0 +1,91 @@
+"""Between a run and its pool and model: the run has positions of its own, since a pool may list its entries anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tailor.journal import Journal
+from tailor.models.base import Model, Progress
+from tailor.pools.base import Pool
+from tailor.task import MultiClass, Task
+
+
+class Bridge:
+    """The model seen from the run's positions. An entry that has vanished gets a prediction that says nothing."""
+
+    def __init__(self, pool: Pool, model: Model, progress: Progress) -> None:
+        self.pool, self.model, self._progress = pool, model, progress
+        self._at = np.empty(0, np.int64)  # (N,) where each of the run's examples stands in the pool, or -1
+
+    def connect(self, ids: list[str]) -> None:
+        """ids: the run's, by position."""
+        listed = self.pool.ids
+        if len(listed) == len(ids) and all(a == b for a, b in zip(listed, ids)):
+            self._at = np.arange(len(ids))
+        else:
+            place = {one: at for at, one in enumerate(listed)}
+            self._at = np.array([place.get(one, -1) for one in ids], np.int64)
+        self.model.known = self._at[self.there]
+
+    @property
+    def there(self) -> np.ndarray:
+        """(N,) bool: which of the run's examples are in the pool today."""
+        return self._at >= 0
+
+    def prepare(self) -> dict[int, str]:
+        """The run's positions that can't be read, with the reason. Entries that haven't joined the run are left out."""
+        unreadable = self.model.prepare(self._progress)
+        if not unreadable:
+            return {}
+        mine = {int(at): position for position, at in enumerate(self._at.tolist()) if at in unreadable}
+        return {mine[at]: reason for at, reason in unreadable.items() if at in mine}
+
+    def fit(self, positions: np.ndarray, labels: np.ndarray, seed: int) -> None:
+        self.model.fit(self._at[positions], labels, seed=seed, progress=self._progress)
+
+    def predict(self, task: Task, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(probabilities (n, K), features (n, d))"""
+        there = self.there[positions]
+        found = self.model.predict(self._at[positions[there]], self._progress)
+        if there.all():
+            return found.probs, found.features
+        probs = np.full((len(positions), task.size), _nothing(task), np.float32)
+        features = np.zeros((len(positions), found.features.shape[1]), np.float32)
+        probs[there], features[there] = found.probs, found.features
+        return probs, features
+
+    def can(self, method: str) -> bool:
+        """Whether the model has an optional method of its own."""
+        return getattr(type(self.model), method) is not getattr(Model, method)
+
+    def finetune(self, journal: Journal, seed: int) -> Any:
+        """Weak supervision's fine-tuning: (soft targets (N, K), epochs) -> probabilities (N, K)."""
+
+        def tune(targets: Any, epochs: int) -> np.ndarray:
+            given = np.asarray(targets.cpu() if hasattr(targets, "cpu") else targets, np.float32)
+            in_pool = np.full((len(self.pool), given.shape[1]), _nothing(journal.task), np.float32)
+            in_pool[self._at[self.there]] = given[self.there]
+            probs = given.copy()
+            probs[self.there] = self.model.finetune(in_pool, epochs, seed=seed)[self._at[self.there]]
+            return probs
+
+        return tune
+
+    def dropout(self, journal: Journal, passes: int, seed: int) -> Any:
+        """Bald's passes: () -> probabilities (N, K) of each."""
+
+        def all_passes() -> Iterator[np.ndarray]:
+            for found in self.model.dropout(passes, seed=seed):
+                probs = np.full((len(self._at), found.shape[1]), _nothing(journal.task), np.float32)
+                probs[self.there] = found[self._at[self.there]]
+                yield probs
+
+        return all_passes
+
+
+def _nothing(task: Task) -> float:
+    """The probability of a class that says nothing about it."""
+    return 1 / task.size if isinstance(task, MultiClass) else 0.5
