@@ -37,6 +37,10 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "label": Key(TEXT, None, "the column that holds known labels, for simulating"),
         "labels": Key(TEXT, None, '"folder": the first folder of a picture is its class, for simulating'),
         "label_separator": Key(TEXT, None, "what separates several labels in one text cell, such as |"),
+        "split": Key(TEXT, None, "the split of a Parquet folder that holds several, such as train"),
+        "array": Key(TEXT, None, "the array of a .npz file that holds several"),
+        "delimiter": Key(TEXT, None, "what separates the columns of a CSV file, where it is no comma"),
+        "encoding": Key(TEXT, None, "the encoding of a text file, where it is not utf-8"),
         "max_side": Key(WHOLE, None, "read pictures at most this large, in pixels"),
     },
     "model": {
@@ -112,6 +116,9 @@ def check(given: dict[str, Any], text: str, path: Path) -> dict[str, dict[str, A
             if not isinstance(value, wanted.kinds) or isinstance(value, bool):
                 names = " or ".join(k.__name__ for k in wanted.kinds)
                 raise InputError(f"{at(section, key)}: {key} = {value!r} must be {names}: {wanted.doc}")
+            odd = [v for v in value if not isinstance(v, str)] if isinstance(value, list) else []
+            if odd:
+                raise InputError(f"{at(section, key)}: {key} holds {odd[0]!r}, which is no text: {wanted.doc}")
     values: dict[str, dict[str, Any]] = {}
     for section, keys in SCHEMA.items():
         found = given.get(section, {})

@@ -19,7 +19,7 @@ class UnknownName(InputError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         known = sorted(known)
-        some = ", ".join(known[:12]) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
+        some = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else f"known: {some}"
         super().__init__(f"unknown {kind} {name!r}: {hint}")

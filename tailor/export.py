@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +141,11 @@ def _folders(found: list[dict[str, Any]], journal: Journal, out: Path, pool: Poo
 def _safe(name: str) -> str:
     """A file name that stays inside its folder, different for different names."""
     kept = "".join(c if c not in '/\\:*?"<>|%\0' else f"%{ord(c):02x}" for c in name)
-    return kept if kept.strip(".") else "%2e" * len(kept)
+    kept = kept if kept.strip(".") else "%2e" * len(kept)
+    if len(os.fsencode(kept)) <= 200:
+        return kept
+    short = os.fsencode(kept)[-150:].decode(errors="ignore")  # the end holds the name and its ending
+    return f"{blake2b(os.fsencode(name), digest_size=8).hexdigest()}-{short}"
 
 
 def _huggingface(found: list[dict[str, Any]], journal: Journal, out: Path, pool: Pool | None) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tailor import config
+from tailor.desk import Desk
 from tailor.errors import InputError, TailorError, UnknownName
 from tailor.journal import Journal
 from tailor.models import make_model
@@ -99,6 +100,17 @@ class Project:
             except InputError as error:
                 raise InputError(f"{config.where(self.config, 'stop', key)}: {key}: {error}") from error
         return rules
+
+    def desk(self) -> Desk:
+        """Open the run for answers alone: needs neither the pool nor the model."""
+        if not (self.folder / STORE).exists():
+            raise InputError(f"nothing was asked in {self.folder} yet: `tailor ask` begins the run")
+        store = SqliteStore(self.folder / STORE)
+        try:
+            return Desk(store, self.settings)
+        except BaseException:
+            store.close()
+            raise
 
     def session(self, progress: ProgressBar = quiet, stop: Sequence[Rule] | None = None) -> Session:
         """Open the run for writing."""

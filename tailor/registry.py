@@ -55,7 +55,11 @@ class Registry(Generic[T]):
         for option, parameter in known.items():
             if parameter.default is inspect.Parameter.empty and option not in options:
                 raise InputError(f"{self.kind} {name!r} needs {option}: write {name}({option}=...)")
-        return self.find(name)(*args, **options)
+        try:
+            return self.find(name)(*args, **options)
+        except TypeError as error:  # a word where a number belongs
+            shown = ", ".join(f"{key}={value!r}" for key, value in options.items())
+            raise InputError(f"{self.kind} {name!r} can't be made with {shown or 'no options'}: {error}") from error
 
     def parse(self, text: str) -> tuple[str, dict[str, Any]]:
         """"galaxy(pending=predicted)" -> ("galaxy", {"pending": "predicted"}).

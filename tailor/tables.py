@@ -102,6 +102,8 @@ def read_answers(path: Path, task: Task) -> dict[str, Any]:
             answers[one] = _label(given, task)
         except InputError as error:
             raise InputError(f"{place}: {error}") from error
+    if not answers:
+        raise InputError(f"{path} holds no answer: fill in its label column, or mark rows in its skip column")
     return answers
 
 
@@ -114,9 +116,9 @@ def _label(given: Any, task: Task) -> Any:
     if isinstance(task, MultiClass):
         if isinstance(given, list):
             raise InputError(f"label {given!r}: one class is needed in a multi-class task")
-        label: Any = given if isinstance(given, int) else str(given)
+        label: Any = str(given)  # 1 in a file is the class called "1", never an index
     elif isinstance(given, list):
-        label = given
+        label = [str(part) for part in given]
     elif str(given) in task.classes:  # a class may be called "none", or have the separator in its name
         label = [str(given)]
     else:

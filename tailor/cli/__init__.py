@@ -12,7 +12,9 @@ def main() -> None:
     try:
         app()
     except TailorError as error:
-        print(f"tailor: {error}", file=sys.stderr)
+        from tailor.cli.common import printable
+
+        print(printable(f"tailor: {error}"), file=sys.stderr)
         sys.exit(2)
     except OSError as error:  # a folder that is not there, a full disk
         print(f"tailor: {error.strerror or error}{f': {error.filename}' if error.filename else ''}", file=sys.stderr)

@@ -7,6 +7,7 @@ import typer
 from tailor.cli.arms import arms
 from tailor.cli.ask import ask
 from tailor.cli.bench import bench
+from tailor.cli.data import data
 from tailor.cli.demo import demo
 from tailor.cli.export import export
 from tailor.cli.init import init
@@ -27,6 +28,7 @@ app = typer.Typer(
 for command in (init, run, ask, tell, status, export, train, predict, demo, arms, regret):
     app.command()(command)
 app.add_typer(bench, name="bench")
+app.add_typer(data, name="data")
 
 
 def _version(value: bool) -> None:

@@ -31,9 +31,10 @@ def ask(
         try:
             stories = session.waiting()
             reason = None
-            if not stories:
-                asked = session.ask(n or None)
-                stories, reason = list(asked), asked.stopped
+            if not stories or len(stories) < n:
+                asked = session.ask(n - len(stories) if n else None)
+                stories += asked
+                reason = None if stories else asked.stopped
         finally:
             session.store.close()
     if reason:
@@ -62,4 +63,5 @@ def ask(
             for s in stories
         ),
     )
-    typer.echo(f"{len(stories)} examples in {out}. Fill in label, then: tailor tell {out}")
+    where = "" if run == HERE else f" --run {run}"
+    typer.echo(f"{len(stories)} examples in {out}. Fill in label, then: tailor tell {out}{where}")

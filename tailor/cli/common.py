@@ -17,6 +17,11 @@ Run = Annotated[Path, typer.Option("--run", "-r", help="The folder of the run.")
 HERE = Path(".")
 
 
+def printable(text: str) -> str:
+    """Text from outside without the control characters that a terminal would obey."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 @contextlib.contextmanager
 def bars() -> Iterator[Progress]:
     """A progress bar with rate and time left for each long step; nothing where there is no terminal."""

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tailor.cli.common import HERE, Run
+from tailor.cli.common import HERE, Run, printable
 
 if TYPE_CHECKING:
     from tailor.journal import Journal
     from tailor.project import Project
+
+
+#: rows shown before the rest is only counted
+CLASSES, ASIDE = 40, 20
 
 
 def status(
@@ -35,18 +39,26 @@ def status(
 
 def arms_found(journal: Journal) -> dict[str, dict[str, Any]]:
     """For each arm that was pulled, the most pulled first: {"picks": n, "labels": {class: n}}."""
-    found: dict[str, dict[str, Any]] = {}
-    both = (journal.books, journal.kept)
-    labelled = {p: row for books in both for p, row in zip(books.labelled.tolist(), books.labels)}
-    for position in journal.stories:
-        story = journal.story(position)
-        assert story is not None
-        row = found.setdefault(story.arm, {"picks": 0, "labels": dict.fromkeys(journal.task.classes, 0)})
-        row["picks"] += 1
-        for k, name in enumerate(journal.task.classes):
-            if position in labelled and labelled[position][k]:
-                row["labels"][name] += 1
-    return dict(sorted(found.items(), key=lambda item: -item[1]["picks"]))
+    import numpy as np
+
+    from tailor.journal import NAMES
+
+    where = np.fromiter(journal.stories, np.int64, len(journal.stories))
+    arms = np.array([arm for _, _, arm in journal.stories.values()], np.int64)
+    found: dict[int, np.ndarray] = {}
+    for arm in np.unique(arms).tolist():
+        found[arm] = np.zeros(journal.task.size, np.int64)
+        for books in (journal.books, journal.kept):
+            mine = where[arms == arm]
+            found[arm] += books.labels_of(mine[~books.unlabelled[mine]]).sum(0).astype(np.int64)
+    picks = {arm: int((arms == arm).sum()) for arm in found}
+    return {
+        NAMES[arm] if arm < 0 else journal.loop.arms[arm].name: {
+            "picks": picks[arm],
+            "labels": dict(zip(journal.task.classes, found[arm].tolist())),
+        }
+        for arm in sorted(found, key=lambda a: -picks[a])
+    }
 
 
 def show(project: Project, arms: int = 15) -> None:
@@ -61,9 +73,14 @@ def show(project: Project, arms: int = 15) -> None:
         f"({summary['reserve']} in the reserve), {summary['waiting']} waiting, {summary['skipped']} skipped, "
         f"{len(summary['aside'])} set aside; rounds: {len(journal.rounds)}"
     )
-    counts = Table("class", "labels", title="Labels, rarest class first")
-    for name, count in sorted(summary["counts"].items(), key=lambda item: item[1])[:40]:
-        counts.add_row(escape(name), str(count))
+    shares = summary["shares"]
+    counts = Table("class", "labels", "share of the pool", title="Labels, rarest class first")
+    rarest = sorted(summary["counts"].items(), key=lambda item: item[1])
+    for name, count in rarest[:CLASSES]:
+        share = "{:.1%} ({:.1%} to {:.1%})".format(*shares[name]) if name in shares else ""
+        counts.add_row(escape(printable(name)), str(count), share)
+    if len(rarest) > CLASSES:
+        counts.caption = f"and {len(rarest) - CLASSES} more classes"
     console.print(counts)
     if summary["estimates"]:
         last = summary["estimates"][-1]
@@ -77,9 +94,12 @@ def show(project: Project, arms: int = 15) -> None:
         for name, row in list(found.items())[:arms]:
             labels = {c: n for c, n in row["labels"].items() if n}
             text = ", ".join(f"{c} {n}" for c, n in sorted(labels.items(), key=lambda item: -item[1])[:6])
-            table.add_row(escape(name), str(row["picks"]), escape(text))
+            table.add_row(escape(printable(name)), str(row["picks"]), escape(printable(text)))
         if len(found) > arms:
             table.caption = f"and {len(found) - arms} more arms"
         console.print(table)
-    for one, reason in list((summary["files"] | summary["aside"]).items())[:20]:
-        console.print(f"set aside: {one}: {reason}", style="yellow", markup=False)
+    aside = list((summary["files"] | summary["aside"]).items())
+    for one, reason in aside[:ASIDE]:
+        console.print(printable(f"set aside: {one}: {reason}"), style="yellow", markup=False)
+    if len(aside) > ASIDE:
+        console.print(f"and {len(aside) - ASIDE} more set aside: tailor status --json lists all")

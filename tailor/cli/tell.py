@@ -24,13 +24,13 @@ def tell(
 
     project = Project(run)
     found = read_answers(answers, project.settings.task)
-    session = project.session()
+    desk = project.desk()
     try:
-        session.tell(found, by=by or None)
-        waiting = len(session.waiting())
+        desk.tell(found, by=by or None)
+        waiting = len(desk.waiting())
     except UnknownName as error:
         raise InputError(f"{answers}, line {line_of(answers, error.name)}: {error}; nothing was taken in") from error
     finally:
-        session.store.close()
+        desk.store.close()
     skipped = sum(a is None for a in found.values())
     typer.echo(f"{len(found) - skipped} answers, {skipped} skipped; {waiting} still waiting.")

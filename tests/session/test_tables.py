@@ -58,8 +58,8 @@ def test_a_byte_order_mark_and_windows_line_ends(tmp_path):
         ('{"id": "a", "label": "cat"}\n\n{"id": \n', r"line 3: Expecting value"),
         ('{"id": "a", "label": "cat"}\n["b", "dog"]\n', r"line 2: a JSON object is needed, got list"),
         ('{"id": "a", "label": ["cat"]}\n', r"line 1: label \['cat'\]: one class is needed"),
-        ('{"id": "a", "label": true}\n', r"line 1: True is neither a class name nor an index"),
-        ('{"id": "a", "label": 7}\n', r"line 1: 7 is neither a class name nor an index from 0 to 1"),
+        ('{"id": "a", "label": true}\n', r"line 1: unknown class 'True'"),
+        ('{"id": "a", "label": 7}\n', r"line 1: unknown class '7': known: cat, dog"),
         ('{"label": "cat"}\n', r"line 1: columns id and label are needed, found label"),
     ],
 )

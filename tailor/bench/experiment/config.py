@@ -77,8 +77,9 @@ class Experiment:
                 raise InputError(f"{name} is {getattr(self, name)}: at least 1 is needed")
         if not 0 <= self.seed < 2**62:
             raise InputError(f"seed is {self.seed}: it must lie in [0, 2^62)")
-        for what, names in (("label", [c.label for c in self.contenders]), ("folder", [c.folder for c in self.contenders])):
-            twice = [n for n, count in Counter(names).items() if count > 1]
+        for what in ("label", "folder"):
+            counts = Counter(getattr(c, what) for c in self.contenders)
+            twice = [name for name, count in counts.items() if count > 1]
             if twice:
                 raise InputError(f"two contenders have the {what} {twice[0]!r}: give each a label of its own")
 
@@ -92,8 +93,8 @@ class Experiment:
         return replace(self, families=families, contenders=tuple(full))
 
     def trial_config(self, contender: Contender, seed: int) -> dict[str, Any]:
-        """All that a trial's rows depend on. Its path is left out: data may be moved."""
-        data = {k: v for k, v in self.data.items() if k not in ("path", "test")}
+        """All that a trial's rows depend on. Of paths only the last part: data may be moved."""
+        data = {k: Path(v).name if k in ("path", "test") else v for k, v in self.data.items()}
         own = {"name": self.name, "data": data, "model": self.model, "batch": self.batch, "rounds": self.rounds}
         return {**own, "contender": asdict(contender), "seed": seed}
 
@@ -152,8 +153,8 @@ def read(path: Path) -> Experiment:
             **{**own, "families": tuple(own["families"])},
         )
     except InputError as error:
-        key = next((k for k in own if str(error).startswith(f"{k} is ")), None)
-        place = f"{path}, line {config._line(text, 'experiment', key)}" if key else str(path)
+        blamed = next((k for k in own if str(error).startswith(f"{k} is ")), None)
+        place = f"{path}, line {config._line(text, 'experiment', blamed)}" if blamed else str(path)
         raise InputError(f"{place}: {error}") from error
 
 

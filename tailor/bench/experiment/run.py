@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ def one_trial(experiment: Experiment, contender: Contender, seed: int, out: Path
     Trial(experiment, contender, seed, out).run(report)
 
 
-def run(experiment: Experiment, out: Path, workers: int = 1) -> Iterator[Row]:
+def run(experiment: Experiment, out: Path, workers: int = 1) -> Generator[Row, None, None]:
     """The new rows of every trial, as they come. The experiment must come from prepare()."""
     yield from run_all(one_trial, [(experiment, c, seed, out) for c, seed in trials(experiment)], workers)
     collect(out)

@@ -100,7 +100,16 @@ class _Lap:
         self.started = time.perf_counter()
 
     def __exit__(self, *_: object) -> None:
+        _wait_for_gpu()
         self.seconds[self.name] += time.perf_counter() - self.started  # type: ignore[assignment]
+
+
+def _wait_for_gpu() -> None:
+    """A GPU works on after a call has returned: its seconds belong to the stage that asked for them."""
+    import torch
+
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
 
 
 class Trial:
@@ -236,7 +245,6 @@ class Trial:
         }
         self.rows.append(row)
         self.resumed = False
-        reset_peak()
         return row
 
     def _on_test(self) -> dict[str, float]:
@@ -261,11 +269,14 @@ class Trial:
 
 
 def _peaks() -> dict[str, int]:
+    """Since the row before."""
     import torch
 
     found = {"peak_mib": round(peak_mib())}
-    if torch.cuda.is_available():
+    if torch.cuda.is_initialized():
         found["device_peak_mib"] = round(torch.cuda.max_memory_allocated() / 2**20)
+        torch.cuda.reset_peak_memory_stats()
+    reset_peak()
     return found
 
 

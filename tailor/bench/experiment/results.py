@@ -1,0 +1,166 @@
+"""Rows as tables of numbers: contender by trial by round."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tailor.bench.experiment import stats
+from tailor.bench.experiment.rows import Row, load_rows
+from tailor.bench.figures import Curves
+from tailor.errors import InputError
+
+#: column of a row -> what figures and tables call it
+METRICS = {
+    "score": "",  # the row's own metric
+    "test_score": "",
+    "rarest_accuracy": "rarest class's accuracy (pool)",
+    "test_rarest_accuracy": "rarest class's accuracy (test)",
+    "rarest": "labels in rarest class",
+    "imbalance": "imbalance ratio of labels",
+    "positives": "total positives",
+}
+
+
+@dataclass(frozen=True)
+class Results:
+    """One experiment's whole trials. Those that are not through yet are counted, and left out."""
+
+    name: str
+    rows: dict[str, dict[int, list[Row]]]  # contender -> seed -> rows by round
+    unfinished: int
+
+    @property
+    def contenders(self) -> list[str]:
+        return list(self.rows)
+
+    @property
+    def first(self) -> Row:
+        return next(iter(next(iter(self.rows.values())).values()))[0]
+
+    def label(self, metric: str) -> str:
+        own = {"score": f"{self.first['metric']} (pool)", "test_score": f"{self.first['metric']} (test)"}
+        return own.get(metric) or METRICS[metric]
+
+    def metrics(self) -> list[str]:
+        """Those that every row has. In multi-class total positives are the labels, and say nothing."""
+        every = [row for trials in self.rows.values() for rows in trials.values() for row in rows]
+        telling = [m for m in METRICS if m != "positives" or self.first["task"] == "multi-label"]
+        return [m for m in telling if all(m in row for row in every)]
+
+    @property
+    def main(self) -> str:
+        """On the test set where there is one."""
+        return "test_score" if "test_score" in self.metrics() else "score"
+
+    def seeds(self, *contenders: str) -> list[int]:
+        """Those that all of these have."""
+        return sorted(set.intersection(*(set(self.rows[c]) for c in contenders)))
+
+    def values(self, contender: str, metric: str, seeds: Sequence[int] | None = None) -> np.ndarray:
+        """(trials, rounds) float64."""
+        chosen = self.rows[contender]
+        wanted = sorted(chosen) if seeds is None else seeds
+        return np.array([[row[metric] for row in chosen[seed]] for seed in wanted], float)
+
+    def labels(self, contender: str) -> np.ndarray:
+        """(rounds,) labels after each round."""
+        return self.values(contender, "labels").mean(0)
+
+    def last(self, contender: str, metric: str, seeds: Sequence[int] | None = None) -> np.ndarray:
+        return self.values(contender, metric, seeds)[:, -1]
+
+    def areas(self, contender: str, metric: str) -> np.ndarray:
+        return np.array([stats.area(self.labels(contender), row) for row in self.values(contender, metric)])
+
+    def labels_to(self, contender: str, metric: str, target: float) -> np.ndarray:
+        """(trials,) NaN where the target was not reached."""
+        return np.array([stats.labels_to(self.labels(contender), r, target) for r in self.values(contender, metric)])
+
+    def curves(self, metric: str, window: int = 3, only: Sequence[str] | None = None) -> Curves:
+        found = {}
+        for contender in only if only is not None else self.contenders:
+            x = self.labels(contender)
+            found[contender] = (x, *_band(stats.smooth(self.values(contender, metric), window)))
+        return found
+
+    def learners(self) -> list[str]:
+        """Contenders that choose among several arms."""
+        return [
+            c for c, trials in self.rows.items() if any(len(r["pulls"]) > 1 for rows in trials.values() for r in rows)
+        ]
+
+    def pulls(self, contender: str, top: int = 10, window: int = 3) -> Curves:
+        """The arms pulled most, each with its pulls by round; the random start has none."""
+        trials = list(self.rows[contender].values())
+        total: Counter[str] = Counter()
+        for rows in trials:
+            for row in rows:
+                total.update(row["pulls"])
+        found = {}
+        for arm, _ in total.most_common(top):
+            values = np.array([[row["pulls"].get(arm, 0) for row in rows[1:]] for rows in trials], float)
+            found[arm] = (np.arange(1, values.shape[1] + 1), *_band(stats.smooth(values, window)))
+        return found
+
+    def ablation(self) -> list[str]:
+        """TAILORs that differ in their candidates."""
+        tailors = {}
+        for contender, trials in self.rows.items():
+            row = next(iter(trials.values()))[0]
+            if row["selector"].partition("(")[0].strip() == "tailor":
+                tailors[contender] = tuple(row["families"])
+        return list(tailors) if len(set(tailors.values())) > 1 else []
+
+
+def _band(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """values (trials, n) -> mean (n,) and standard error (n,), 0 with one trial."""
+    if len(values) < 2:
+        return values.mean(0), np.zeros(values.shape[1])
+    return values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values))
+
+
+def group(rows: Sequence[Row]) -> list[Results]:
+    """Rows of any experiments -> one Results each, in order of appearance; TAILOR and random come first."""
+    found: dict[str, dict[str, dict[int, list[Row]]]] = {}
+    for row in rows:
+        trial = found.setdefault(row["experiment"], {}).setdefault(row["contender"], {})
+        trial.setdefault(row["seed"], []).append(row)
+    results = []
+    for name, contenders in found.items():
+        whole: dict[str, dict[int, list[Row]]] = {}
+        unfinished = 0
+        for contender in sorted(contenders, key=_place):
+            for seed, trial_rows in sorted(contenders[contender].items()):
+                ordered = sorted(trial_rows, key=lambda r: r["round"])
+                if [r["round"] for r in ordered] == list(range(ordered[0]["rounds"] + 1)):
+                    whole.setdefault(contender, {})[seed] = ordered
+                else:
+                    unfinished += 1
+        if whole:
+            results.append(Results(name, whole, unfinished))
+    return results
+
+
+def _place(contender: str) -> tuple[int, str]:
+    known = ["TAILOR", "random"]
+    return (known.index(contender) if contender in known else len(known), contender.lower())
+
+
+def load(*folders: Path) -> list[Results]:
+    """The experiments in results folders. One that several folders hold comes once for each, with the folder's name."""
+    results: list[Results] = []
+    for folder in folders:
+        for found in group(load_rows(folder)):
+            taken = {r.name for r in results}
+            name = found.name if found.name not in taken else f"{found.name} ({folder.name})"
+            if name in taken:
+                name = f"{found.name} ({folder})"
+            results.append(replace(found, name=name))
+    if not results:
+        raise InputError(f"no trial in {', '.join(map(str, folders))} is through yet: go on with `tailor bench run`")
+    return results

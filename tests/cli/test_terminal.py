@@ -1,0 +1,58 @@
+"""At a real terminal: progress bars, and file names that would steer it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import numpy as np
+from PIL import Image
+
+from tailor.cli.common import printable
+
+
+def at_terminal(*args, cwd):
+    """(exit status, everything shown) of a command whose streams are a terminal."""
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "tailor", *map(str, args)]
+    child = subprocess.Popen(command, cwd=cwd, stdin=follower, stdout=follower, stderr=follower)
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    os.close(leader)
+    return child.wait(), shown.decode(errors="replace")
+
+
+def test_bars_and_odd_names(tmp_path):
+    rng = np.random.default_rng(0)
+    for k, name in enumerate(["a", "b"]):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for i in range(12):
+            picture = rng.integers(0, 100, (8, 8, 3)) + 100 * k
+            Image.fromarray(picture.astype(np.uint8)).save(tmp_path / "photos" / name / f"{i}.png")
+    (tmp_path / "photos" / "a" / "\x1b[31mred.png").write_bytes(b"no picture")
+    how = ("--labels", "folder", "--backbone", "pixels", "--batch", 4)
+    init = at_terminal("init", "photos", *how, "-r", "r", cwd=tmp_path)
+    assert init[0] == 0, init[1]
+    status, shown = at_terminal("run", "-r", "r", "--rounds", 2, cwd=tmp_path)
+    assert status == 0, shown
+    assert "Traceback" not in shown
+    assert "\x1b[31mred" not in shown
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    assert "8 labels of 25 examples" in plain
+    assert "[31mred.png: not an image" in plain
+
+
+def test_printable():
+    assert printable("plain ü 猫\n") == "plain ü 猫\n"
+    assert "\x1b" not in printable("\x1b[31m\x07")
