@@ -176,10 +176,11 @@ def _run(experiment: Experiment, out: Path | None, workers: int, track: list[str
         done = rows_done(full, folder)
         total = full.trials * (full.rounds + 1)
         with bars() as step, contextlib.closing(run(full, folder, workers)) as rows:
-            for label, count in done.items():
-                step(count, total, label)
+            whole = total * len(done)
+            step(sum(done.values()), whole, "all trials")
             for row in rows:
                 done[row["contender"]] += 1
+                step(sum(done.values()), whole, "all trials")
                 step(done[row["contender"]], total, row["contender"])
                 for tracker in trackers:
                     tracker.row(row)

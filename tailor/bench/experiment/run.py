@@ -11,8 +11,8 @@ from typing import Any
 from tailor.bench.experiment.config import Contender, Experiment
 from tailor.bench.experiment.data import load_data
 from tailor.bench.experiment.parallel import report, run_all
-from tailor.bench.experiment.rows import ROWS, RUNS, Row, collect, read_rows
-from tailor.bench.experiment.trial import Trial, make_models, trial_settings
+from tailor.bench.experiment.rows import ROWS, Row, collect, read_rows
+from tailor.bench.experiment.trial import Trial, check_config, make_models, trial_folder, trial_settings
 from tailor.errors import InputError
 from tailor.journal import Journal
 from tailor.models.base import Progress, quiet
@@ -33,7 +33,11 @@ def prepare(experiment: Experiment, out: Path, progress: Progress = quiet) -> Ex
             f"{full.rounds} rounds of {full.batch} after {full.batch} random ones are {needed} labels, more than the "
             f"pool's {len(data.pool)}: ask for fewer rounds or a smaller batch"
         )
+    for contender, seed in trials(full):
+        check_config(trial_folder(out, contender, seed), full.trial_config(contender, seed))
     out.mkdir(parents=True, exist_ok=True)
+    if not unfinished(full, out):
+        return full
     model, test_model = make_models(full, data, out)
     model.prepare(progress)
     if test_model is not None:
@@ -48,11 +52,20 @@ def trials(experiment: Experiment) -> list[tuple[Contender, int]]:
     return [(contender, seed) for seed in seeds for contender in experiment.contenders]
 
 
+def unfinished(experiment: Experiment, out: Path) -> list[tuple[Contender, int]]:
+    """Trials that lack rows."""
+
+    def rows(contender: Contender, seed: int) -> int:
+        return len(read_rows(trial_folder(out, contender, seed) / ROWS))
+
+    return [(c, seed) for c, seed in trials(experiment) if rows(c, seed) <= experiment.rounds]
+
+
 def rows_done(experiment: Experiment, out: Path) -> dict[str, int]:
     """label -> rows that are there already."""
     found = dict.fromkeys((c.label for c in experiment.contenders), 0)
     for contender, seed in trials(experiment):
-        found[contender.label] += len(read_rows(out / RUNS / f"{contender.folder}-{seed}" / ROWS))
+        found[contender.label] += len(read_rows(trial_folder(out, contender, seed) / ROWS))
     return found
 
 
@@ -63,7 +76,9 @@ def one_trial(experiment: Experiment, contender: Contender, seed: int, out: Path
 
 def run(experiment: Experiment, out: Path, workers: int = 1) -> Generator[Row, None, None]:
     """The new rows of every trial, as they come. The experiment must come from prepare()."""
-    yield from run_all(one_trial, [(experiment, c, seed, out) for c, seed in trials(experiment)], workers)
+    jobs = [(experiment, c, seed, out) for c, seed in unfinished(experiment, out)]
+    if jobs:
+        yield from run_all(one_trial, jobs, min(workers, len(jobs)))
     collect(out)
 
 

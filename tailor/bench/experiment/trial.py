@@ -47,6 +47,32 @@ def trial_settings(experiment: Experiment, contender: Contender, seed: int, data
     )
 
 
+def trial_folder(out: Path, contender: Contender, seed: int) -> Path:
+    return out / RUNS / f"{contender.folder}-{seed}"
+
+
+def check_config(folder: Path, config: dict[str, Any]) -> bool:
+    """Whether the trial was begun before; with another configuration it can't go on."""
+    path = folder / CONFIG
+    if not path.exists():
+        return False
+    there = json.loads(path.read_text(encoding="utf-8"))
+    if there["hash"] != digest(config):
+        changed = [k for k in config if there.get(k) != json.loads(json.dumps(config[k]))]
+        raise InputError(
+            f"{folder} holds a trial of another configuration ({', '.join(changed)} differ): "
+            "write to another folder with --out, or delete this one"
+        )
+    return True
+
+
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    aside = folder / f"{CONFIG}.tmp"
+    aside.write_text(json.dumps({"hash": digest(config), **config}, indent=1), encoding="utf-8")
+    os.replace(aside, folder / CONFIG)
+
+
 def make_models(experiment: Experiment, data: Dataset, out: Path) -> tuple[Model, Model | None]:
     """The model over the pool, and one over the test set that is given its weights. They share the cache in `out`."""
     options = dict(experiment.model)
@@ -123,35 +149,24 @@ class Trial:
         self, experiment: Experiment, contender: Contender, seed: int, out: Path, progress: Progress = quiet
     ) -> None:
         self.experiment, self.contender, self.seed = experiment, contender, seed
-        self.folder = out / RUNS / f"{contender.folder}-{seed}"
+        self.folder = trial_folder(out, contender, seed)
         self.config = experiment.trial_config(contender, seed)
-        self._check_config()
+        if not check_config(self.folder, self.config):
+            write_config(self.folder, self.config)
         self.data = load_data(experiment.data)
         self.model, self.test_model = make_models(experiment, self.data, out)
         self.watch = Stopwatch(self.model)
         self.rows = RowFile(self.folder / ROWS)
         settings = trial_settings(experiment, contender, seed, self.data)
         self.store = SqliteStore(self.folder / STORE)
-        self.session = Session(self.store, self.data.pool, self.model, settings, progress=progress)
+        try:
+            self.session = Session(self.store, self.data.pool, self.model, settings, progress=progress)
+        except BaseException:
+            self.store.close()
+            raise
         totals = self.data.labels.sum(0, dtype=np.int64)
         self.rarest_class = int(np.where(totals > 0, totals, totals.max() + 1).argmin())
         self.resumed = len(self.session.journal.rounds) > 0
-
-    def _check_config(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path, wanted = self.folder / CONFIG, {"hash": digest(self.config), **self.config}
-        if path.exists():
-            there = json.loads(path.read_text(encoding="utf-8"))
-            if there["hash"] != wanted["hash"]:
-                changed = [k for k in wanted if k != "hash" and there.get(k) != json.loads(json.dumps(wanted[k]))]
-                raise InputError(
-                    f"{self.folder} holds a trial of another configuration ({', '.join(changed)} differ): "
-                    "write to another folder with --out, or delete this one"
-                )
-            return
-        aside = path.with_suffix(".tmp")
-        aside.write_text(json.dumps(wanted, indent=1), encoding="utf-8")
-        os.replace(aside, path)
 
     def run(self, tell: Callable[[Row], None] = lambda row: None) -> list[Row]:
         """To the last round; `tell` hears of every new row."""

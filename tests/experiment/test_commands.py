@@ -1,0 +1,138 @@
+"""The commands: killed, interrupted and gone on with; refused where they must be."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from digits_experiment import TOML, run_here
+
+from tailor.bench.experiment.config import read
+from tailor.bench.experiment.rows import essence, load_rows, read_rows
+from tailor.errors import InputError
+
+
+def tailor(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "tailor", "bench", *map(str, words)], capture_output=True, text=True, timeout=120
+    )
+
+
+def rows_there(out):
+    return sum(len(read_rows(path)) for path in out.glob("runs/*/rows.jsonl"))
+
+
+def start(toml, out, rows):
+    """A run of its own, once it has written so many rows."""
+    words = [sys.executable, "-m", "tailor", "bench", "run", str(toml), "--out", str(out), "--workers", "2"]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ends = time.monotonic() + 60
+    while rows_there(out) < rows and child.poll() is None and time.monotonic() < ends:
+        time.sleep(0.01)
+    assert child.poll() is None, child.stderr.read()
+    return child
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("complete")
+    (folder / "e.toml").write_text(TOML)
+    run_here(read(folder / "e.toml"), folder / "out")
+    return folder / "out"
+
+
+def test_an_ended_run_goes_on(complete, toml, tmp_path):
+    """Killed, gone on with, interrupted, gone on with: the rows of a run that nobody touched."""
+    out, left = tmp_path / "out", 0
+    for end in (signal.SIGKILL, signal.SIGINT):
+        child = start(toml, out, left + 2)
+        child.send_signal(end)
+        _, said = child.communicate(timeout=60)
+        if end == signal.SIGINT:
+            assert child.returncode == 130, said
+            assert f"Go on with: tailor bench run {toml} --out {out}" in said
+            assert "Traceback" not in said
+        time.sleep(0.3)
+        left = rows_there(out)
+        assert 2 <= left < 24
+        time.sleep(0.4)
+        assert rows_there(out) == left  # the workers are gone too
+    done = tailor("run", toml, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "24 rows in" in done.stdout
+    assert essence(load_rows(out)) == essence(load_rows(complete))
+
+
+def test_running_again_changes_nothing(complete, toml):
+    before = {p: p.read_bytes() for p in complete.glob("runs/*/rows.jsonl")}
+    assert tailor("run", toml, "--out", complete).returncode == 0
+    assert {p: p.read_bytes() for p in complete.glob("runs/*/rows.jsonl")} == before
+
+
+def test_report_and_compare(complete, tmp_path):
+    done = tailor("report", complete, "--out", tmp_path, "--target", "0.5", "--smooth", "1")
+    assert done.returncode == 0, done.stderr
+    assert "TAILOR minus" in done.stdout
+    assert (tmp_path / "report.html").is_file()
+    done = tailor("compare", complete, complete)
+    assert done.returncode == 0, done.stderr
+    assert "B minus A" in done.stdout
+
+
+def test_wrong_input_is_refused(toml, tmp_path):
+    toml.write_text(toml.read_text().replace("random-meta", "random-mete"))
+    for words in (
+        ("run", toml, "--out", tmp_path / "out"),
+        ("run", tmp_path / "no.toml"),
+        ("run", toml, "--track", "tensorbored"),
+        ("report", tmp_path),
+        ("paper", "cifar10", "--data", tmp_path),
+    ):
+        done = tailor(*words)
+        assert done.returncode == 2, done.stdout
+        assert done.stderr.startswith("tailor: ")
+        assert "Traceback" not in done.stderr
+
+
+def test_trackers_get_the_numbers(tmp_path, monkeypatch, whole):
+    from tailor.bench.experiment import trackers
+
+    seen = []
+
+    class Writer:
+        def __init__(self, folder):
+            self.folder = folder
+
+        def add_scalar(self, key, value, step):
+            seen.append((self.folder, key, value, step))
+
+        def close(self):
+            seen.append("closed")
+
+    class Module:
+        SummaryWriter = Writer
+
+    monkeypatch.setattr(trackers, "import_module", lambda name: Module)
+    tracker = trackers.make_tracker("tensorboard", tmp_path)
+    for row in whole[1][:2]:
+        tracker.row(row)
+    tracker.close()
+    assert (str(tmp_path / "tensorboard/small/TAILOR/0"), "score", whole[1][0]["score"], 15) in seen
+    assert any(one != "closed" and one[1].startswith("pulls/") for one in seen)
+    assert seen[-1] == "closed"
+
+
+def test_a_tracker_that_is_not_installed(tmp_path, monkeypatch):
+    from tailor.bench.experiment import trackers
+
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(trackers, "import_module", missing)
+    for name in trackers.TRACKERS:
+        with pytest.raises(InputError, match="is not installed: pip install"):
+            trackers.make_tracker(name, tmp_path)

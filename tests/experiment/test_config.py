@@ -1,0 +1,82 @@
+"""The TOML of an experiment: read whole, and errors name the line."""
+
+from __future__ import annotations
+
+import pytest
+
+from tailor.bench.experiment.config import Contender, Experiment, default_contenders, digest, read
+from tailor.bench.experiment.paper import paper_experiment
+from tailor.errors import InputError
+
+
+def test_everything_is_read(toml):
+    found = read(toml)
+    assert (found.name, found.batch, found.rounds, found.trials, found.seed) == ("small digits", 15, 3, 2, 5)
+    assert found.data == {"name": "digits", "options": {"classes": 3}}
+    assert found.model == {"name": "probe(steps=30)", "device": "cpu"}
+    full = found.complete("multi-class")
+    assert full.contenders[0] == Contender("TAILOR", "tailor", ("galaxy", "confidence", "badge"), "diversity")
+    assert full.contenders[2].families == ("confidence", "margin")
+    assert full.contenders[2].folder == "albl-few"
+
+
+def test_the_default_list():
+    labels = [c.label for c in default_contenders(["galaxy", "random"])]
+    assert labels == [
+        "TAILOR", "random", "galaxy alone", "random meta", "ALBL", "COMB", "DEAL", "linear Thompson",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("rounds = 3", "round = 3", r"line 5: unknown key in \[experiment\] 'round': did you mean 'rounds'"),
+        ("rounds = 3", "rounds = 0", "line 5: rounds is 0: at least 1"),
+        ("rounds = 3", "rounds = 'x'", "line 5: rounds = 'x' must be int"),
+        ("[data]", "[date]", "line 9: unknown section 'date': did you mean 'data'"),
+        ('name = "digits"', "", r"\[data\] needs name or path"),
+        ('label = "random"', 'label = "TAILOR"', "two contenders have the label 'TAILOR'"),
+        ('label = "random"', 'label = "tailor!"', "two contenders have the folder 'tailor'"),
+        ('selector = "random-meta"', "selector = 3", "line 22: selector = 3 must be str"),
+        ('families = ["random"]', "families = [3]", "line 23: families = .3. must be list of texts"),
+        ('label = "ALBL, few"', "", r"line 25: \[contender\] needs label"),
+        ('device = "cpu"', 'devices = "cpu"', r"line 15: unknown key in \[model\] 'devices'"),
+        ("[data]", "[data", "line 9"),
+    ],
+)
+def test_errors_name_the_line(toml, old, new, message):
+    text = toml.read_text()
+    assert old in text
+    toml.write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=message) as caught:
+        read(toml)
+    assert str(toml) in str(caught.value)
+
+
+def test_the_hash_is_of_what_rows_depend_on():
+    one = Experiment("a", {"name": "cifar10", "path": "/here/cifar"})
+    two = Experiment("a", {"name": "cifar10", "path": "/there/cifar"}, trials=9)
+    contender = Contender("x")
+    assert digest(one.trial_config(contender, 0)) == digest(two.trial_config(contender, 0))
+    assert digest(one.trial_config(contender, 0)) != digest(one.trial_config(contender, 1))
+    other = Experiment("a", one.data, batch=7)
+    assert digest(one.trial_config(contender, 0)) != digest(other.trial_config(contender, 0))
+
+
+def test_the_papers_settings():
+    found = paper_experiment("cifar10-2", "x")
+    assert (found.batch, found.rounds, found.trials) == (2000, 20, 4)
+    assert found.model["epochs"] == 10
+    assert found.model["weights"] == "imagenet"
+    assert found.model["name"] == "finetune(batch=50, lr=0.0001, weight_decay=5e-05)"
+    labels = [c.label for c in found.contenders]
+    assert labels == ["TAILOR", "random", "galaxy alone", "confidence alone", "badge alone", "random meta", "ALBL"]
+    imagenet = paper_experiment("imagenet", "x", wide=True)
+    assert "weights" not in imagenet.model
+    assert "batch=200" in imagenet.model["name"]
+    assert imagenet.contenders[-1].families[-2:] == ("most-likely-positive", "submodular")
+    search = paper_experiment("voc", "x", search=True, trials=2, weights="scratch")
+    assert (search.reward, search.trials, "weights" in search.model) == ("search", 2, False)
+    assert "weak-supervision" in search.contenders[0].families
+    with pytest.raises(InputError, match="did you mean 'cifar10-2'"):
+        paper_experiment("cifar10", "x")

@@ -1,0 +1,189 @@
+"""Trials: paired, measured rightly, and going on wherever they were interrupted."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from digits_experiment import SMALL
+from sklearn.metrics import average_precision_score, balanced_accuracy_score
+
+from tailor.bench.datasets import PAPER
+from tailor.bench.experiment.config import Contender
+from tailor.bench.experiment.data import load_data
+from tailor.bench.experiment.paper import paper_experiment
+from tailor.bench.experiment.rows import ROWS, RowFile, essence, read_rows
+from tailor.bench.experiment.run import prepare
+from tailor.bench.experiment.trial import Trial
+from tailor.errors import InputError
+from tailor.store import SqliteStore
+
+
+class Killed(BaseException):
+    pass
+
+
+def test_rows(whole):
+    _, rows = whole
+    assert len(rows) == 2 * 2 * 4
+    for row in rows:
+        assert row["labels"] == 15 * (row["round"] + 1) == row["positives"]
+        assert sum(row["pulls"].values()) == (15 if row["round"] else 0)
+        assert row["top_pulls"] == max(row["pulls"].values(), default=0)
+        assert row["rarest"] <= row["rarest_class_labels"]
+        assert 0 <= row["rarest_accuracy"] <= 1
+        assert 0 <= row["test_score"] <= 1
+        assert set(row["seconds"]) == {"train", "predict", "prepare", "select", "test"}
+        assert row["seconds"]["train"] > 0
+        assert row["peak_mib"] > 0
+        assert {"tailor", "torch", "python"} <= set(row["versions"])
+        assert not row["resumed"]
+    assert len({row["config"] for row in rows}) == 4
+
+
+def test_the_same_seed_is_paired(whole):
+    """The same first batch and initial weights: the first rows of a seed agree, those of two seeds do not."""
+    _, rows = whole
+    first = {(r["contender"], r["seed"]): (r["score"], r["test_score"], r["rarest"]) for r in rows if r["round"] == 0}
+    assert first["TAILOR", 0] == first["random", 0] != first["TAILOR", 1] == first["random", 1]
+
+
+@pytest.mark.parametrize("name", ["digits", "digits-multilabel"])
+def test_metrics_against_scikit_learn(name, tmp_path):
+    few = replace(SMALL, data={"name": name, "options": {}}, rounds=1)
+    full = prepare(few, tmp_path)
+    trial = Trial(full, full.contenders[0], 0, tmp_path)
+    last = trial.run()[-1]
+    data = load_data(full.data)
+    for labels, model, prefix in ((data.labels, trial.model, ""), (data.test_labels, trial.test_model, "test_")):
+        probs = model.predict(np.arange(len(labels))).probs
+        rarest = data.labels.sum(0).argmin()
+        if name == "digits":
+            expected = balanced_accuracy_score(labels.argmax(1), probs.argmax(1))
+            own = labels[:, rarest] == 1
+            of_rarest = (probs[own].argmax(1) == rarest).mean()
+        else:
+            expected = average_precision_score(labels, probs, average="macro")
+            of_rarest = average_precision_score(labels[:, rarest], probs[:, rarest])
+        assert last[f"{prefix}score"] == pytest.approx(expected)
+        assert last[f"{prefix}rarest_accuracy"] == pytest.approx(of_rarest)
+
+
+def test_a_kill_after_any_write_changes_nothing(whole, tmp_path, monkeypatch):
+    """Ended after each write to the store in turn, and taken up again: the same rows, none twice, none missing."""
+    _, rows = whole
+    expected = essence([r for r in rows if r["contender"] == "TAILOR" and r["seed"] == 0])
+    full = prepare(SMALL, tmp_path)
+    append, writes, points = SqliteStore.append, 0, 0
+
+    def fail_after(limit):
+        def write(self, *args):
+            nonlocal writes
+            number = append(self, *args)
+            writes += 1
+            if writes == limit:
+                raise Killed
+            return number
+
+        return write
+
+    while True:
+        points, writes = points + 1, 0
+        contender = replace(full.contenders[0], label=f"TAILOR {points}")
+        monkeypatch.setattr(SqliteStore, "append", fail_after(points))
+        try:
+            Trial(full, contender, 0, tmp_path).run()
+            break
+        except Killed:
+            pass
+        monkeypatch.setattr(SqliteStore, "append", append)
+        again = Trial(full, contender, 0, tmp_path).run()
+        stripped = [{**r, "contender": "TAILOR", "config": expected[0]["config"]} for r in again]
+        assert essence(stripped) == expected, f"killed after write {points}"
+    assert points > 12
+
+
+def test_a_kill_around_a_row_changes_nothing(whole, tmp_path, monkeypatch):
+    """Ended before, in the middle of and after the writing of a row."""
+    _, rows = whole
+    expected = essence([r for r in rows if r["contender"] == "TAILOR" and r["seed"] == 0])
+    full = prepare(SMALL, tmp_path)
+    write = RowFile.append
+
+    def fail(self, row):
+        if row["round"] == number:
+            if moment == "after":
+                write(self, row)
+            elif moment == "within":
+                with self.path.open("a") as file:
+                    file.write('{"round": 1, "cut o')
+            raise Killed
+        write(self, row)
+
+    for number in (1, 3):  # one in the middle, and the last
+        for moment in ("before", "within", "after"):
+            contender = replace(full.contenders[0], label=f"TAILOR {number} {moment}")
+            monkeypatch.setattr(RowFile, "append", fail)
+            with pytest.raises(Killed):
+                Trial(full, contender, 0, tmp_path).run()
+            monkeypatch.setattr(RowFile, "append", write)
+            again = Trial(full, contender, 0, tmp_path)
+            found = again.run()
+            assert found == read_rows(again.folder / ROWS)
+            stripped = [{**r, "contender": "TAILOR", "config": expected[0]["config"]} for r in found]
+            assert essence(stripped) == expected, (number, moment)
+
+
+def test_another_configuration_is_refused(whole):
+    out, _ = whole
+    full = replace(SMALL, batch=16).complete("multi-class")
+    with pytest.raises(InputError, match=r"another configuration \(batch differ\)"):
+        Trial(full, full.contenders[0], 0, out)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rounds": 100}, "1515 labels, more than the pool's 1348"),
+        ({"contenders": (Contender("x", "tailer"),)}, "contender 'x': unknown selector 'tailer'"),
+        ({"contenders": (Contender("x", "tailor", ("margins",)),)}, "contender 'x': unknown arm family"),
+        ({"data": {"name": "digits", "options": {"class": 3}}}, "unknown option of dataset 'digits'"),
+        ({"data": {"name": "cifar10"}}, "needs path"),
+        ({"data": {"name": "cifar11", "path": "x"}}, "unknown dataset 'cifar11'"),
+    ],
+)
+def test_wrong_experiments_are_refused_before_anything_runs(changes, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        prepare(replace(SMALL, **changes), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_any_pool_with_labels(tmp_path):
+    data = load_data({"name": "digits"})
+    arrays = {"x": np.stack(data.pool.read(range(300))), "labels": data.labels[:300].argmax(1).astype(str)}
+    np.savez(tmp_path / "pool.npz", **arrays)
+    found = load_data({"path": str(tmp_path / "pool.npz"), "test": str(tmp_path / "pool.npz")})
+    assert found.task.classes == ("0", "1", "2", "3")
+    assert (found.labels == data.labels[:300]).all()
+    np.save(tmp_path / "bare.npy", arrays["x"])
+    with pytest.raises(InputError, match="no known labels"):
+        load_data({"path": str(tmp_path / "bare.npy")})
+
+
+@pytest.mark.filterwarnings("ignore::tailor.models.base.Notice")
+def test_a_setting_of_the_paper_on_files_in_cifars_format(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    for name in [*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"]:
+        data = rng.integers(0, 256, (20, 3072), np.uint8)
+        batch = {b"data": data, b"labels": rng.permutation(np.arange(20) % 10).tolist()}
+        (tmp_path / name).write_bytes(pickle.dumps(batch, 2))
+    monkeypatch.setitem(PAPER, "cifar10-2", replace(PAPER["cifar10-2"], batch=10, rounds=1, epochs=1))
+    found = paper_experiment("cifar10-2", str(tmp_path), trials=1, device="cpu", weights="scratch")
+    full = prepare(found, tmp_path / "out")
+    rows = Trial(full, full.contenders[0], 0, tmp_path / "out").run()
+    assert [(r["labels"], r["data"], r["metric"]) for r in rows] == [
+        (10, "cifar10", "balanced accuracy"), (20, "cifar10", "balanced accuracy"),
+    ]  # fmt: skip
+    assert all(0 <= r["test_score"] <= 1 for r in rows)
