@@ -47,7 +47,7 @@ class Probe(Neural):
         steps: int = 300,
         batch: int = 1024,
         lr: float = 3e-3,
-        weight_decay: float = 1e-3,
+        weight_decay: float = 0.1,
         class_weights: Any = None,
         dropout: float = 0.0,
         cache: Path | str | None = None,
