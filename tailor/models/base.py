@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tailor.errors import InputError
 from tailor.pools.base import Pool
 from tailor.task import Task
 
@@ -72,11 +73,11 @@ class Model(ABC):
 
         The model itself is left as it is.
         """
-        raise NotImplementedError
+        raise InputError(f"{type(self).__name__} can't be fine-tuned: leave weak-supervision out")
 
     def dropout(self, passes: int, *, seed: int) -> Iterable[np.ndarray]:
         """Probabilities (N, K) over the whole pool of each of several passes with dropout on."""
-        raise NotImplementedError
+        raise InputError(f"{type(self).__name__} has no dropout: leave bald out")
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -88,4 +89,4 @@ class Model(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Name and settings, as plain values."""
-        raise NotImplementedError
+        return {"model": type(self).__name__}

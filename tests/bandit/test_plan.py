@@ -34,7 +34,7 @@ def plain_dirichlet(a: np.ndarray, v: np.ndarray, draws: int, rng: np.random.Gen
     return picked
 
 
-def same_distribution(first: np.ndarray, second: np.ndarray, arms: int) -> None:
+def check_same_distribution(first: np.ndarray, second: np.ndarray, arms: int) -> None:
     """Chi-square on two rows of pulls; equal distributions fail with chance 1 in 1,000. Seeds are fixed."""
     table = np.stack([np.bincount(x, minlength=arms) for x in (first, second)])
     table = table[:, table.sum(axis=0) > 0]
@@ -67,7 +67,7 @@ def test_beta_plan_is_the_plain_loops(contest, prior: float, how: str) -> None:
         fast = made.plan(40_000, V, rng)
     else:
         fast = torch_plan(a, b, V, 40_000, rng, device="cpu", memory=70_000)
-    same_distribution(fast, plain_beta(a, b, V, ROWS, np.random.default_rng(2)), 4)
+    check_same_distribution(fast, plain_beta(a, b, V, ROWS, np.random.default_rng(2)), 4)
 
 
 @pytest.mark.parametrize("prior", [0.2, 1.0, 5.0])
@@ -80,7 +80,7 @@ def test_dirichlet_plan_is_the_plain_loops(contest, prior: float, aggregate: boo
         fast = made.plan(40_000, V, rng, aggregate=aggregate)
     else:
         fast = torch_plan(*_split(made, aggregate), 40_000, rng, device="cpu", memory=70_000)
-    same_distribution(fast, plain_dirichlet(made.parameters()[:, :-1], V, ROWS, np.random.default_rng(2)), 4)
+    check_same_distribution(fast, plain_dirichlet(made.parameters()[:, :-1], V, ROWS, np.random.default_rng(2)), 4)
 
 
 def _split(made: DirichletPosterior, aggregate: bool) -> tuple[np.ndarray, None, np.ndarray]:
@@ -96,7 +96,7 @@ def test_rest_takes_part(contest) -> None:
     fast = made.plan(40_000, v, np.random.default_rng(1))
     a = np.maximum(made.parameters(), 1e-9)
     slow = plain_dirichlet(a, np.append(v, 0), ROWS, np.random.default_rng(2))
-    same_distribution(fast, slow, 2)
+    check_same_distribution(fast, slow, 2)
     samples = made.scores(40_000, v, np.random.default_rng(3))
     np.testing.assert_allclose(samples.mean(axis=0), made.mean() @ v, atol=4 * samples.std() / 200)
 
@@ -146,4 +146,4 @@ def test_another_device_samples_with_torch(contest, kind: str, monkeypatch: pyte
         made.learn(given)
     plans = [made.plan(20_000, V, np.random.default_rng(5)) for made in (on_device, on_host)]
     assert asked == ["cuda:1"]
-    same_distribution(*plans, 3)
+    check_same_distribution(*plans, 3)

@@ -54,7 +54,8 @@ def test_domain_limits_name_the_class(given: object, match: str) -> None:
 
 
 def test_rounding_at_the_limit_is_fine() -> None:
-    Domain(weights=np.full(3, np.float32(1) / 3)).weights(MultiLabel(3), 0, np.zeros(3), 0)
+    given = np.full(3, np.float32(1) / 3)
+    np.testing.assert_allclose(Domain(weights=given).weights(MultiLabel(3), 0, np.zeros(3), 0), given)
 
 
 @pytest.mark.parametrize("counts", [np.zeros(3), np.array([1, 2, 3, -1]), np.array([1, 2, 3, 11])])

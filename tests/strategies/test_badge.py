@@ -19,7 +19,7 @@ from tailor.task import MultiClass, MultiLabel
 from tailor.testing import make_pool, make_view
 
 
-def agree(case, share):
+def check_agreement(case, share):
     view = case.view()
     race = BadgeRace(view, seed=11)
     scale = (race.points**2).sum(1).max()
@@ -43,14 +43,14 @@ def test_pick_by_pick(buffer, case, share):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tailor.strategies.lazy, "BUFFER", buffer)
         patch.setattr(tailor.strategies.lazy, "MOST", 4 * buffer)
-        agree(case, share)
+        check_agreement(case, share)
 
 
 @pytest.mark.parametrize("classes", [2, 50])
 @many(10)
 @given(data=st.data())
 def test_few_and_many_classes(classes, data):
-    agree(data.draw(cases(classes=classes)), 0.3)
+    check_agreement(data.draw(cases(classes=classes)), 0.3)
 
 
 @pytest.mark.parametrize("task", [MultiClass(3), MultiLabel(3)], ids=lambda t: t.kind)

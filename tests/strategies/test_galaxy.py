@@ -29,7 +29,7 @@ def reveal_some(view, pool, share):
     return step
 
 
-def agree(case, strategy, mode, klass, share, reveal):
+def check_agreement(case, strategy, mode, klass, share, reveal):
     view = case.view()
     classes = [klass] if klass is not None else list(range(case.task.size))
     cursor = open_arm(strategy, view, klass, pulls=3)
@@ -46,14 +46,14 @@ def agree(case, strategy, mode, klass, share, reveal):
 @given(case=cases(), share=others, reveal=st.sampled_from([0.0, 0.5, 1.0]))
 def test_one_class(mode, case, share, reveal):
     klass = case.seed % case.task.size
-    agree(case, Galaxy(pending=mode), mode, klass, share, reveal)
+    check_agreement(case, Galaxy(pending=mode), mode, klass, share, reveal)
 
 
 @pytest.mark.parametrize("mode", MODES)
 @many(150)
 @given(case=cases(kinds=(MultiClass,)), share=others, reveal=st.sampled_from([0.0, 0.5]))
 def test_all_classes(mode, case, share, reveal):
-    agree(case, GalaxyAll(pending=mode), mode, None, share, reveal)
+    check_agreement(case, GalaxyAll(pending=mode), mode, None, share, reveal)
 
 
 @pytest.mark.parametrize("classes", [2, 50])
@@ -61,9 +61,9 @@ def test_all_classes(mode, case, share, reveal):
 @given(data=st.data())
 def test_few_and_many_classes(classes, data):
     case = data.draw(cases(classes=classes, grids=(64,)))
-    agree(case, Galaxy(), "split", classes - 1, 0.3, 0.0)
+    check_agreement(case, Galaxy(), "split", classes - 1, 0.3, 0.0)
     if isinstance(case.task, MultiClass) and classes == 2:
-        agree(case, GalaxyAll(), "split", None, 0.3, 0.0)
+        check_agreement(case, GalaxyAll(), "split", None, 0.3, 0.0)
 
 
 @many(40)

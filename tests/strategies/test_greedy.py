@@ -20,7 +20,7 @@ from tailor.testing import make_pool, make_view
 from tailor.view import RoundView
 
 
-def agree_submodular(case, share, strategy):
+def check_submodular(case, share, strategy):
     view = case.view()
     queries = strategy.query_set(view, np.random.default_rng(5))
     cursor = open_arm(strategy, view, seed=5)
@@ -40,14 +40,14 @@ def agree_submodular(case, share, strategy):
 @many(120)
 @given(case=cases(), share=others, eta=st.sampled_from([1.0, 0.0, 0.3]), queries=st.sampled_from([5, 1]))
 def test_submodular_is_plain_greedy(case, share, eta, queries):
-    agree_submodular(case, share, Submodular(eta=eta, queries=queries))
+    check_submodular(case, share, Submodular(eta=eta, queries=queries))
 
 
 @pytest.mark.parametrize("classes", [2, 50])
 @many(8)
 @given(data=st.data())
 def test_submodular_with_few_and_many_classes(classes, data):
-    agree_submodular(data.draw(cases(classes=classes, sizes=(2, 20))), 0.3, Submodular())
+    check_submodular(data.draw(cases(classes=classes, sizes=(2, 20))), 0.3, Submodular())
 
 
 @many(60)
@@ -84,7 +84,7 @@ def test_submodular_agrees_with_submodlib(task):
     assert view.ledger.taken.tolist() == [int(free[i]) for i, _ in theirs]
 
 
-def agree_coreset(case, share):
+def check_coreset(case, share):
     view = case.view()
     scale = (view.features.numpy() ** 2).sum(1).max()
 
@@ -99,7 +99,7 @@ def agree_coreset(case, share):
 @many(300)
 @given(case=cases(), share=others)
 def test_coreset_is_plain_greedy(case, share):
-    agree_coreset(case, share)
+    check_coreset(case, share)
 
 
 def test_coreset_with_more_centres_than_the_first_bound_sees():

@@ -25,7 +25,7 @@ def kinds(name):
     return tuple(kind for kind in (MultiClass, MultiLabel) if kind.kind in tasks)
 
 
-def agree_exactly(name, case, share, dtype, pulls):
+def check_exactly(name, case, share, dtype, pulls):
     view = case.view(dtype=dtype)
     strategy = registry.make(name)
     klass = case.seed % case.task.size if strategy.per_class else None
@@ -41,14 +41,14 @@ def agree_exactly(name, case, share, dtype, pulls):
 @many(120)
 @given(data=st.data(), share=others, dtype=st.sampled_from(DTYPES), pulls=st.sampled_from([None, 1]))
 def test_exact_order(name, data, share, dtype, pulls):
-    agree_exactly(name, data.draw(cases(kinds=kinds(name), grids=(64, 4))), share, dtype, pulls)
+    check_exactly(name, data.draw(cases(kinds=kinds(name), grids=(64, 4))), share, dtype, pulls)
 
 
 @pytest.mark.parametrize("name", ["uncertainty", "most-likely-positive", "confidence", "margin"])
 @many(30)
 @given(data=st.data())
 def test_exact_order_of_any_numbers(name, data):
-    agree_exactly(name, data.draw(cases(kinds=kinds(name), grids=(None,))), 0.3, np.float64, None)
+    check_exactly(name, data.draw(cases(kinds=kinds(name), grids=(None,))), 0.3, np.float64, None)
 
 
 @pytest.mark.parametrize("classes", [2, 50])
@@ -56,7 +56,7 @@ def test_exact_order_of_any_numbers(name, data):
 def test_few_and_many_classes(name, classes):
     for seed in range(5):
         case = Case(kinds(name)[-1](classes), 40, seed, 64, 0.2, 0.3, 0.1, 0.1, None)
-        agree_exactly(name, case, 0.3, np.float64, None)
+        check_exactly(name, case, 0.3, np.float64, None)
 
 
 def agree_closely(name, case, share, tolerance, dtype=np.float64):
