@@ -102,7 +102,7 @@ def check(given: dict[str, Any], text: str, path: Path) -> dict[str, dict[str, A
     """Every key known and of its type; defaults filled in."""
 
     def at(section: str, key: str | None = None) -> str:
-        return f"{path}, line {_line(text, section, key)}"
+        return f"{path}, line {line_of_key(text, section, key)}"
 
     for section, keys in given.items():
         if section not in SCHEMA:
@@ -132,10 +132,10 @@ def check(given: dict[str, Any], text: str, path: Path) -> dict[str, dict[str, A
 def where(config: Config, section: str, key: str) -> str:
     """The place of a key in its file, for errors that come up later."""
     path = config.folder / FILE
-    return f"{path}, line {_line(path.read_text(encoding='utf-8-sig'), section, key)}"
+    return f"{path}, line {line_of_key(path.read_text(encoding='utf-8-sig'), section, key)}"
 
 
-def _line(text: str, section: str, key: str | None) -> int:
+def line_of_key(text: str, section: str, key: str | None) -> int:
     """The line of a key of a section, or of the section; 1 where it can't be told."""
     current, heading = "", 1
     for number, line in enumerate(text.split("\n"), 1):

@@ -132,7 +132,7 @@ def trial(contender: Contender, seed: int, setting: Setting, out: Path) -> list[
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
+def one_thread_each() -> Iterator[None]:
     """Processes started in here compute with one thread: several that share the cores only get in each other's way."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
@@ -152,7 +152,7 @@ def run(setting: Setting, workers: int, out: Path) -> Iterator[list[Row]]:
     if (out / "runs").exists():
         shutil.rmtree(out / "runs")
     write_pool(out, setting.classes)
-    with _one_thread_each(), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with one_thread_each(), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         waiting = [
             pool.submit(trial, contender, seed, setting, out)
             for seed in range(setting.seeds)

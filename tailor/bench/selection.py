@@ -13,21 +13,12 @@ import numpy as np
 from tailor import bandit
 from tailor.bandit.base import Contest, Outcomes, Selector
 from tailor.bandit.reward import Diversity
+from tailor.bench.device import device_name, now
 from tailor.bench.memory import peak_mib, reset_peak
 from tailor.bench.pools import Size, SyntheticPool, make_pool
-from tailor.errors import InputError, UnknownName
 from tailor.round import Round
 from tailor.strategies import Arm, make_arms
 from tailor.view import RoundView
-
-
-def check_device(device: str) -> None:
-    import torch
-
-    if device.split(":")[0] not in ("cpu", "cuda"):
-        raise UnknownName("device", device, ["cpu", "cuda"])
-    if device != "cpu" and not torch.cuda.is_available():
-        raise InputError(f"device {device!r} was asked for, but torch finds no CUDA device here: use cpu")
 
 
 def measure(size: Size, device: str = "cpu", repeats: int = 1) -> dict[str, Any]:
@@ -45,7 +36,7 @@ def measure(size: Size, device: str = "cpu", repeats: int = 1) -> dict[str, Any]
     run = sorted(runs, key=lambda r: r["seconds"])[len(runs) // 2]
     return {
         "size": size.name,
-        "device": _device_name(device),
+        "device": device_name(device),
         **run,
         "peak_mib": round(peak_mib()),
         **_device_peak(device),
@@ -68,17 +59,17 @@ def _one_round(
     weights = Diversity().weights(size.task, 1, labels.sum(0, dtype=np.float64), len(labels))
     selector = _experienced(size, pool, arms, weights, device)
     rng = np.random.default_rng(seed)
-    clock = [_now(device)]
+    clock = [now(device)]
     view = RoundView(
         size.task, probs, features, labelled=pool.labelled, labels=labels, seed=seed, device=device
     )
-    clock.append(_now(device))
+    clock.append(now(device))
     plan = selector.plan(size.batch, weights, rng)
-    clock.append(_now(device))
+    clock.append(now(device))
     walk = Round(view, arms, plan, seed)
-    clock.append(_now(device))
+    clock.append(now(device))
     batch = walk.batch()
-    clock.append(_now(device))
+    clock.append(now(device))
     if len(np.unique(batch.indices)) != size.batch:
         raise AssertionError("the batch holds an example twice")
     check, plan_time, opening, taking = np.diff(clock).tolist()
@@ -119,22 +110,6 @@ def _on(device: str, array: np.ndarray | None) -> Any:
     import torch
 
     return array if array is None or device == "cpu" else torch.from_numpy(array).to(device)
-
-
-def _now(device: str) -> float:
-    if device != "cpu":
-        import torch
-
-        torch.cuda.synchronize(device)
-    return time.perf_counter()
-
-
-def _device_name(device: str) -> str:
-    if device == "cpu":
-        return f"cpu, {os.cpu_count()} cores"
-    import torch
-
-    return torch.cuda.get_device_name(device)
 
 
 def _device_peak(device: str) -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 import warnings
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tailor.bench.selection import check_device
+from tailor.bench.device import check_device, device_name, now
 from tailor.models.base import Notice
 from tailor.models.cache import digest
 from tailor.models.finetune import Finetune
@@ -118,9 +117,9 @@ def _measure(model: Neural, device: str, quick: bool) -> dict[str, Any]:
     net = model._place(model._fresh(torch.Generator().manual_seed(0), source.shape))
 
     def run(steps: int) -> tuple[float, bool]:
-        recipe, start = replace(model.recipe, steps=steps), _now(device)
+        recipe, start = replace(model.recipe, steps=steps), now(device)
         graph = train(net, source, some, targets, make_loss(task, None), recipe, seed=0, device=device)
-        return _now(device) - start, graph
+        return now(device) - start, graph
 
     short, trial = (11, 200) if device != "cpu" else (2, 2)  # a graph is not captured for ten steps or fewer
     first, _ = run(short)  # what is done once: moving the pictures, cuDNN's choices
@@ -133,15 +132,15 @@ def _measure(model: Neural, device: str, quick: bool) -> dict[str, Any]:
     net.eval()
 
     def predict(to_host: bool) -> float:
-        start, done = _now(device), 0
-        while done == 0 or _now(device) - start < seconds:
+        start, done = now(device), 0
+        while done == 0 or now(device) - start < seconds:
             for part, logits, features in outputs(net, source, everything, device=device):
                 done += part.stop - part.start
                 if to_host:
                     logits.cpu(), features.cpu()
                 if device == "cpu" and time.perf_counter() - start > seconds:
                     break
-        return done / (_now(device) - start)
+        return done / (now(device) - start)
 
     predict(False)
     return {
@@ -160,20 +159,3 @@ def _measure(model: Neural, device: str, quick: bool) -> dict[str, Any]:
 def _targets(task: Task, size: int) -> np.ndarray:
     classes = np.arange(size) % task.size
     return np.eye(task.size, dtype=np.float32)[classes]
-
-
-def _now(device: str) -> float:
-    if device != "cpu":
-        import torch
-
-        torch.cuda.synchronize(device)
-    return time.perf_counter()
-
-
-def device_name(device: str) -> str:
-    """In words, for a report."""
-    if device == "cpu":
-        return f"cpu, {os.cpu_count()} cores"
-    import torch
-
-    return torch.cuda.get_device_name(device)

@@ -35,8 +35,9 @@ def selection(
     from rich.console import Console
     from rich.table import Table
 
+    from tailor.bench.device import check_device
     from tailor.bench.pools import SIZES, find_size
-    from tailor.bench.selection import check_device, measure
+    from tailor.bench.selection import measure
 
     check_device(device)
     names = [n for n in SIZES if n != "imagenet"] if size == "all" else [size]
@@ -70,7 +71,7 @@ def training(
     from rich.console import Console
     from rich.table import Table
 
-    from tailor.bench.selection import check_device
+    from tailor.bench.device import check_device
     from tailor.bench.training import measure_training
 
     check_device(device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -17,18 +18,18 @@ from tailor.task import MultiClass, Task
 HEAVIEST = 100.0
 
 
-class Split(nn.Module):
+class Split(nn.Module, ABC):
     """A network in two parts, features and logits, with dropout between them."""
 
     width: int
 
+    @abstractmethod
     def embed(self, x: Tensor) -> Tensor:
         """-> features (n, width)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def classify(self, features: Tensor) -> Tensor:
         """-> logits (n, K)."""
-        raise NotImplementedError
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """x as the source gives it, mask (n, width) -> logits (n, K), features (n, width)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,9 +61,9 @@ class NetworkBackbone(Backbone):
         self.batch = 256 if device.startswith("cuda") else 32
         self._net: nn.Module | None = None
 
+    @abstractmethod
     def make(self) -> nn.Module:
         """The network, whose embed() takes (n, 3, size, size) uint8."""
-        raise NotImplementedError
 
     def problem(self, example: Any) -> str | None:
         return picture_problem(example)

@@ -76,7 +76,7 @@ def test_nothing_is_written_over_or_left_half_written(tmp_path):
 )
 def test_the_line_of_a_key(tmp_path, section, key, line):
     text = '# \x85 line\n\n[task]\nkind = "a"\n\n[pool]\n# kind = "c"\n kind = "b"\n\n[ selection ]\n\n"batch" = 3\n'
-    assert config._line(text, section, key) == line
+    assert config.line_of_key(text, section, key) == line
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_few_and_many_classes(name, classes):
         check_exactly(name, case, 0.3, np.float64, None)
 
 
-def agree_closely(name, case, share, tolerance, dtype=np.float64):
+def check_closely(name, case, share, tolerance, dtype=np.float64):
     view = case.view(dtype=dtype)
     score = score_of(name, view)
     scores = {i: score(i) for i in free_now(view)}
@@ -74,7 +74,7 @@ def agree_closely(name, case, share, tolerance, dtype=np.float64):
 @many(50)
 @given(data=st.data(), share=others)
 def test_order_by_logarithms(name, data, share):
-    agree_closely(name, data.draw(cases(kinds=kinds(name))), share, LOGARITHMS[name])
+    check_closely(name, data.draw(cases(kinds=kinds(name))), share, LOGARITHMS[name])
 
 
 @pytest.mark.parametrize("name", list(LOGARITHMS))
@@ -82,7 +82,7 @@ def test_order_by_logarithms(name, data, share):
 def test_order_by_logarithms_in_lower_precision(name, dtype):
     for seed in range(8):
         case = Case(kinds(name)[-1](4), 40, seed, 64, 0.2, 0.3, 0.1, 0.1, None)
-        agree_closely(name, case, 0.3, 2e-6, dtype)
+        check_closely(name, case, 0.3, 2e-6, dtype)
 
 
 @pytest.mark.parametrize("name", [*EXACT, *LOGARITHMS])

@@ -17,7 +17,7 @@ def read_mat(path: Path, names: tuple[str, ...], what: str, where: str) -> dict[
     need(path, what, where)
     try:
         found: dict[str, Any] = loadmat(str(path), variable_names=list(names))
-    except Exception as problem:  # scipy raises nearly anything on broken bytes, NotImplementedError for version 7.3
+    except Exception as problem:  # scipy raises nearly anything on broken bytes, and on version 7.3
         raise damaged(path, problem or type(problem).__name__, what, where) from None
     missing = [name for name in names if name not in found]
     if missing:

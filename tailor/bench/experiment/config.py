@@ -133,7 +133,7 @@ def read(path: Path) -> Experiment:
     for section in given:
         if section not in SCHEMA:
             known = UnknownName("section", section, [*SCHEMA, "contender"])
-            raise InputError(f"{path}, line {config._line(text, section, None)}: {known}")
+            raise InputError(f"{path}, line {config.line_of_key(text, section, None)}: {known}")
     values = {name: check_keys(given.get(name, {}), name, keys, text, path) for name, keys in SCHEMA.items()}
     texts = _masked(text, len(blocks))
     found = [check_keys(b, "contender", CONTENDER, t, path) for b, t in zip(blocks, texts)]
@@ -154,7 +154,7 @@ def read(path: Path) -> Experiment:
         )
     except InputError as error:
         blamed = next((k for k in own if str(error).startswith(f"{k} is ")), None)
-        place = f"{path}, line {config._line(text, 'experiment', blamed)}" if blamed else str(path)
+        place = f"{path}, line {config.line_of_key(text, 'experiment', blamed)}" if blamed else str(path)
         raise InputError(f"{place}: {error}") from error
 
 
@@ -162,7 +162,7 @@ def check_keys(given: Any, section: str, schema: dict[str, Key], text: str, path
     """The keys of one section, each known and of its type; defaults filled in."""
 
     def at(key: str | None = None) -> str:
-        return f"{path}, line {config._line(text, section, key)}"
+        return f"{path}, line {config.line_of_key(text, section, key)}"
 
     if not isinstance(given, dict):
         raise InputError(f"{at()}: {section} is a section: write [{section}] and its keys below")

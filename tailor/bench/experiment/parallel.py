@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from typing import Any
 
-from tailor.bench.demo import _one_thread_each
+from tailor.bench.demo import one_thread_each
 
 #: how often the queue of reports is looked at, in seconds
 PACE = 0.2
@@ -46,7 +46,7 @@ def run_all(job: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], workers: i
     """
     context = multiprocessing.get_context("spawn")
     before = set(multiprocessing.active_children())
-    with _one_thread_each():
+    with one_thread_each():
         reports = context.SimpleQueue()
         pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(reports,))
         try:
