@@ -66,9 +66,9 @@ def main() -> None:
     choosing = [0.0]
     opened = Walk.open.__func__  # type: ignore[attr-defined]
 
-    def timed(cls: type[Walk], *args: Any) -> Walk:
+    def timed(cls: type[Walk], *args: Any, **more: Any) -> Walk:
         started = time.perf_counter()
-        walk: Walk = opened(cls, *args)
+        walk: Walk = opened(cls, *args, **more)
         choosing[0] += time.perf_counter() - started
         return walk
 

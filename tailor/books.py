@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
 
+from tailor.classes import Reclass
 from tailor.errors import InputError
 from tailor.round import NOBODY
 from tailor.task import Task
@@ -32,6 +34,8 @@ class Books:
         self._learned = np.empty(0, bool)  # whether the selector has heard the answer
         self._table = np.empty((64, task.size), np.uint8)
         self._rows = 0
+        self._counts = np.zeros(task.size, np.int64)
+        self._answered = 0
         self._predicted: dict[int, np.ndarray] = {}  # what the model said, of those nobody has learned from yet
         self.grow(pool)
 
@@ -47,6 +51,15 @@ class Books:
         self._absent = longer(self._absent, False)
         self._learned = longer(self._learned, False)
         self.pool += more
+
+    def copy(self) -> Books:
+        """Books of their own, as these stand now."""
+        twin = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                setattr(twin, name, value.copy())
+        twin._predicted = dict(self._predicted)
+        return twin
 
     @property
     def _labelled(self) -> np.ndarray:
@@ -70,7 +83,12 @@ class Books:
     @property
     def counts(self) -> np.ndarray:
         """(K,) labels in each class."""
-        return self._table[: self._rows].sum(0, dtype=np.float64)
+        return self._counts.astype(np.float64)
+
+    @property
+    def answered(self) -> int:
+        """How many have a label."""
+        return self._answered
 
     @property
     def pending(self) -> np.ndarray:
@@ -96,6 +114,24 @@ class Books:
     def credited(self) -> np.ndarray:
         """(m,) positions that an arm asked for and that were answered."""
         return np.flatnonzero(self._labelled & (self._arm != NOBODY))
+
+    def has_label(self, positions: np.ndarray | int) -> np.ndarray:
+        """bool for each."""
+        found: np.ndarray = self._row[positions] != NEVER
+        return found
+
+    def is_skipped(self, position: int) -> bool:
+        return bool(self._skipped[position])
+
+    def is_untouched(self, position: int) -> bool:
+        return bool(self._row[position] == NEVER and self._round[position] == NEVER and not self._skipped[position])
+
+    def is_pending(self, position: int) -> bool:
+        return bool(self._row[position] == NEVER and self._round[position] != NEVER and not self._skipped[position])
+
+    def is_absent(self, position: int) -> bool:
+        """Whether it is set aside or away, so that nobody can look at it."""
+        return bool(self._aside[position] or self._absent[position])
 
     def labels_of(self, positions: np.ndarray) -> np.ndarray:
         """(n, K) float32 of positions that have a label."""
@@ -123,9 +159,22 @@ class Books:
         known = self._row[where] != NEVER
         changed = np.zeros(len(where), bool)
         changed[known] = (self._table[self._row[where[known]]] != labels[known]).any(1)
+        changed[~known] = True  # one that was learned from and withdrawn has its label again
+        self._counts -= self._table[self._row[where[known]]].sum(0, dtype=np.int64)
         self._add_rows(where[~known])
         self._table[self._row[where]], self._skipped[where] = labels, False
+        self._counts += self._table[self._row[where]].sum(0, dtype=np.int64)
+        self._answered += int((~known).sum())
         return bool((changed & self._learned[where]).any())
+
+    def withdraw(self, positions: Any) -> bool:
+        """These answers are no more: what was asked waits again; whether one is gone that the selector learned from."""
+        where = check_positions(positions, self.pool, "positions")
+        known = where[self._row[where] != NEVER]
+        self._counts -= self._table[self._row[known]].sum(0, dtype=np.int64)
+        self._answered -= len(known)
+        self._row[known], self._skipped[where] = NEVER, False
+        return bool(self._learned[known].any())
 
     def _add_rows(self, positions: np.ndarray) -> None:
         needed = self._rows + len(positions)
@@ -155,10 +204,15 @@ class Books:
         if not self._skipped[where].all():
             raise InputError(f"example {where[~self._skipped[where]][0]} is not skipped: nothing to offer again")
         self._skipped[where], self._round[where], self._arm[where] = False, NEVER, NOBODY
+        self._learned[where] = False
 
-    def to_learn(self) -> tuple[np.ndarray, np.ndarray]:
-        """(positions (n,), predictions (n, K)) of answered picks, late ones too, that the selector hasn't heard of."""
-        where = np.flatnonzero(self._labelled & (self._arm != NOBODY) & ~self._learned)
+    def to_learn(self, among: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """(positions (n,), predictions (n, K)) of answered picks, late ones too, that the selector hasn't heard of;
+        or of those among these positions that are still an arm's picks."""
+        if among is None:
+            where = np.flatnonzero(self._labelled & (self._arm != NOBODY) & ~self._learned)
+        else:
+            where = among[(self._arm[among] != NOBODY) & ~self._learned[among]]
         rows = [self._predicted[i] for i in where.tolist()]
         return where, np.array(rows, np.float32).reshape(-1, self.task.size)
 
@@ -166,3 +220,12 @@ class Books:
         self._learned[positions] = True
         for position in positions.tolist():
             self._predicted.pop(position, None)
+
+    def reclass(self, change: Reclass, arms: np.ndarray) -> None:
+        """The classes are others from now on. arms (M,): what each arm has become."""
+        self.task = change.after
+        self._table = change.labels(self._table[: self._rows])
+        self._counts = self._table[self._row[self.labelled]].sum(0, dtype=np.int64)
+        self._predicted = change.shares_by_key(self._predicted)
+        asked = self._arm != NOBODY
+        self._arm[asked] = arms[self._arm[asked]]

@@ -10,6 +10,7 @@ import numpy as np
 from tailor.journal import Journal
 from tailor.models.base import Model, Progress
 from tailor.pools.base import Pool
+from tailor.reserve import Estimate, estimate
 from tailor.task import MultiClass, Task
 
 
@@ -35,6 +36,11 @@ class Bridge:
         """(N,) bool: which of the run's examples are in the pool today."""
         return self._at >= 0
 
+    def in_pool(self, positions: list[int]) -> list[int]:
+        """Where these examples, which are there, stand in the pool."""
+        found: list[int] = self._at[positions].tolist()
+        return found
+
     def prepare(self) -> dict[int, str]:
         """The run's positions that can't be read, with the reason. Entries that haven't joined the run are left out."""
         unreadable = self.model.prepare(self._progress)
@@ -46,6 +52,20 @@ class Bridge:
     def fit(self, positions: np.ndarray, labels: np.ndarray, seed: int) -> None:
         self.model.fit(self._at[positions], labels, seed=seed, progress=self._progress)
 
+    def can_train(self, journal: Journal) -> bool:
+        """Whether anything is labelled that is still there to learn from."""
+        return bool(self.there[journal.books.labelled].any())
+
+    def train(self, journal: Journal, number: int) -> Estimate | None:
+        """Fit the model of a round on all answers but the reserve's -> how it does on the reserve."""
+        there, books, kept = self.there, journal.books, journal.kept
+        labelled, reserve = books.labelled[there[books.labelled]], kept.labelled[there[kept.labelled]]
+        seed = int(np.random.SeedSequence((journal.settings.seed, number)).generate_state(1, np.uint32)[0])
+        self.fit(labelled, books.labels_of(labelled), seed)
+        if len(reserve) == 0:
+            return None
+        return estimate(journal.task, kept.labels_of(reserve), self.predict(journal.task, reserve)[0])
+
     def predict(self, task: Task, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(probabilities (n, K), features (n, d))"""
         there = self.there[positions]
@@ -56,6 +76,10 @@ class Bridge:
         features = np.zeros((len(positions), found.features.shape[1]), np.float32)
         probs[there], features[there] = found.probs, found.features
         return probs, features
+
+    def predict_all(self, task: Task) -> tuple[Any, Any]:
+        """As predict, of all of the run's examples; arrays, or what Loop.open_round takes in their place."""
+        return self.predict(task, np.arange(len(self._at)))
 
     def can(self, method: str) -> bool:
         """Whether the model has an optional method of its own."""

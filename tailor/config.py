@@ -30,7 +30,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "classes": Key(LIST, None, "the classes, in order", required=True),
     },
     "pool": {
-        "path": Key(TEXT, None, "a folder of images, or a .parquet, .csv, .jsonl or .npy file", required=True),
+        "path": Key(TEXT, None, "a folder of images, a .parquet, .csv, .jsonl, .npy file, or s3://...", required=True),
         "kind": Key(TEXT, None, "image-folder, parquet, text, arrays, ...; found out where it is left out"),
         "column": Key(TEXT, None, "the column that holds the examples, where there are several"),
         "key": Key(TEXT, None, "the column that holds the ids; without it the row number is the id"),
@@ -42,6 +42,8 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "delimiter": Key(TEXT, None, "what separates the columns of a CSV file, where it is no comma"),
         "encoding": Key(TEXT, None, "the encoding of a text file, where it is not utf-8"),
         "max_side": Key(WHOLE, None, "read pictures at most this large, in pixels"),
+        "cache": Key(TEXT, None, "the folder for copies of files at an address"),
+        "cache_bytes": Key(WHOLE, None, "the copies take no more room than this"),
     },
     "model": {
         "name": Key(TEXT, "probe", "probe: a frozen network and a trained head, seconds a round; finetune: all of it"),
@@ -64,6 +66,17 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "holdout": Key(NUMBER, 0.1, "share of each batch that is a random reserve, never trained on"),
         "dropout_passes": Key(WHOLE, 10, "passes for bald"),
         "seed": Key(WHOLE, 0, "same seed, same questions"),
+    },
+    "engine": {
+        "name": Key(TEXT, "memory", "memory: all in this process; local: shards on disk; ray: a cluster"),
+        "address": Key(TEXT, None, "ray: of a running cluster, or auto; without it, this machine alone"),
+        "cpus": Key(WHOLE, None, "ray: cores of a task"),
+        "gpus": Key(NUMBER, None, "ray: GPUs of a worker that predicts or trains"),
+        "workers": Key(WHOLE, None, "ray: workers that train one network together"),
+        "shard": Key(WHOLE, None, "rows of a shard of predictions"),
+    },
+    "run": {
+        "store": Key(TEXT, None, "where the answers are kept: a file or postgresql://HOST/DATABASE; TAILOR_STORE wins"),
     },
     "stop": {
         "budget": Key(WHOLE, None, "stop after so many labels"),

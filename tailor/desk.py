@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tailor.classes import Reclass, added, merged, renamed
 from tailor.errors import InputError, UnknownName
-from tailor.journal import Journal, Story
+from tailor.journal import Story, rebuild
 from tailor.settings import Settings
-from tailor.store.base import Event, Store
+from tailor.store.base import Event, Store, StoreError
 
 #: an answer that says: this one can't be answered
 SKIP = None
+
+
+#: the kind and the body of an event to come
+Happening = tuple[str, dict[str, Any]]
 
 
 class Desk:
     """A run as far as its answers go. Every event is in the store before it counts."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
-        self.store, self.settings = store, settings
-        first = next(self.store.events(), None)
-        if first is None:
+        self.store = store
+        if next(self.store.events(), None) is None:
             self.store.append("opened", {"settings": settings.as_dict()})
-        else:
-            settings.check_same(first.body["settings"])
-        self.journal = self._replay()
+        self._given = settings
+        self.journal = rebuild(settings, store)
+
+    @property
+    def settings(self) -> Settings:
+        """The run's, with its classes of today."""
+        return self.journal.settings
+
+    # ------------------------------------------------------------------ answers
 
     def tell(self, answers: Mapping[str, Any], by: str | None = None) -> None:
         """Answers by id: a class name or index, a list of them (multi-label), or SKIP.
@@ -35,18 +46,50 @@ class Desk:
         In part, late, in any order, again or corrected: all fine. An id that was not asked counts as outside
         knowledge, credited to no arm. They are in the store when this returns; with a bad one among them, none is.
         """
-        if by is not None and not isinstance(by, str):
-            raise InputError(f"by is {by!r}: it must be a name")
+        self.record([self.telling(answers, by)])
+
+    def telling(self, answers: Mapping[str, Any], by: str | None = None) -> Happening:
+        """What tell() records, checked."""
+        _check_name(by)
         told, skipped = [], []
         for one, answer in answers.items():
             position = self._position(one)
             if answer is not SKIP:
                 told.append([position, self._classes(one, answer)])
-            elif self._is_labelled(position):
+            elif self.journal.label_of(position) is not None:
                 raise InputError(f"{one!r} has a label: it can be corrected, but not skipped")
             else:
                 skipped.append(position)
-        self._record("told", {"answers": told, "skipped": skipped, "by": by})
+        return "told", {"answers": told, "skipped": skipped, "by": by}
+
+    def vote(self, one: str, answer: Any, by: str, of: int) -> None:
+        """One person's answer to an example that `of` people are asked about.
+
+        It counts once that many votes are in and more than half of them agree. tell() settles the matter at once.
+        """
+        self.record([self.voting(one, answer, by, of)])
+
+    def voting(self, one: str, answer: Any, by: str, of: int) -> Happening:
+        """What vote() records, checked."""
+        _check_name(by)
+        if not by or of < 1:
+            raise InputError(f"a vote of {by!r} among {of}: a name and a number from 1 are needed")
+        classes = None if answer is SKIP else self._classes(one, answer)
+        return "vote", {"position": self._position(one), "classes": classes, "by": by, "of": of}
+
+    def withdraw(self, ids: Sequence[str], by: str | None = None) -> None:
+        """These answers were deleted, as if they had never come: what was asked waits again, the rest is free."""
+        self.record([self.withdrawing(ids, by)])
+
+    def withdrawing(self, ids: Sequence[str], by: str | None = None) -> Happening:
+        """What withdraw() records, checked."""
+        _check_name(by)
+        where = list(dict.fromkeys(self._position(one) for one in ids))
+        for position in where:
+            journal = self.journal
+            if journal.label_of(position) is None and not (journal.is_skipped(position) or journal.votes.on(position)):
+                raise InputError(f"{journal.ids[position]!r} has no answer: nothing to withdraw")
+        return "withdrawn", {"positions": where, "by": by}
 
     def _classes(self, one: str, answer: Any) -> list[int]:
         try:
@@ -59,49 +102,78 @@ class Desk:
         where = list(dict.fromkeys(self._position(one) for one in ids))
         for position, reserve in zip(where, self.journal.is_reserve(np.array(where, np.int64)).tolist()):
             books = self.journal.kept if reserve else self.journal.books
-            if position not in books.skipped:
+            if not books.is_skipped(position):
                 raise InputError(f"{self.journal.ids[position]!r} is not skipped: nothing to offer again")
         self._record("again", {"positions": where})
 
     def waiting(self) -> list[Story]:
         """Asked and not answered, oldest first."""
         journal = self.journal
-        where = np.concatenate([journal.books.pending, journal.kept.pending]).tolist()
-        where.sort(key=lambda p: journal.stories[p][:2])
+        where = sorted(journal.waiting, key=lambda p: journal.stories[p][:2])
         return [s for p in where if (s := journal.story(p)) is not None]
 
-    def _is_labelled(self, position: int) -> bool:
-        return not (self.journal.books.unlabelled[position] and self.journal.kept.unlabelled[position])
-
     def _position(self, one: str) -> int:
-        if one not in self.journal.position:
+        position = self.journal.position.get(one) if isinstance(one, str) else None
+        if position is None:
             near = [i for i in self.journal.ids if i[:3] == str(one)[:3]][:1000] or self.journal.ids[:1000]
             raise UnknownName("example", str(one), near)
-        return self.journal.position[one]
+        return position
+
+    # ------------------------------------------------------------------ classes
+
+    def add_class(self, name: str, by: str | None = None) -> None:
+        """A new class, in the middle of a run. So far nothing is labelled as one."""
+        self._change_classes(added(self.journal.task, name), by)
+
+    def rename_class(self, old: str, new: str, by: str | None = None) -> None:
+        self._change_classes(renamed(self.journal.task, old, new), by)
+
+    def merge_classes(self, old: str, into: str, by: str | None = None) -> None:
+        """What was labelled `old` is labelled `into`, and `old` is no more."""
+        self._change_classes(merged(self.journal.task, old, into), by)
+
+    def _change_classes(self, change: Reclass, by: str | None) -> None:
+        """Labels, posteriors and counts follow. Nothing is changed where arms, selector or reward can't."""
+        _check_name(by)
+        trial = self.journal.copy()
+        trial.reclass(change)
+        trial.loop.try_out()
+        self._record("classes", {"classes": list(change.after.classes), "place": list(change.place), "by": by})
 
     # ------------------------------------------------------------------ store
-
-    def _replay(self) -> Journal:
-        journal = Journal(self.settings)
-        for event in self.store.events():
-            journal.apply(event, self.store)
-        return journal
 
     def _append(self, kind: str, body: dict[str, Any], data: bytes | None = None) -> Event:
         try:
             number = self.store.append(kind, body, data)
         except BaseException:
-            self._start_over()
+            with contextlib.suppress(StoreError):  # it may be away; what is missing is noticed with the next event
+                self._start_over()
             raise
         return Event(number, time.time(), kind, body, data)
 
     def _start_over(self) -> None:
         """Something went wrong between memory and store: the store is right."""
-        self.journal = self._replay()
+        self.journal = rebuild(self._given, self.store)
+
+    def record(self, happened: Sequence[Happening]) -> None:
+        """What was checked, all or none, at the price of one event."""
+        if len(happened) == 1:
+            self._record(*happened[0])
+        elif happened:
+            self._record("several", {"events": [list(one) for one in happened]})
 
     def _record(self, kind: str, body: dict[str, Any], data: bytes | None = None) -> None:
         """Write an event, then take it in."""
-        self.journal.apply(self._append(kind, body, data), self.store)
+        event = self._append(kind, body, data)
+        if event.number == self.journal.event + 1:
+            self.journal.apply(event, self.store)
+        else:  # one is in the store that was thought lost
+            self._start_over()
+
+
+def _check_name(by: str | None) -> None:
+    if by is not None and not isinstance(by, str):
+        raise InputError(f"by is {by!r}: it must be a name")
 
 
 def _arguments(error: InputError, where: str) -> tuple[Any, ...]:

@@ -2,71 +2,29 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from tailor.bandit.base import Fit
 from tailor.books import Books
+from tailor.classes import Reclass
+from tailor.errors import InputError
 from tailor.loop import Loop
-from tailor.reserve import Estimate, class_shares, reserved
+from tailor.reserve import class_shares, reserved
 from tailor.round import NOBODY
 from tailor.settings import Settings
 from tailor.store.base import Event, Store, StoreError
+from tailor.stories import NAMES, RESERVE, START, RoundRecord, Story, pack, unpack
+from tailor.tally import Tally
+from tailor.votes import Ballot, Votes, majority
 
-
-def pack(**arrays: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
-    return buffer.getvalue()
-
-
-def unpack(data: bytes | None) -> dict[str, np.ndarray]:
-    if not data:
-        return {}
-    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays}
-
-
-@dataclass(frozen=True)
-class Story:
-    """Why an example was asked for."""
-
-    id: str
-    round: int
-    slot: int
-    arm: str  # the name of an arm, "reserve", "random start" or "(nobody)"
-    chance: float  # the probability with which the arm was drawn for a slot
-    mean: np.ndarray | None  # (K,) what the arm's posterior expected to find, for selectors that have one
-    weights: np.ndarray | None  # (K,) v
-    predicted: np.ndarray | None  # (K,) what the model said
-
-
-#: arms below 0 in an "asked" event
-RESERVE, START = -3, -2
-NAMES = {RESERVE: "reserve", START: "random start", NOBODY: "(nobody)"}
-
-
-@dataclass
-class RoundRecord:
-    """What was fixed when a round was opened."""
-
-    number: int
-    size: int
-    seed_round: bool
-    weights: np.ndarray | None
-    chances: np.ndarray | None
-    pulled: np.ndarray  # arms in the plan
-    beliefs: np.ndarray | None  # (len(pulled), K)
-    estimate: Estimate | None
-    reserve_slots: np.ndarray  # (size,) bool
-    reserve: np.ndarray  # positions for those slots
-    start: np.ndarray  # positions of a random start
-    asked: int = 0
-    event: int = 0
+__all__ = ["NAMES", "RESERVE", "START", "Journal", "RoundRecord", "Story", "pack", "rebuild", "unpack"]
 
 
 class Journal:
@@ -74,6 +32,7 @@ class Journal:
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.task = settings, settings.task
+        self.event = 0  # the number of the last event taken in
         self.ids: list[str] = []
         self.position: dict[str, int] = {}
         self.loop = Loop(
@@ -93,8 +52,21 @@ class Journal:
         self.files: dict[str, str] = {}  # whole files of the pool that can't be opened
         self.rounds: list[RoundRecord] = []
         self.stories: dict[int, tuple[int, int, int]] = {}  # position -> (round, slot, arm)
+        self.waiting: dict[int, None] = {}  # asked and neither answered nor skipped
         self.predicted: dict[int, np.ndarray] = {}
         self.who: dict[int, tuple[str | None, float]] = {}  # position -> (annotator, time)
+        self.votes = Votes()
+        self.tally = Tally(self.task.size)
+
+    def copy(self) -> Journal:
+        """A journal of its own, as this one stands now; no round can be walked in it."""
+        twin = copy(self)
+        twin.loop, twin.kept = self.loop.copy(), self.kept.copy()
+        twin.rounds = [copy(record) for record in self.rounds]
+        twin.votes, twin.tally = self.votes.copy(), self.tally.copy()
+        for name in ("aside", "stories", "waiting", "predicted", "who"):
+            setattr(twin, name, dict(getattr(self, name)))
+        return twin
 
     @property
     def books(self) -> Books:
@@ -115,6 +87,7 @@ class Journal:
             take_in(event, store)
         except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
             raise StoreError(f"event {event.number} ({event.kind}) can't be taken in: {error!r}") from error
+        self.event = event.number
 
     def _on_opened(self, event: Event, store: Store | None) -> None:
         """Settings: known already."""
@@ -132,13 +105,11 @@ class Journal:
 
     def _on_examples(self, event: Event, store: Store | None) -> None:
         assert store is not None
-        self.add_ids(store.examples()[event.body["first"] : event.body["first"] + event.body["count"]])
-
-    def add_ids(self, ids: list[str]) -> None:
-        self.position.update(zip(ids, range(len(self.ids), len(self.ids) + len(ids))))
-        kept = reserved(ids, self.settings.holdout, self.settings.seed)
-        first = len(self.ids)
-        self.ids += ids
+        ids = store.examples()[event.body["first"] : event.body["first"] + event.body["count"]]
+        first, kept = len(self.ids), reserved(ids, self.settings.holdout, self.settings.seed)
+        # new objects: copies of this journal share the old ones
+        self.position = self.position | dict(zip(ids, range(first, first + len(ids))))
+        self.ids = self.ids + ids
         self.reserved = np.concatenate([self.reserved, kept])
         self.books.grow(len(ids))
         self.kept.grow(len(ids))
@@ -152,37 +123,14 @@ class Journal:
         self.kept.set_aside(where)
 
     def _on_round(self, event: Event, store: Store | None) -> None:
-        """A round that was opened before: the selector learns what it learned then."""
-        record = self.record(event)
+        """A round that was opened before, or in a copy of this journal: the selector learns what it learned then."""
+        record = RoundRecord.of(event)
         if not record.seed_round:
             assert record.weights is not None
-            self.loop.relive_round(record.weights, self._fit(event))
+            arrays = unpack(event.data)
+            self.loop.relive_round(record.weights, _fit(event.body, arrays), arrays.get("learned"))
         self.rounds.append(record)
-
-    def record(self, event: Event) -> RoundRecord:
-        body, arrays = event.body, unpack(event.data)
-        return RoundRecord(
-            body["number"],
-            body["size"],
-            body["seed_round"],
-            arrays.get("weights"),
-            arrays.get("chances"),
-            arrays.get("pulled", np.empty(0, np.int64)),
-            arrays.get("beliefs"),
-            Estimate(**body["estimate"]) if body.get("estimate") else None,
-            arrays["reserve_slots"],
-            arrays["reserve"],
-            arrays["start"],
-            event=event.number,
-        )
-
-    def _fit(self, event: Event) -> Fit | None:
-        arrays = unpack(event.data)
-        if "rates" not in arrays:
-            return None
-        return Fit(
-            arrays["correct"], arrays["fit_chances"], arrays["rates"], event.body["pool"], event.body["reward"]
-        )
+        self.tally.new_round()
 
     def _on_asked(self, event: Event, store: Store | None) -> None:
         arrays = unpack(event.data)
@@ -193,6 +141,8 @@ class Journal:
         rows = predicted.astype(np.float32) if predicted is not None else np.zeros((len(where), self.task.size))
         for position, slot, arm, row in zip(where.tolist(), slots.tolist(), arms.tolist(), rows):
             self.stories[position] = (record.number, slot, arm)
+            self.waiting[position] = None
+            self.tally.asked(arm)
             if predicted is not None:
                 self.predicted[position] = row
         reserve = arms == RESERVE
@@ -204,26 +154,134 @@ class Journal:
             chances = np.where(credited == NOBODY, 1.0, record.chances[credited])
         self.books.ask(where[~reserve], record.number, credited, chances, rows[~reserve])
 
+    # ------------------------------------------------------------------ answers
+
+    def _on_several(self, event: Event, store: Store | None) -> None:
+        """What came at the same time and was written at once."""
+        for kind, body in event.body["events"]:
+            getattr(self, f"_on_{kind}")(replace(event, kind=kind, body=body), store)
+
     def _on_told(self, event: Event, store: Store | None) -> None:
         where = np.array([p for p, _ in event.body["answers"]], np.int64)
+        by = event.body.get("by")
+        self._label(where, [classes for _, classes in event.body["answers"]])
+        for position in where.tolist():
+            self.who[position] = (by, event.time)
+            self.votes.settle(position)
+        skipped = np.array(event.body["skipped"], np.int64)
+        self._each(skipped, self.kept.skip, self.loop.skip)
+        for position in skipped.tolist():
+            self.votes.settle(position)
+
+    def _on_vote(self, event: Event, store: Store | None) -> None:
+        """Someone's answer to an example that several are asked about. It counts once a majority is there."""
+        body = event.body
+        classes = None if body["classes"] is None else tuple(body["classes"])
+        self.votes.cast(body["position"], body["by"], Ballot(classes, event.time), body["of"])
+        self._decide(body["position"])
+
+    def _decide(self, position: int) -> None:
+        """Count the votes, where all are in and nobody has settled the matter."""
+        votes, ballots = self.votes, self.votes.on(position)
+        if position in votes.settled:
+            return
+        if not votes.all_in(position):
+            votes.open[position] = None
+            return
+        where, label = np.array([position]), majority(self.task, ballots.values())
+        votes.open.pop(position, None)
+        votes.disputed.pop(position, None)
+        if label is not None:
+            self._label(where, [list(label)])
+            agree = sorted(name for name, ballot in ballots.items() if ballot.classes == label)
+            self.who[position] = (", ".join(agree or sorted(ballots)), max(ballot.at for ballot in ballots.values()))
+            return
+        self._unlabel(where)
+        if all(ballot.classes is None for ballot in ballots.values()):
+            self._each(where, self.kept.skip, self.loop.skip)
+        else:
+            votes.open[position] = votes.disputed[position] = None
+
+    def _on_withdrawn(self, event: Event, store: Store | None) -> None:
+        """Answers that were taken back: as if they had never come."""
+        where = np.array(event.body["positions"], np.int64)
+        self._unlabel(where)
+        for position in where.tolist():
+            self.votes.clear(position)
+
+    def _on_again(self, event: Event, store: Store | None) -> None:
+        where = np.array(event.body["positions"], np.int64)
+        self._each(where, self.kept.offer_again, self.loop.offer_again)
+        for position in where.tolist():
+            self.votes.clear(position)
+
+    def _label(self, where: np.ndarray, classes: list[list[int]]) -> None:
         labels = np.zeros((len(where), self.task.size), np.float32)
-        for row, (position, classes) in enumerate(event.body["answers"]):
-            labels[row, classes] = 1
-            self.who[position] = (event.body.get("by"), event.time)
+        for row, found in enumerate(classes):
+            labels[row, found] = 1
+        self._count(where, -1)
         reserve = self.is_reserve(where)
         self.kept.tell(where[reserve], labels[reserve])
         if (~reserve).any():
             self.loop.tell(where[~reserve], labels[~reserve])
-        skipped = np.array(event.body["skipped"], np.int64)
-        reserve = self.is_reserve(skipped)
-        self.kept.skip(skipped[reserve])
-        self.loop.skip(skipped[~reserve])
+        self._count(where, 1)
+        self._note_waiting(where)
 
-    def _on_again(self, event: Event, store: Store | None) -> None:
-        where = np.array(event.body["positions"], np.int64)
+    def _unlabel(self, where: np.ndarray) -> None:
+        self._count(where, -1)
+        self._each(where, self.kept.withdraw, self.loop.withdraw)
+        for position in where.tolist():
+            self.who.pop(position, None)
+
+    def _each(self, where: np.ndarray, kept: Callable[[Any], Any], loop: Callable[[Any], Any]) -> None:
+        """The reserve's to the one, the others to the other."""
         reserve = self.is_reserve(where)
-        self.kept.offer_again(where[reserve])
-        self.loop.offer_again(where[~reserve])
+        kept(where[reserve])
+        loop(where[~reserve])
+        self._note_waiting(where)
+
+    def _count(self, where: np.ndarray, times: int) -> None:
+        for position in where.tolist():
+            label = self.label_of(position)
+            if label is not None and position in self.stories:
+                self.tally.count(self.stories[position][2], label, times)
+
+    def _note_waiting(self, where: np.ndarray) -> None:
+        for position in where.tolist():
+            if self.books.is_pending(position) or self.kept.is_pending(position):
+                self.waiting[position] = None
+            else:
+                self.waiting.pop(position, None)
+
+    # ------------------------------------------------------------------ classes
+
+    def _on_classes(self, event: Event, store: Store | None) -> None:
+        task = type(self.task)(event.body["classes"])
+        self.reclass(Reclass(self.task, task, tuple(event.body["place"])))
+
+    def reclass(self, change: Reclass) -> None:
+        """From now on the classes are others: all that is known is told in them, as if they had been there at first.
+
+        What waits goes on waiting. The rest of an open round is dropped, for its plan was made for other classes.
+        """
+        arms = self.loop.reclass(change)
+        self.kept.reclass(change, arms)
+        self.task, self.settings = change.after, replace(self.settings, classes=change.after.classes)
+        self.predicted = change.shares_by_key(self.predicted)
+        self.stories = {p: (n, slot, int(arms[a]) if a >= 0 else a) for p, (n, slot, a) in self.stories.items()}
+        for record in self.rounds:
+            record.reclass(change, arms, len(self.loop.arms))
+        if self.current is not None and not change.only_names:
+            self.current.size = min(self.current.size, self.current.asked)
+        self.votes.reclass(change)
+        old, self.tally = self.tally, Tally(self.task.size)
+        for arm, pulls in old.pulls.items():
+            self.tally.pulls[int(arms[arm]) if arm >= 0 else arm] += pulls
+        for arm, pulls in old.pulls_now.items():
+            self.tally.pulls_now[int(arms[arm]) if arm >= 0 else arm] += pulls
+        self._count(np.fromiter(self.stories, np.int64, len(self.stories)), 1)
+        for position in list(self.votes.asked):
+            self._decide(position)
 
     # ------------------------------------------------------------------ what is known
 
@@ -232,22 +290,36 @@ class Journal:
         asked = [self.stories.get(p, (0, 0, NOBODY))[2] == RESERVE for p in positions.tolist()]
         return np.array(asked, bool)
 
+    def label_of(self, position: int) -> np.ndarray | None:
+        """(K,) the label that counts."""
+        for books in (self.books, self.kept):
+            if books.has_label(position):
+                label: np.ndarray = books.labels_of(np.array([position]))[0]
+                return label
+        return None
+
+    def is_skipped(self, position: int) -> bool:
+        return self.books.is_skipped(position) or self.kept.is_skipped(position)
+
+    def arm_name(self, arm: int) -> str:
+        return NAMES[arm] if arm < 0 else self.loop.arms[arm].name
+
     def story(self, position: int) -> Story | None:
         if position not in self.stories:
             return None
         number, slot, arm = self.stories[position]
         record = self.rounds[number]
-        mean = None
-        if arm >= 0 and record.beliefs is not None:
-            mean = record.beliefs[int(np.searchsorted(record.pulled, arm))].astype(np.float32)
-        chance = 1.0 if arm < 0 or record.chances is None else float(record.chances[arm])
-        name = NAMES[arm] if arm < 0 else self.loop.arms[arm].name
         return Story(
-            self.ids[position], number, slot, name, chance, mean, record.weights, self.predicted.get(position)
-        )
+            self.ids[position], number, slot, self.arm_name(arm), record.chance(arm), record.belief(arm),
+            record.weights, self.predicted.get(position),
+        )  # fmt: skip
 
     def answered(self) -> int:
-        return len(self.books.labelled) + len(self.kept.labelled)
+        return self.books.answered + self.kept.answered
+
+    def counts(self) -> dict[str, int]:
+        """Labels of each class, the reserve's too."""
+        return dict(zip(self.task.classes, (self.books.counts + self.kept.counts).astype(int).tolist()))
 
     def summary(self) -> dict[str, Any]:
         """What `tailor status` shows."""
@@ -255,14 +327,43 @@ class Journal:
         return {
             "examples": len(self.ids),
             "answered": self.answered(),
-            "reserve": len(self.kept.labelled),
-            "waiting": len(self.books.pending) + len(self.kept.pending),
+            "reserve": self.kept.answered,
+            "waiting": len(self.waiting),
             "skipped": len(self.books.skipped) + len(self.kept.skipped),
             "aside": {self.ids[p]: reason for p, reason in sorted(self.aside.items())}
             | {self.ids[p]: "it has vanished from the pool" for p in self.vanished},
             "shares": class_shares(self.task.classes, self.kept.labels),
             "files": self.files,
-            "counts": dict(zip(self.task.classes, (self.books.counts + self.kept.counts).astype(int).tolist())),
+            "counts": self.counts(),
             "round": current.number if current else None,
             "estimates": [r.estimate for r in self.rounds if r.estimate],
         }
+
+
+def _fit(body: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | None:
+    if "rates" not in arrays:
+        return None
+    return Fit(arrays["correct"], arrays["fit_chances"], arrays["rates"], body["pool"], body["reward"])
+
+
+def rebuild(settings: Settings, store: Store, until: int | None = None) -> Journal:
+    """The state of a run after its events, or those up to `until`.
+
+    settings must be those the run was begun with; its classes may also be those of today, after edits.
+    """
+    events = store.events()
+    first = next(events, None)
+    if first is None:
+        return Journal(settings)
+    then = tuple(first.body["settings"]["classes"])
+    begun = replace(settings, classes=then)
+    begun.check_same(first.body["settings"])
+    journal = Journal(begun)
+    for event in chain([first], events):
+        if until is not None and event.number > until:
+            return journal
+        journal.apply(event, store)
+    if settings.classes not in (then, journal.task.classes):
+        now = "" if journal.task.classes == then else f", edited since to {journal.task.classes!r}"
+        raise InputError(f"this run has classes = {then!r}{now}; now it is {settings.classes!r}: begin another run")
+    return journal

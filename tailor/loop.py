@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +13,12 @@ from tailor import bandit
 from tailor.bandit.base import Contest, Fit, Outcomes, Selector
 from tailor.bandit.reward import Reward, make_reward
 from tailor.books import Books
+from tailor.classes import Reclass
 from tailor.errors import InputError
 from tailor.round import NOBODY, Batch, Pick, Round, check_needs
 from tailor.strategies import NARROW, Strategy, make_arms
 from tailor.task import MultiClass, Task
-from tailor.view import Dropout, FineTune, RoundView, check_positions
+from tailor.view import Dropout, FineTune, RoundView, check_positions, make_view
 
 #: (round, picks (n,), labels (n, K), model before, model after) -> [0, 1]
 OwnReward = Callable[[int, np.ndarray, np.ndarray, Any, Any], float]
@@ -62,19 +64,11 @@ class Loop:
         for name, value in (("pool", pool), ("rounds", rounds), ("batch", batch)):
             if not isinstance(value, Books) and value < 1:
                 raise InputError(f"{name} is {value}: at least 1 is needed")
-        self.task, self.batch_size, self.device = task, batch, device
-        self.arms = make_arms(families if families is not None else NARROW[task.kind], task)
-        self.contest = Contest(
-            task,
-            tuple(a.name for a in self.arms),
-            tuple(a.family for a in self.arms),
-            tuple(-1 if a.klass is None else a.klass for a in self.arms),
-            rounds,
-            batch,
-        )
-        kind, options = bandit.registry.parse(selector) if isinstance(selector, str) else selector
-        self._make_selector = lambda: bandit.registry.make(kind, self.contest, **options)
-        self.selector: Selector = self._make_selector()
+        self.batch_size, self.device, self._rounds = batch, device, rounds
+        self._families = families if families is not None else NARROW[task.kind]
+        self._enlist(task)
+        self._kind = bandit.registry.parse(selector) if isinstance(selector, str) else selector
+        self._selector: Selector | None = self._make_selector()
         self.reward = make_reward(reward)
         self.books = pool if isinstance(pool, Books) else Books(task, pool)
         self.round = 0
@@ -84,10 +78,49 @@ class Loop:
         self._weights: np.ndarray | None = None  # v of the round that is being answered
         self._model_before: Any = None
 
+    def _enlist(self, task: Task) -> None:
+        """The arms for these classes."""
+        self.task, self.arms = task, make_arms(self._families, task)
+        self.contest = Contest(
+            task,
+            tuple(a.name for a in self.arms),
+            tuple(a.family for a in self.arms),
+            tuple(-1 if a.klass is None else a.klass for a in self.arms),
+            self._rounds,
+            self.batch_size,
+        )
+
+    def _make_selector(self) -> Selector:
+        name, options = self._kind
+        return bandit.registry.make(name, self.contest, **options)
+
+    @property
+    def selector(self) -> Selector:
+        """It has learned from every round so far, as the answers stand today."""
+        if self._selector is None:
+            self._selector = self._make_selector()
+            for at, heard in self._learned:
+                self._selector.learn(self._as_it_stands(at, heard))
+        return self._selector
+
+    @selector.setter
+    def selector(self, selector: Selector) -> None:
+        self._selector = selector
+
+    def copy(self) -> Loop:
+        """A loop of its own, as this one stands now; no round is open in it."""
+        twin = copy(self)
+        twin.books, twin._learned, twin._walk = self.books.copy(), list(self._learned), None
+        if self._selector is not None:
+            twin._selector = self._make_selector()
+            twin._selector.restore(self._selector.state())
+        return twin
+
     # ------------------------------------------------------------------ ask
 
     def ask(self, probs: Any, features: Any = None, size: int | None = None, **more: Any) -> Batch:
-        """The next batch, by what today's model says: probs (N, K), features (N, d). Takes what open_round takes."""
+        """The next batch, by what today's model says: probs (N, K), features (N, d), or predictions in shards
+        (tailor.engine). Takes what open_round takes."""
         return self.open_round(probs, features, size, **more).batch()
 
     def open_round(
@@ -113,7 +146,7 @@ class Loop:
             raise InputError(f"probabilities have {shape[0]} rows, the pool has {books.pool} examples")
         seeds = np.random.SeedSequence((self._seed, self.round)).generate_state(3, np.uint64)
         tie_seed, plan_seed, arm_seed = (int(s) for s in seeds)
-        view = RoundView(
+        view = make_view(
             self.task, probs, features, labelled=books.labelled, labels=books.labels, free=books.free,
             pending=books.pending, finetune=finetune, dropout=dropout, seed=tie_seed, device=self.device,
         )  # fmt: skip
@@ -129,21 +162,24 @@ class Loop:
         except BaseException:
             self.selector.restore(before)
             raise
-        walk.fit = heard[1].fit if heard is not None else None
+        if heard is not None:
+            walk.learned, walk.fit = heard[0], heard[1].fit
         self._settle(heard, weights)
         self._walk = walk
         if self._own_reward is not None:
             self._model_before = model if model is not None else probs
         return walk
 
-    def relive_round(self, weights: np.ndarray, fit: Fit | None) -> None:
-        """Go through the opening of a round that was opened before, when these books stood as they stand now.
+    def relive_round(self, weights: np.ndarray, fit: Fit | None, learned: np.ndarray | None = None) -> None:
+        """Go through the opening of a round that was opened elsewhere: before, or in a copy of this loop.
 
-        The selector learns what it learned then; fit is what it was told of the model, since no model is at hand.
+        fit is what the selector was told of the model, since no model is at hand. learned: the positions it learned
+        from, by default all answers that it hasn't heard of.
         """
-        heard = self._heard(*self.books.to_learn(), fit)
-        if heard is not None:
-            self.selector.learn(heard[1])
+        where, predicted = self.books.to_learn(learned)
+        heard = self._heard(where, predicted, fit)
+        if heard is not None and self._selector is not None:
+            self._selector.learn(self._as_it_stands(*heard))
         self._settle(heard, weights)
         self._walk = None
 
@@ -172,7 +208,7 @@ class Loop:
         What was not asked is credited to no arm. A second answer replaces the first, for the selector too.
         """
         if self.books.tell(positions, labels):
-            self._learn_again()
+            self._selector = None  # it had learned from one that is corrected now: it learns everything again
         if self._walk is not None:
             self._walk.hear(check_positions(positions, self.books.pool, "positions"))
 
@@ -185,6 +221,36 @@ class Loop:
     def offer_again(self, positions: Any) -> None:
         """Skipped examples may be asked again."""
         self.books.offer_again(positions)
+        gone = check_positions(positions, self.books.pool, "positions")
+        kept = [(at, heard, ~np.isin(at, gone)) for at, heard in self._learned]
+        self._learned = [(at, heard) if k.all() else (at[k], _rows(heard, k)) for at, heard, k in kept]
+
+    def withdraw(self, positions: Any) -> None:
+        """These answers are no more: what was asked waits again, and the selector has never heard of them."""
+        if self.books.withdraw(positions):
+            self._selector = None
+
+    def reclass(self, change: Reclass) -> np.ndarray:
+        """The classes are others from now on, and everything learned so far is told in them -> (M,) what each arm
+        has become. The round that was open is over, unless only names have changed."""
+        before, rounds = self.contest, self._learned
+        self._enlist(change.after)
+        place = {key: at for at, key in enumerate(zip(self.contest.families, self.contest.classes))}
+        keys = zip(before.families, (change.place[k] if k >= 0 else k for k in before.classes))
+        arms = np.array([place[key] for key in keys], np.int64)
+        self.books.reclass(change, arms)
+        self._learned = [(at, _reclassed(heard, change, arms)) for at, heard in rounds]
+        self._selector = None
+        if self._weights is not None:
+            self._weights = change.weights(self._weights)
+        if not change.only_names:
+            self._walk = None
+        return arms
+
+    def try_out(self) -> None:
+        """Selector and reward must be able to go on with these classes: an InputError where they can't."""
+        weights = self.reward.weights(self.task, self.round, self.books.counts, self.books.answered)
+        self.selector.plan(1, weights, np.random.default_rng(0))
 
     # ------------------------------------------------------------------ learning
 
@@ -223,12 +289,27 @@ class Loop:
                 raise InputError(f"own_reward gave {reward}: it must lie in [0, 1]")
         return Fit(correct.astype(np.float64), books.chances_of(picked), rates, books.pool, reward)
 
-    def _learn_again(self) -> None:
-        """An answer the selector had learned from was corrected: learn everything from the start."""
-        self.selector = self._make_selector()
-        self._learned = [(at, replace(heard, labels=self.books.labels_of(at))) for at, heard in self._learned]
-        for _, heard in self._learned:
-            self.selector.learn(heard)
+    def _as_it_stands(self, at: np.ndarray, heard: Outcomes) -> Outcomes:
+        """A round's outcomes with the labels of today; withdrawn ones are left out."""
+        there = self.books.has_label(at)
+        return replace(_rows(heard, there), labels=self.books.labels_of(at[there]))
+
+
+def _rows(heard: Outcomes, which: np.ndarray) -> Outcomes:
+    predicted = heard.predicted[which] if heard.predicted is not None else None
+    return replace(heard, arms=heard.arms[which], labels=heard.labels[which], predicted=predicted)
+
+
+def _reclassed(heard: Outcomes, change: Reclass, arms: np.ndarray) -> Outcomes:
+    fit = heard.fit
+    return replace(
+        heard,
+        weights=change.weights(heard.weights),
+        arms=arms[heard.arms],
+        labels=change.labels(heard.labels),
+        predicted=change.shares(heard.predicted) if heard.predicted is not None else None,
+        fit=replace(fit, rates=np.minimum(1, change.shares(fit.rates[None])[0])) if fit is not None else None,
+    )
 
 
 class LoopRound(Round):
@@ -240,8 +321,20 @@ class LoopRound(Round):
         super().__init__(view, loop.arms, plan, seed)
         self.weights, self.requested = weights, requested
         self.fit: Fit | None = None  # what the selector was told of the model when the round was opened
+        self.learned = np.empty(0, np.int64)  # positions whose answers the selector learned from then
         self.chances = loop.selector.chances(plan)  # (M,)
         self._loop, self._books, self._number = loop, loop.books, loop.round
+
+    def join(self, loop: Loop) -> None:
+        """Go on in the loop of whose copy this round was opened, which has heard of answers meanwhile."""
+        books, view = loop.books, self.view
+        self._loop, self._books, loop._walk = loop, books, self
+        self.withdraw(np.flatnonzero(view.ledger.free & ~books.free[: view.size]))
+        news = ~books.unlabelled[: view.size]
+        there = news[view.labelled]
+        old = view.labelled[there]
+        news[old] = (books.labels_of(old) != view.labels[there]).any(1)
+        self.hear(np.flatnonzero(news))
 
     def pick(self) -> Pick:
         if self._loop._walk is not self:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tailor import config
+from tailor.bridge import Bridge
 from tailor.desk import Desk
 from tailor.errors import InputError, TailorError, UnknownName
-from tailor.journal import Journal
+from tailor.journal import Journal, rebuild
 from tailor.models import make_model
-from tailor.models.base import Model, quiet
+from tailor.models.base import Model, Notice, quiet
 from tailor.models.base import Progress as ProgressBar
 from tailor.pools import open_pool
 from tailor.pools.base import Pool
 from tailor.session import Session
 from tailor.settings import Settings
 from tailor.stopping import Budget, ClassCounts, Plateau, Rule, TargetAccuracy
-from tailor.store import SqliteStore
+from tailor.store import Event, Store, begun, open_store, place_of
+from tailor.task import Task
 
-STORE, CACHE = "run.db", "cache"
+STORE, CACHE, ENGINE = "run.db", "cache", "engine"
 
 
 class Project:
@@ -30,6 +35,17 @@ class Project:
         self.folder = folder
         self.config = config.read(folder)
         self.settings = self._settings()
+        self.place = place_of(os.environ.get("TAILOR_STORE") or self.config.section("run").get("store", STORE), folder)
+        #: what a user should know about tailor.toml and the run, in words
+        self.notes: list[str] = []
+        self._follow_classes()
+
+    def store(self, *, readonly: bool = False) -> Store:
+        """Where the answers are kept; in PostgreSQL the folder's name is the run's, unless the URL names one."""
+        return open_store(self.place, run=self.folder.resolve().name, readonly=readonly)
+
+    def begun(self) -> bool:
+        return begun(self.place, self.folder.resolve().name)
 
     def _settings(self) -> Settings:
         task, selection = self.config.section("task"), self.config.section("selection")
@@ -45,6 +61,23 @@ class Project:
             raise InputError(self._blamed(error, "task", "selection")) from error
         return settings
 
+    def _follow_classes(self) -> None:
+        """Classes that were added, renamed or merged in the run count, whatever tailor.toml still lists."""
+        edits = self._events("classes")
+        now = tuple(edits[-1].body["classes"]) if edits else self.settings.classes
+        begun = tuple(self._events("opened")[0].body["settings"]["classes"]) if edits else now
+        if now != self.settings.classes == begun:
+            where = config.where(self.config, "task", "classes")
+            self.notes.append(f"{where}: the classes were changed in the run to {', '.join(now)}: those count")
+            warnings.warn(self.notes[-1], Notice, stacklevel=3)
+            self.settings = replace(self.settings, classes=now)
+
+    def _events(self, kind: str) -> list[Event]:
+        if not self.begun():
+            return []
+        with self.store(readonly=True) as store:
+            return list(store.find(kind))
+
     def _blamed(self, error: TailorError, *sections: str) -> str:
         """The error with the line of the key it is about, as far as that can be told."""
         text = str(error)
@@ -59,31 +92,51 @@ class Project:
 
     def pool(self) -> Pool:
         options = self.config.section("pool")
-        path = Path(options.pop("path"))
+        path = options.pop("path")
+        if "://" not in path:  # not an address
+            path = self.folder / path
         order = self._described().get("order")  # the files of a Parquet pool, in the order in which they joined
         if order is not None:
             options["order"] = order
         try:
-            return open_pool(path if path.is_absolute() else self.folder / path, **options)
+            return open_pool(path, **options)
         except InputError as error:
             raise InputError(self._blamed(error, "pool")) from error
 
     def _described(self) -> dict[str, Any]:
-        if not (self.folder / STORE).exists():
-            return {}
-        with SqliteStore(self.folder / STORE, readonly=True) as store:
-            found = [event.body["pool"] for event in store.events() if event.kind == "pool"]
-        return found[-1] or {} if found else {}
+        found = self._events("pool")
+        return found[-1].body["pool"] or {} if found else {}
 
-    def model(self, pool: Pool, **changes: Any) -> Model:
+    def model(self, pool: Pool, task: Task | None = None, **changes: Any) -> Model:
+        """task: other classes than the run's, before they are changed."""
+        name, options = self._model()
+        try:
+            return make_model(name, task or self.settings.task, pool, **{**options, **changes})
+        except InputError as error:
+            raise InputError(self._blamed(error, "model")) from error
+
+    def _model(self) -> tuple[str, dict[str, Any]]:
+        """The model's name and options."""
         options = self.config.section("model")
         name = options.pop("name")
         if name.partition("(")[0].strip() == "probe":
-            options.setdefault("cache", self.folder / CACHE)
+            options.setdefault("cache", str(self.folder.absolute() / CACHE))
+        return name, options
+
+    def _plant(self) -> Any:
+        """The engine that [engine] names, with its folder; None where predictions are held in memory."""
+        from tailor.engine.bridge import make_plant
+        from tailor.engine.work import Copy
+
+        name, options = self._model()
         try:
-            return make_model(name, self.settings.task, pool, **{**options, **changes})
+            return make_plant(
+                self.config.section("engine"),
+                self.folder / ENGINE,
+                lambda model: Copy(model.task, model.pool.describe(), name, options),
+            )
         except InputError as error:
-            raise InputError(self._blamed(error, "model")) from error
+            raise InputError(self._blamed(error, "engine")) from error
 
     def rules(self) -> list[Rule]:
         stop = self.config.section("stop")
@@ -103,9 +156,9 @@ class Project:
 
     def desk(self) -> Desk:
         """Open the run for answers alone: needs neither the pool nor the model."""
-        if not (self.folder / STORE).exists():
+        if not self.begun():
             raise InputError(f"nothing was asked in {self.folder} yet: `tailor ask` begins the run")
-        store = SqliteStore(self.folder / STORE)
+        store = self.store()
         try:
             return Desk(store, self.settings)
         except BaseException:
@@ -114,24 +167,22 @@ class Project:
 
     def session(self, progress: ProgressBar = quiet, stop: Sequence[Rule] | None = None) -> Session:
         """Open the run for writing."""
-        pool = self.pool()
+        pool, plant = self.pool(), self._plant()
         model = self.model(pool)
-        store = SqliteStore(self.folder / STORE)
+        store = self.store()
         try:
             rules = self.rules() if stop is None else stop
-            return Session(store, pool, model, self.settings, stop=rules, progress=progress)
+            return Session(
+                store, pool, model, self.settings, stop=rules, progress=progress,
+                remodel=lambda task: self.model(pool, task), bridge=plant.bridge if plant else Bridge,
+            )  # fmt: skip
         except BaseException:
             store.close()
             raise
 
     def journal(self) -> Journal:
         """What is known, without touching anything; also while another process writes."""
-        journal = Journal(self.settings)
-        if not (self.folder / STORE).exists():  # nothing was asked yet
-            return journal
-        with SqliteStore(self.folder / STORE, readonly=True) as store:
-            for event in store.events():
-                if event.kind == "opened":
-                    self.settings.check_same(event.body["settings"])
-                journal.apply(event, store)
-        return journal
+        if not self.begun():  # nothing was asked yet
+            return Journal(self.settings)
+        with self.store(readonly=True) as store:
+            return rebuild(self.settings, store)

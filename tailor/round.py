@@ -74,15 +74,20 @@ class Round:
         families: dict[int, list[int]] = {}
         for i in np.flatnonzero(pulls).tolist():
             families.setdefault(id(self.arms[i].strategy), []).append(i)
+        opened = self.view.open(
+            [
+                (
+                    self.arms[members[0]].strategy,
+                    [self.arms[i] for i in members],
+                    [int(pulls[i]) for i in members],
+                    [np.random.default_rng((self._seed, i)) for i in members],
+                )
+                for members in families.values()
+            ]
+        )
         cursors: dict[int, Cursor] = {}
-        for members in families.values():
-            opened = self.arms[members[0]].strategy.open(
-                [self.arms[i] for i in members],
-                self.view,
-                [int(pulls[i]) for i in members],
-                [np.random.default_rng((self._seed, i)) for i in members],
-            )
-            cursors.update(zip(members, opened, strict=True))
+        for members, found in zip(families.values(), opened, strict=True):
+            cursors.update(zip(members, found, strict=True))
         return cursors
 
     @property

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tailor.bridge import Bridge
+from tailor.classes import Reclass
 from tailor.desk import SKIP, Desk
-from tailor.errors import InputError
-from tailor.journal import Journal, Story, pack, unpack
+from tailor.errors import InputError, TailorError
+from tailor.journal import Journal, RoundRecord, Story, pack, rebuild, unpack
 from tailor.models.base import Model, quiet
 from tailor.models.base import Progress as ProgressBar
-from tailor.pools.base import Pool
-from tailor.reserve import Estimate, estimate
+from tailor.pools.base import Pool, Unreadable
+from tailor.reserve import Estimate
 from tailor.settings import Settings
 from tailor.stopping import Budget, Progress, Rule, why_stop
 from tailor.store.base import Store
+from tailor.task import Task
 from tailor.walk import Walk
+
+#: how many picks of a quick start are looked at before they are shown
+LOOKED_AT = 8
 
 
 @dataclass(frozen=True)
@@ -40,12 +47,18 @@ class Asked(Sequence[Story]):
         return self.stories[at]
 
 
+class GivenUp(TailorError):
+    """A round that was being prepared is not needed any more. Nothing is lost."""
+
+
 class Session(Desk):
     """A run that survives anything: every event is in the store before it counts, and the rest is rebuilt from it.
 
     A run that was begun before goes on where it stood; its settings must be the same. After kill -9 at any moment no
     acknowledged answer is lost, and the next picks are those that would have come anyway (on a CPU, where training
     is repeatable).
+
+    One thread may prepare a round (draft, walk_again) while others, holding `lock`, ask and tell.
     """
 
     def __init__(
@@ -57,15 +70,25 @@ class Session(Desk):
         *,
         stop: Sequence[Rule] = (),
         progress: ProgressBar = quiet,
+        remodel: Callable[[Task], Model] | None = None,
+        bridge: Callable[[Pool, Model, ProgressBar], Bridge] = Bridge,
     ) -> None:
-        if model.task.classes != settings.classes or model.task.kind != settings.kind:
-            raise InputError(f"the model is for {model.task.classes}, the settings say {settings.classes}")
+        """remodel makes the model for other classes; without it they can't be changed. bridge leads to pool and model:
+        an engine (tailor.engine) brings one of its own."""
         super().__init__(store, settings)
+        task = self.journal.task
+        if model.task.classes != task.classes or model.task.kind != task.kind:
+            raise InputError(f"the model is for {model.task.classes}, the settings say {task.classes}")
+        self.lock = threading.RLock()
         self.pool, self.model, self.rules = pool, model, tuple(stop)
-        self.bridge = Bridge(pool, model, progress)
-        self._walk: Walk | None = None
+        self._remodel, self._tell_progress = remodel, progress
+        self.enter_stage("idle")
+        self.stopping = False  # whether to give it up
+        self._make_bridge = bridge
+        self.bridge = bridge(pool, model, self._progress)
+        self.walk: Walk | None = None  # the open round, as far as this process knows it
         pool.refresh()
-        if self._round_is_over():
+        if self.batch_is_asked():
             self._join_pool()
         else:  # new entries join when the next round is opened
             self.bridge.connect(self.journal.ids)
@@ -79,27 +102,33 @@ class Session(Desk):
         """
         if n is not None and (not isinstance(n, int) or n < 1):
             raise InputError(f"n is {n!r}: a whole number from 1 is needed")
-        if not self._round_is_over() and self._walk is None:
-            self._walk = self._walk_again()
-        picks = self._walk.take(n) if self._walk is not None else []
+        if self.walk is None and not self.batch_is_asked():
+            self.walk_again()
+        picks = self.take(n)
         if not picks:  # no round is open, or what was left of it has been told or skipped from outside
             reason = self.why_stop() or self._open_round()
             if reason:
                 return Asked((), reason)
-            assert self._walk is not None
-            picks = self._walk.take(n)
-        assert self._walk is not None
-        where = np.array([position for position, _, _ in picks], np.int64)
-        arrays: dict[str, np.ndarray] = {
-            "positions": where,
-            "slots": np.array([slot for _, slot, _ in picks], np.int32),
-            "arms": np.array([arm for _, _, arm in picks], np.int32),
-        }
-        if self._walk.probs is not None:
-            arrays["predicted"] = self._walk.probs[where].astype(np.float16)
-        self._record("asked", {"round": self._walk.number}, pack(**arrays))
-        stories = (self.journal.story(p) for p in where.tolist())
+            picks = self.take(n)
+        stories = (self.journal.story(p) for p in picks)
         return Asked(tuple(s for s in stories if s is not None))
+
+    def take(self, n: int | None = None, *, spare: bool = False) -> list[int]:
+        """The positions of up to n further picks of the open round, in the store as asked; those to spare too?"""
+        with self.lock:
+            picks = self.walk.take(n, spare) if self.walk is not None else []
+            if self.walk is None or not picks:
+                return []
+            where = np.array([position for position, _, _ in picks], np.int64)
+            arrays: dict[str, np.ndarray] = {
+                "positions": where,
+                "slots": np.array([slot for _, slot, _ in picks], np.int32),
+                "arms": np.array([arm for _, _, arm in picks], np.int32),
+            }
+            if self.walk.probs is not None:
+                arrays["predicted"] = self.walk.probs[where].astype(np.float16)
+            self._record("asked", {"round": self.walk.number}, pack(**arrays))
+            return where.tolist()
 
     def stream(self) -> Iterator[Story]:
         """One example at a time, until a rule says stop. Tell its answer before you take the next."""
@@ -109,7 +138,13 @@ class Session(Desk):
     @property
     def probs(self) -> np.ndarray | None:
         """(N, K) what the model said of every example when the open round began; None at a random start."""
-        return self._walk.probs if self._walk is not None else None
+        return self.walk.probs if self.walk is not None else None
+
+    def batch_is_asked(self) -> bool:
+        """Whether the current batch has been asked for as a whole; more may be left to spare."""
+        current = self.journal.current
+        asked = current is None or current.asked >= current.size
+        return asked or (self.walk is not None and self.walk.batch_taken)
 
     # ------------------------------------------------------------------ stopping
 
@@ -128,137 +163,187 @@ class Session(Desk):
         """The first rule that is met, in words."""
         return why_stop(self.rules, self.progress())
 
+    def budget_left(self) -> int | None:
+        """How many more may be asked for; None: there is no budget."""
+        spent = self.journal.answered() + len(self.journal.waiting)
+        return min((rule.labels - spent for rule in self.rules if isinstance(rule, Budget)), default=None)
+
     # ------------------------------------------------------------------ rounds
 
-    def _round_is_over(self) -> bool:
-        current = self.journal.current
-        return current is None or current.asked >= current.size
+    def _progress(self, done: int, total: int, what: str) -> None:
+        if self.stopping:
+            raise GivenUp("the session is closing: the next round was given up")
+        self.step = (done, total)
+        self._tell_progress(done, total, what)
 
-    def _size(self) -> int:
-        spent = self.journal.answered() + len(self.journal.books.pending) + len(self.journal.kept.pending)
-        budgets = [rule.labels - spent for rule in self.rules if isinstance(rule, Budget)]
-        return min([self.settings.batch, *budgets])
+    def enter_stage(self, stage: str) -> None:
+        """What is being done for the next round, since when, and how far: (done, total)."""
+        self.stage, self.stage_since, self.step = stage, time.time(), (0, 0)
 
     def _open_round(self) -> str | None:
         """Train, predict, learn, plan. Why not, where nothing can be asked."""
-        self.pool.refresh()
-        self._join_pool()
-        self._prepare()
-        size = self._size()
-        if size < 1:
-            return "the budget is spent once the waiting examples are answered"
-        try:
-            walk = Walk.open(self, len(self.journal.rounds), size)
-        except BaseException:
-            self._start_over()
-            raise
-        if walk.size == 0:
-            self._start_over()
-            return "no example is left to ask"
-        self._record_round(walk)
-        self._walk = walk
+        walk = self.draft()
+        if isinstance(walk, str):
+            return walk
+        self.enter(walk)
         return None
 
-    def _record_round(self, walk: Walk) -> None:
-        body: dict[str, Any] = {
-            "number": walk.number,
-            "size": walk.size,
-            "seed_round": walk.arms is None,
-            "estimate": asdict(walk.estimate) if walk.estimate else None,
-        }
-        arrays: dict[str, np.ndarray] = {
-            "reserve_slots": walk.reserve_slots,
-            "reserve": np.array(walk.reserve, np.int64),
-            "start": np.array(walk.start, np.int64),
-        }
-        if walk.arms is not None:
-            arms = walk.arms
-            pulled = np.unique(arms.plan)
-            arrays |= {"weights": arms.weights, "chances": arms.chances, "pulled": pulled}
-            beliefs = self.journal.loop.selector.beliefs()
-            if beliefs is not None:
-                arrays["beliefs"] = beliefs[pulled].astype(np.float16)
-            if arms.fit is not None:
-                arrays |= {"correct": arms.fit.correct, "fit_chances": arms.fit.chances, "rates": arms.fit.rates}
-                body |= {"pool": arms.fit.pool, "reward": arms.fit.reward}
-        event = self._append("round", body, pack(**arrays))
-        self.journal.rounds.append(self.journal.record(event))
+    def draft(self, spare: int = 0, *, quick: bool = False) -> Walk | str:
+        """The next round, not yet entered; or why there is none. Long: holds the lock for moments only.
 
-    def _walk_again(self) -> Walk:
-        """A round was open when the process ended: go through it again, up to where it stood."""
+        spare   picks beyond the batch, for when the round after is late
+        quick   a random start does not wait until the whole pool has been read
+        """
+        self.enter_stage("reading")
+        self._gather()
+        quick = quick and not self.bridge.can_train(self.journal)
+        if not quick:
+            self.read_pool()
+        while True:
+            with self.lock:
+                size, spare = self._size(spare)
+                if size < 1:
+                    return "the budget is spent once the waiting examples are answered"
+                journal, bridge = self.journal.copy(), self.bridge
+            walk = Walk.open(journal, bridge, size, spare, stage=self.enter_stage)
+            if walk.slots == 0:
+                return "no example is left to ask"
+            if not quick or not self._set_aside(self._unreadable([*walk.start[:LOOKED_AT], *walk.reserve[:LOOKED_AT]])):
+                return walk
+
+    def enter(self, walk: Walk) -> bool:
+        """The drafted round becomes the current one; False where classes or rounds have changed since."""
+        with self.lock:
+            if walk.journal.task != self.journal.task or walk.number != len(self.journal.rounds):
+                return False
+            self._record("round", *walk.event())
+            walk.join(self.journal)
+            self.walk = walk
+            return True
+
+    def _size(self, spare: int) -> tuple[int, int]:
+        """(picks of the next batch, picks to spare), as far as a budget allows."""
+        left, current = self.budget_left(), self.journal.current
+        if left is None:
+            return self.settings.batch, spare
+        if current is not None and not self.batch_is_asked():
+            left -= current.size - current.asked
+        size = min(self.settings.batch, left)
+        return size, max(0, min(spare, left - size))
+
+    def walk_again(self) -> None:
+        """A round was open when the process ended: go through it again, up to where it stood. Long: without the lock,
+        but for a moment at the end."""
         current = self.journal.current
         assert current is not None
-        self.bridge.prepare()
-        journal, walk = Journal(self.settings), None
-        for event in list(self.store.events()):
+        bridge = self.bridge
+        if not current.seed_round:
+            self.enter_stage("reading")
+            bridge.prepare()
+        before = rebuild(self._given, self.store, until=current.as_of)
+        journal, walk = before.copy(), None
+        for event in self.store.events(after=current.as_of):
             if event.number == current.event:
-                walk = Walk.again(self, journal, journal.record(event))
-                journal.rounds.append(journal.record(event))
-                continue
-            if walk is not None and event.kind == "asked":
-                found = unpack(event.data)
-                walk.retake(found["positions"].tolist(), found["slots"].tolist())
-            journal.apply(event, self.store)
+                walk = Walk.again(before, bridge, RoundRecord.of(event), stage=self.enter_stage)
+            self._relive(event, journal, walk)
         assert walk is not None
-        self.journal = journal
-        return walk
+        with self.lock:
+            for event in self.store.events(after=journal.event):
+                self._relive(event, journal, walk)
+            if journal.current is not None and journal.current.event == current.event and self.bridge is bridge:
+                self.journal, self.walk = journal, walk
+
+    def drop_rest(self) -> None:
+        """The round that was open can't be gone through again: what was asked of it waits, the rest is dropped."""
+        with self.lock:
+            if self.walk is None and self.journal.current is not None:
+                self.journal.current.size = min(self.journal.current.size, self.journal.current.asked)
+
+    def _relive(self, event: Any, journal: Journal, walk: Walk | None) -> None:
+        if walk is not None and event.kind == "asked":
+            found = unpack(event.data)
+            walk.retake(found["positions"].tolist(), found["slots"].tolist())
+        journal.apply(event, self.store)
+        if walk is not None and event.kind == "round":
+            walk.join(journal)
 
     def _start_over(self) -> None:
+        self.walk = None  # first: the store may be out of reach, and what was taken and not recorded must come again
         super()._start_over()
-        self._walk = None
 
     # ------------------------------------------------------------------ training
 
     def can_train(self) -> bool:
         """Whether anything is labelled that is still there to learn from."""
-        return bool(self.bridge.there[self.journal.books.labelled].any())
+        return self.bridge.can_train(self.journal)
 
-    def train(self, number: int, journal: Journal | None = None) -> Estimate | None:
-        """Fit the model on all answers but the reserve's -> how it does on the reserve."""
-        journal = journal or self.journal
-        there, books, kept = self.bridge.there, journal.books, journal.kept
-        labelled, reserve = books.labelled[there[books.labelled]], kept.labelled[there[kept.labelled]]
-        seed = int(np.random.SeedSequence((self.settings.seed, number)).generate_state(1, np.uint32)[0])
-        self.bridge.fit(labelled, books.labels_of(labelled), seed)
-        if len(reserve) == 0:
-            return None
-        return estimate(journal.task, kept.labels_of(reserve), self.bridge.predict(journal.task, reserve)[0])
+    def train(self, number: int) -> Estimate | None:
+        """Fit the model as for round `number` on all answers but the reserve's -> how it does on the reserve."""
+        return self.bridge.train(self.journal, number)
 
     def final_fit(self) -> Estimate | None:
         """Train on all answers there are, as `tailor train` does -> how the model does on the reserve."""
         if not self.can_train():
             raise InputError("nothing is labelled yet: answer some examples first")
-        self._prepare()
+        self.read_pool()
         return self.train(len(self.journal.rounds))
 
     def predict(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(probabilities (n, K), features (n, d)) at the run's positions."""
         return self.bridge.predict(self.journal.task, positions)
 
+    def _change_classes(self, change: Reclass, by: str | None) -> None:
+        if self._remodel is None:
+            raise InputError("this session can't make a model for other classes: hand in remodel=")
+        model = self._remodel(change.after)
+        with self.lock:
+            if self.journal.task != change.before:
+                raise InputError("the classes were changed by someone else just now: look at them again")
+            super()._change_classes(change, by)
+            self.model, self.bridge = model, self._make_bridge(self.pool, model, self._progress)
+            self.bridge.connect(self.journal.ids)
+            if not change.only_names:
+                self.walk = None
+
     # ------------------------------------------------------------------ pool
+
+    def _gather(self) -> None:
+        """New entries of the pool join; what has vanished is set aside until it is back."""
+        self.pool.refresh()
+        self._join_pool()
+        files, vanished = self.pool.set_aside(), np.flatnonzero(~self.bridge.there).tolist()
+        with self.lock:
+            if files != self.journal.files:
+                self._record("files", {"reasons": files})
+            if vanished != self.journal.vanished:
+                self._record("vanished", {"positions": vanished})
 
     def _join_pool(self) -> None:
         """New entries of the pool join at the end."""
         known = self.journal.position
         new = [one for one in self.pool.ids if one not in known]
         if new:
-            self._record("pool", {"pool": _described(self.pool)})
-            self.store.add_examples(new)
-            self.journal.add_ids(new)
+            with self.lock:
+                self._record("pool", {"pool": _described(self.pool)})
+                self.store.add_examples(new)
+                for event in self.store.events(after=self.journal.event):
+                    self.journal.apply(event, self.store)
         self.bridge.connect(self.journal.ids)
 
-    def _prepare(self) -> None:
-        """What can't be read is set aside for good; what has vanished, until it is back."""
-        files = self.pool.set_aside()
-        if files != self.journal.files:
-            self._record("files", {"reasons": files})
-        vanished = np.flatnonzero(~self.bridge.there).tolist()
-        if vanished != self.journal.vanished:
-            self._record("vanished", {"positions": vanished})
-        unreadable = self.bridge.prepare()
-        fresh = {str(p): reason for p, reason in unreadable.items() if p not in self.journal.aside}
-        if fresh:
-            self._record("aside", {"reasons": fresh})
+    def read_pool(self) -> None:
+        """Whatever the model needs of every example; what can't be read is set aside for good. Long the first time."""
+        self._set_aside(self.bridge.prepare())
+
+    def _set_aside(self, unreadable: dict[int, str]) -> bool:
+        with self.lock:
+            fresh = {str(p): reason for p, reason in unreadable.items() if p not in self.journal.aside}
+            if fresh:
+                self._record("aside", {"reasons": fresh})
+            return bool(fresh)
+
+    def _unreadable(self, positions: list[int]) -> dict[int, str]:
+        found = self.pool.read(self.bridge.in_pool(positions))
+        return {p: one.reason for p, one in zip(positions, found) if isinstance(one, Unreadable)}
 
 
 def _described(pool: Pool) -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,8 @@ class Need(enum.Enum):
 FineTune = Callable[[Any, int], Any]
 #: () -> the probabilities (N, K) of each pass with dropout on
 Dropout = Callable[[], Iterable[Any]]
+#: a family (a Strategy), its pulled arms, how often each is pulled, and a generator for each
+Opening = tuple[Any, Sequence[Any], Sequence[int], Sequence[np.random.Generator]]
 
 
 class Ledger:
@@ -103,6 +105,11 @@ class RoundView:
         if features is not None:
             self.features = as_matrix(features, "features", device)
             check_features(self.features, self.size)
+        self._settle(labelled, labels, free, pending, seed)
+
+    def _settle(self, labelled: Any, labels: Any, free: Any, pending: Any, seed: int) -> None:
+        """What is known of the pool as the round begins."""
+        task = self.task
         self.labelled = check_positions(labelled, self.size, "labelled")
         self.labels = task.check_labels(labels if labels is not None else np.zeros((0, task.size)))
         if len(self.labels) != len(self.labelled):
@@ -156,9 +163,7 @@ class RoundView:
     @cached_property
     def row_max(self) -> torch.Tensor:
         """(N,) the largest probability of each row."""
-        import torch
-
-        return torch.cat([self.rows(part).amax(1) for part in self.chunks()])
+        return self.per_row(_largest)
 
     @cached_property
     def labelled_rows(self) -> np.ndarray:
@@ -174,6 +179,19 @@ class RoundView:
 
     def chunks(self) -> Iterable[slice]:
         return (slice(start, min(start + CHUNK, self.size)) for start in range(0, self.size, CHUNK))
+
+    def per_row(self, function: Callable[[RoundView, slice], torch.Tensor]) -> torch.Tensor:
+        """(N,) what function(view, part) -> (n,) gives for every chunk, joined.
+
+        A row's number may depend on nothing but that row: an engine calls the function where the rows are.
+        """
+        import torch
+
+        return torch.cat([function(self, part) for part in self.chunks()])
+
+    def open(self, families: Sequence[Opening]) -> list[list[Any]]:
+        """The cursors of each family's pulled arms."""
+        return [strategy.open(arms, self, pulls, rngs) for strategy, arms, pulls, rngs in families]
 
     def rows(self, which: Any) -> torch.Tensor:
         """(n, K) probabilities of a slice or an index tensor, in single precision or better."""
@@ -196,9 +214,21 @@ class RoundView:
                 yield from ((k, full_precision(self.probs[:, k]).contiguous()) for k in block)
 
 
-def tie_keys(size: int, seed: int) -> np.ndarray:
-    """(size,) int64: splitmix64 of position + seed, a bijection, so no two are equal."""
-    x = np.arange(size, dtype=np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15 + 1) % 2**64)
+def make_view(task: Task, probs: Any, features: Any = None, **state: Any) -> RoundView:
+    """The view of a model's predictions: arrays, or an object that has them in shards and brings a view of its own."""
+    if hasattr(probs, "round_view"):
+        view: RoundView = probs.round_view(task, **state)
+        return view
+    return RoundView(task, probs, features, **state)
+
+
+def _largest(view: RoundView, part: slice) -> torch.Tensor:
+    return view.rows(part).amax(1)
+
+
+def tie_keys(size: int, seed: int, start: int = 0) -> np.ndarray:
+    """(size,) int64 for positions from `start` on: splitmix64 of position + seed, a bijection, so no two are equal."""
+    x = np.arange(start, start + size, dtype=np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15 + 1) % 2**64)
     x *= np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -226,7 +256,8 @@ def as_matrix(array: Any, name: str, device: str) -> torch.Tensor:
     return array.to(device)
 
 
-def check_probabilities(probs: torch.Tensor, task: Task) -> None:
+def check_probabilities(probs: torch.Tensor, task: Task, first: int = 0) -> None:
+    """probs (n, K), whose first row is the pool's example `first`."""
     if probs.shape[1] != task.size:
         raise InputError(
             f"probabilities have shape {tuple(probs.shape)}: {task.size} columns are needed, one a class"
@@ -241,25 +272,26 @@ def check_probabilities(probs: torch.Tensor, task: Task) -> None:
             value = float(part[row, column])
             why = "outside [0, 1]" if np.isfinite(value) else "not finite"
             raise InputError(
-                f"probability {value:g} of example {start + row}, class {task.classes[column]!r}, is {why}"
+                f"probability {value:g} of example {first + start + row}, class {task.classes[column]!r}, is {why}"
             )
         if isinstance(task, MultiClass):
             off = (part.sum(1) - 1).abs()
             if off.max() > tolerance:
                 row = int(off.argmax())
                 raise InputError(
-                    f"probabilities of example {start + row} sum to {float(part[row].sum()):g}: multi-class rows "
-                    f"sum to 1 (within {tolerance:g}); use MultiLabel for independent classes"
+                    f"probabilities of example {first + start + row} sum to {float(part[row].sum()):g}: multi-class "
+                    f"rows sum to 1 (within {tolerance:g}); use MultiLabel for independent classes"
                 )
 
 
-def check_features(features: torch.Tensor, size: int) -> None:
+def check_features(features: torch.Tensor, size: int, first: int = 0) -> None:
     if len(features) != size:
         raise InputError(f"features have {len(features)} rows, probabilities {size}: they must agree")
     for start in range(0, size, CHUNK):
         finite = features[start : start + CHUNK].isfinite().all(1)
         if not finite.all():
-            raise InputError(f"features of example {start + int((~finite).nonzero()[0])} are not finite")
+            where = first + start + int((~finite).nonzero()[0])
+            raise InputError(f"features of example {where} are not finite")
 
 
 def check_positions(positions: Any, size: int, name: str) -> np.ndarray:

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
+from tailor.bridge import Bridge
 from tailor.errors import Exhausted
-from tailor.journal import RESERVE, START, Journal, RoundRecord
+from tailor.journal import RESERVE, START, Journal, RoundRecord, pack
 from tailor.loop import LoopRound
 from tailor.reserve import Estimate
-
-if TYPE_CHECKING:
-    from tailor.session import Session
 
 #: position, slot, arm
 Taken = tuple[int, int, int]
 
 
+def _silent(stage: str) -> None:
+    """Nobody wants to know."""
+
+
 @dataclass
 class Walk:
     """The picks of a round. What chance decides is drawn when it is opened and recorded with it, so that a round that
-    was open when its process ended can be gone through again."""
+    was open when its process ended can be gone through again.
+
+    It is opened in a copy of the run's journal, which may take long, and then joins the journal, which has heard of
+    more answers meanwhile.
+    """
 
     number: int
     journal: Journal
-    reserve_slots: np.ndarray  # (size,) bool: which slots are the reserve's
+    size: int  # picks that make the batch
+    reserve_slots: np.ndarray  # (slots,) bool: which slots are the reserve's. Beyond `size` they are to spare
     reserve: list[int]  # positions for those slots, in order
     start: list[int]  # positions of a random start, for the other slots
     arms: LoopRound | None = None  # None: a random start
@@ -35,42 +43,56 @@ class Walk:
     slot: int = 0
 
     @property
-    def size(self) -> int:
+    def slots(self) -> int:
         return len(self.reserve_slots)
 
+    @property
+    def batch_taken(self) -> bool:
+        """Whether only picks to spare are left, if any."""
+        return self.slot >= min(self.size, self.slots)
+
     @classmethod
-    def open(cls, session: Session, number: int, size: int) -> Walk:
-        """A new round: draw what is random, train and predict."""
-        journal, holdout = session.journal, session.settings.holdout
-        rng = np.random.default_rng((session.settings.seed, number, 1))
+    def open(
+        cls, journal: Journal, bridge: Bridge, size: int, spare: int = 0, *, stage: Callable[[str], None] = _silent
+    ) -> Walk:
+        """A new round of `size` picks and some to spare: draw what is random, train and predict. `journal` is a copy
+        and is used up. `stage` hears what is being done."""
+        settings, number, slots = journal.settings, len(journal.rounds), size + spare
+        rng = np.random.default_rng((settings.seed, number, 1))
         free = np.flatnonzero(journal.books.free)
         candidates = np.flatnonzero(journal.reserved & journal.kept.free & journal.books.untouched)
-        wanted = int(rng.binomial(size, holdout)) if holdout else 0
-        for_reserve = min(max(wanted, size - len(free)), len(candidates), size)
-        for_arms = min(size - for_reserve, len(free))
-        slots = rng.permutation(np.arange(for_reserve + for_arms) < for_reserve)
+        if journal.current is not None:  # what the round before may still ask for
+            candidates = np.setdiff1d(candidates, journal.current.reserve)
+        wanted = int(rng.binomial(slots, settings.holdout)) if settings.holdout else 0
+        for_reserve = min(max(wanted, slots - len(free)), len(candidates), slots)
+        for_arms = min(slots - for_reserve, len(free))
+        chosen = rng.permutation(np.arange(for_reserve + for_arms) < for_reserve)
         reserve = rng.choice(candidates, for_reserve, replace=False).tolist()
-        walk = cls(number, journal, slots, reserve, [])
-        if not session.can_train():
+        walk = cls(number, journal, min(size, len(chosen)), chosen, reserve, [])
+        if not bridge.can_train(journal):
             walk.start = rng.choice(free, for_arms, replace=False).tolist()
         elif for_arms:
-            walk._consult(session, for_arms)
+            walk._consult(bridge, for_arms, stage)
         return walk
 
     @classmethod
-    def again(cls, session: Session, journal: Journal, record: RoundRecord) -> Walk:
+    def again(
+        cls, journal: Journal, bridge: Bridge, record: RoundRecord, *, stage: Callable[[str], None] = _silent
+    ) -> Walk:
         """A round as it was opened before, with the journal as it stood then."""
-        start = record.start.tolist()
-        walk = cls(record.number, journal, record.reserve_slots, record.reserve.tolist(), start)
+        listed = record.reserve.tolist(), record.start.tolist()
+        walk = cls(record.number, journal, record.size, record.reserve_slots, *listed)
         if not record.seed_round:
-            walk._consult(session, int((~record.reserve_slots).sum()))
+            walk._consult(bridge, int((~record.reserve_slots).sum()), stage)
         return walk
 
-    def _consult(self, session: Session, picks: int) -> None:
+    def _consult(self, bridge: Bridge, picks: int, stage: Callable[[str], None]) -> None:
         """Train, predict, and let the selector plan."""
-        bridge, settings, journal = session.bridge, session.settings, self.journal
-        self.estimate = session.train(self.number, journal)
-        self.probs, features = bridge.predict(journal.task, np.arange(len(journal.ids)))
+        journal, settings = self.journal, self.journal.settings
+        stage("training")
+        self.estimate = bridge.train(journal, self.number)
+        self.probs, features = bridge.predict_all(journal.task)
+        stage("choosing")
         passes, seed = settings.dropout_passes, settings.seed
         self.arms = journal.loop.open_round(
             self.probs,
@@ -78,13 +100,47 @@ class Walk:
             picks,
             finetune=bridge.finetune(journal, seed) if bridge.can("finetune") else None,
             dropout=bridge.dropout(journal, passes, seed) if bridge.can("dropout") else None,
-            model=session.model,
+            model=bridge.model,
         )
 
-    def take(self, n: int | None = None) -> list[Taken]:
-        """The picks of up to n slots. Examples that were told or skipped from outside meanwhile are passed over."""
+    def event(self) -> tuple[dict[str, Any], bytes]:
+        """Body and data of the "round" event."""
+        journal, arms = self.journal, self.arms
+        body: dict[str, Any] = {
+            "number": self.number,
+            "size": self.size,
+            "seed_round": arms is None,
+            "estimate": asdict(self.estimate) if self.estimate else None,
+            "as_of": journal.event,
+            "labels": journal.answered(),
+        }
+        arrays: dict[str, np.ndarray] = {
+            "reserve_slots": self.reserve_slots,
+            "reserve": np.array(self.reserve, np.int64),
+            "start": np.array(self.start, np.int64),
+        }
+        if arms is not None:
+            pulled = np.unique(arms.plan)
+            arrays |= {"weights": arms.weights, "chances": arms.chances, "pulled": pulled, "learned": arms.learned}
+            beliefs = journal.loop.selector.beliefs()
+            if beliefs is not None:
+                arrays["beliefs"] = beliefs[pulled].astype(np.float16)
+            if arms.fit is not None:
+                arrays |= {"correct": arms.fit.correct, "fit_chances": arms.fit.chances, "rates": arms.fit.rates}
+                body |= {"pool": arms.fit.pool, "reward": arms.fit.reward}
+        return body, pack(**arrays)
+
+    def join(self, journal: Journal) -> None:
+        """Go on in the journal of whose copy this round was opened: its round is this one now."""
+        self.journal = journal
+        if self.arms is not None:
+            self.arms.join(journal.loop)
+
+    def take(self, n: int | None = None, spare: bool = False) -> list[Taken]:
+        """Up to n picks. Examples that were told or skipped from outside meanwhile are passed over."""
         picks: list[Taken] = []
-        while self.slot < self.size and (n is None or len(picks) < n):
+        end = self.slots if spare else min(self.size, self.slots)
+        while self.slot < end and (n is None or len(picks) < n):
             found = self._next()
             if found is not None:
                 picks.append(found)
@@ -92,12 +148,14 @@ class Walk:
         return picks
 
     def _next(self) -> Taken | None:
-        books = self.journal.books
+        books, kept = self.journal.books, self.journal.kept
         listed = self.reserve if self.reserve_slots[self.slot] else self.start if self.arms is None else None
         if listed is not None:
-            while listed and not (books.untouched[listed[0]] and self.journal.kept.untouched[listed[0]]):
+            arm, where = (RESERVE, kept) if listed is self.reserve else (START, books)
+            while listed and not (
+                books.is_untouched(listed[0]) and kept.is_untouched(listed[0]) and not where.is_absent(listed[0])
+            ):
                 listed.pop(0)
-            arm = RESERVE if listed is self.reserve else START
             return (listed.pop(0), self.slot, arm) if listed else None
         assert self.arms is not None
         try:

@@ -8,16 +8,42 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores: one thread e
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A running PostgreSQL, one for all tests: `postgres.url()` is a run of one's own (tailor/testing/postgres.py)."""
+    from tailor.testing.postgres import NotInstalled, postgres_server
+
+    pytest.importorskip("psycopg", reason="PostgreSQL left out: pip install 'tailor[postgres]'")
+    try:
+        # Without fsync, which only a power cut would tell from with it: what was written survives any stop.
+        server = postgres_server("-c fsync=off")
+        running = server.__enter__()
+    except NotInstalled as error:
+        pytest.skip(f"PostgreSQL left out: {error}")
+    yield running
+    server.__exit__(None, None, None)
+
+
 #: reasons to skip that no installation can mend
 UNAVOIDABLE = ("CUDA", "root", "other systems")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    report = yield
+    return _nothing_left_out((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """A whole module may be left out too."""
+    return _nothing_left_out((yield))
+
+
+def _nothing_left_out(report):
     if report.skipped and os.environ.get("TAILOR_TEST_EVERYTHING") and isinstance(report.longrepr, tuple):
         reason = report.longrepr[2]
         if not any(word in reason for word in UNAVOIDABLE):
             report.outcome = "failed"
-            report.longrepr = f"{item.nodeid} was left out, and here nothing may be: {reason}"
+            report.longrepr = f"{report.nodeid} was left out, and here nothing may be: {reason}"
     return report

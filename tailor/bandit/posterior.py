@@ -27,9 +27,10 @@ _FLOOR = 1e-300
 
 
 class Posterior(ABC):
-    """Beliefs about M arms and K classes. `evidence` is (M, K, P), P numbers for each arm and class."""
+    """Beliefs about M arms and K classes. `evidence` is (M, K + R, P), P numbers for each arm and class."""
 
     parts: int  # P
+    rest = 0  # R: parts besides the classes
 
     def __init__(
         self, contest: Contest, *, forget: float = 0.9, forgetting: str = "shrink", prior: Prior = 1.0
@@ -40,7 +41,7 @@ class Posterior(ABC):
             raise InputError(f"forgetting is {forgetting!r}: it must be one of {FORGETTING}")
         self.contest, self.forget, self.forgetting, self.prior = contest, float(forget), forgetting, prior
         self.round = 0
-        self.evidence = np.zeros((contest.size, contest.task.size, self.parts))
+        self.evidence = np.zeros((contest.size, contest.task.size + self.rest, self.parts))
         self.priors()  # a wrong prior is told at once
 
     def _one(self, prior: Any) -> np.ndarray:
@@ -177,43 +178,41 @@ class BetaPosterior(Posterior):
 
 
 class DirichletPosterior(Posterior):
-    """Multi-class: one Dirichlet an arm, over the K classes and a "rest" of prior 0 and weight 0.
+    """Multi-class: one Dirichlet an arm, over the K classes and a "rest" of weight 0, the last of K + 1 parts.
 
-    The rest takes what a vector lacks to a sum of 1; with labels, which are one-hot, it stays empty.
+    The rest takes what a vector lacks to a sum of 1; with labels, which are one-hot, it stays empty. Its prior is 0
+    unless the prior is given by arm and part, (M, K + 1).
     """
 
     parts = 1
-
-    def __init__(
-        self, contest: Contest, *, forget: float = 0.9, forgetting: str = "shrink", prior: Prior = 1.0
-    ) -> None:
-        super().__init__(contest, forget=forget, forgetting=forgetting, prior=prior)
-        self.rest = np.zeros(contest.size)  # (M,) evidence for none of the classes
+    rest = 1
 
     def _resolve(self, prior: Any) -> tuple[np.ndarray, ...]:
         if isinstance(prior, tuple):
             raise InputError("a pair of priors is for multi-label tasks: a Dirichlet has one number a class")
-        return (self._one(prior),)
+        shape = (self.contest.size, self.contest.task.size + 1)
+        if np.shape(prior) == shape:
+            full = np.asarray(prior, dtype=np.float64)
+            if not ((full[:, -1] >= 0) & np.isfinite(full[:, -1])).all():
+                raise InputError("the prior of the rest, the last column, must be 0 or more and finite")
+            return (np.concatenate([self._one(full[:, :-1]), full[:, -1:]], axis=1),)
+        return (np.concatenate([self._one(prior), np.zeros((shape[0], 1))], axis=1),)
 
     def parameters(self) -> np.ndarray:
         """(M, K + 1); the last column is the rest."""
         (prior,) = self.priors()
-        classes = np.maximum(self.scale * prior + self.evidence[:, :, 0], _FLOOR)
-        return np.concatenate([classes, self.rest[:, None]], axis=1)
+        a = self.scale * prior + self.evidence[:, :, 0]
+        a[:, :-1] = np.maximum(a[:, :-1], _FLOOR)
+        return a
 
     def _evidence(self, vectors: np.ndarray) -> np.ndarray:
         sums = vectors.sum(axis=1)
         if (sums > 1 + 1e-6).any():
             row = int(np.argmax(sums))
             raise InputError(f"the vector in row {row} sums to {sums[row]:.6g}: the limit is 1")
-        return vectors[:, :, None]
-
-    def learn(self, arms: np.ndarray, vectors: np.ndarray) -> None:
-        super().learn(arms, vectors)
-        lacking = np.maximum(0.0, 1 - np.asarray(vectors, dtype=np.float64).sum(axis=1))
+        lacking = np.maximum(0.0, 1 - sums)
         lacking[lacking < 1e-6] = 0  # rounding of soft labels is no evidence
-        fresh = np.bincount(np.asarray(arms, dtype=np.int64), weights=lacking, minlength=self.contest.size)
-        self.rest = self.forget * self.rest + fresh
+        return np.concatenate([vectors, lacking[:, None]], axis=1)[:, :, None]
 
     def mean(self) -> np.ndarray:
         a = self.parameters()
@@ -222,7 +221,7 @@ class DirichletPosterior(Posterior):
     def _groups(self, weights: np.ndarray, aggregate: bool) -> tuple[np.ndarray, np.ndarray]:
         """Parameters (M, G) and weights (G,): exact, as sums of a Dirichlet's parts are Dirichlet."""
         a, v = self.parameters(), np.append(check.check_weights(self.contest, weights), 0.0)
-        if not self.rest.any():
+        if not a[:, -1].any():
             a, v = a[:, :-1], v[:-1]
         if not aggregate:
             return np.ascontiguousarray(a), v
@@ -259,14 +258,6 @@ class DirichletPosterior(Posterior):
         a, v = self._groups(weights, aggregate)
         drawn: np.ndarray = dirichlet_scores(a, v, draws, int(rng.integers(2**63)))
         return drawn
-
-    def state(self) -> dict[str, np.ndarray]:
-        return {**super().state(), "rest": self.rest.copy()}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        rest = check.restored(state, "rest", self.rest.shape)
-        super().restore(state)
-        self.rest = rest.astype(np.float64)
 
 
 def posterior(contest: Contest, **options: Any) -> Posterior:

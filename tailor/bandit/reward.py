@@ -47,18 +47,20 @@ def _checked(task: Task, weights: Any) -> np.ndarray:
 
 
 class Diversity(Reward):
-    """A class is worth the less the more of it has been labelled: v_k = 1 / (K max(1, count_k)).
+    """A class is worth the less the more of it has been labelled: v_k = 1 / (K max(1, count_k)^power).
 
     With negative weighting a class found in more than half of the labelled examples gets the opposite sign,
     for there the label 0 is the rare one. None: on for multi-label tasks, off for multi-class.
-    TAILOR paper, sections 4.1 and "Negative Weighting for Common Classes".
+    TAILOR paper, sections 4.1 and "Negative Weighting for Common Classes". A power of 1/2 leans less on the rarest.
     """
 
-    def __init__(self, *, negative: bool | None = None) -> None:
-        self.negative = negative
+    def __init__(self, *, negative: bool | None = None, power: float = 1.0) -> None:
+        if not 0 <= power <= 4:
+            raise InputError(f"power is {power}: it must lie in [0, 4]; 1 is the paper's")
+        self.negative, self.power = negative, power
 
     def _weights(self, task: Task, round: int, counts: np.ndarray, labelled: int) -> Any:
-        v = 1 / (task.size * np.maximum(1, counts))
+        v = 1 / (task.size * np.maximum(1, counts) ** self.power)
         negative = task.kind == "multi-label" if self.negative is None else self.negative
         return np.where(counts > labelled / 2, -v, v) if negative else v
 

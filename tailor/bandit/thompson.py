@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
 from tailor.bandit.base import Contest, Outcomes, Selector
 from tailor.bandit.check import check_outcomes
+from tailor.bandit.evidence import Evidence, make_evidence
+from tailor.bandit.family import FamilyPrior
 from tailor.bandit.posterior import Prior, posterior
+from tailor.errors import UnknownName
 
 
 class Tailor(Selector):
@@ -18,8 +20,9 @@ class Tailor(Selector):
     Every slot draws theta afresh for every arm, so a batch spreads over the arms as the posterior is unsure.
     Zhang, Shao, Verma, Nowak 2023, "Algorithm Selection for Deep Active Learning with Imbalanced Datasets".
 
-    `evidence` says what the posterior learns from: a function of Outcomes to (n, K) in [0, 1]; by default the
-    labels. `device` other than "cpu" samples on that torch device.
+    `evidence` says what the posterior learns from: "labels", "surprise" (see tailor.bandit.evidence), or a function
+    of Outcomes to (n, K) in [0, 1]. `prior` may be "family": what an arm's family has shown (tailor.bandit.family),
+    worth `worth` observations. `device` other than "cpu" samples on that torch device.
 
     >>> from tailor.task import MultiClass
     >>> contest = Contest(MultiClass(2), ("a", "b"), ("a", "b"), (-1, -1), rounds=3, slots=4)
@@ -38,21 +41,25 @@ class Tailor(Selector):
         *,
         forget: float = 0.9,
         forgetting: str = "shrink",
-        prior: Prior = 1.0,
+        prior: Prior | str = 1.0,
+        worth: float = 20.0,
         aggregate: bool = True,
-        evidence: Callable[[Outcomes], Any] | None = None,
+        evidence: str | Evidence = "labels",
         device: str = "cpu",
     ) -> None:
         super().__init__(contest)
-        self.posterior = posterior(contest, forget=forget, forgetting=forgetting, prior=prior)
-        self.aggregate, self.evidence, self.device = aggregate, evidence, device
+        if isinstance(prior, str) and prior != "family":
+            raise UnknownName("prior", prior, ["family"])
+        chosen = FamilyPrior(worth) if isinstance(prior, str) else prior
+        self.posterior = posterior(contest, forget=forget, forgetting=forgetting, prior=chosen)
+        self.aggregate, self.evidence, self.device = aggregate, make_evidence(evidence, contest.task), device
 
     def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return self.posterior.plan(slots, weights, rng, aggregate=self.aggregate, device=self.device)
 
     def learn(self, outcomes: Outcomes) -> None:
-        arms, labels = check_outcomes(self.contest, outcomes)
-        self.posterior.learn(arms, labels if self.evidence is None else self.evidence(outcomes))
+        arms, _ = check_outcomes(self.contest, outcomes)
+        self.posterior.learn(arms, self.evidence(outcomes))
 
     def beliefs(self) -> np.ndarray:
         return self.posterior.mean()

@@ -33,11 +33,20 @@ def average_precision(labels: np.ndarray, scores: np.ndarray) -> float:
     positives = float(labels.sum())
     if positives == 0:
         return 0.0
-    order = np.argsort(-scores, kind="stable")
-    ranked = scores[order]
+    ranked, hits = _descending(labels, scores)
     last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))  # the end of each run of equal scores
-    hits = np.cumsum(labels[order], dtype=np.float64)[last]
-    return float(np.sum(hits / (last + 1) * np.diff(hits, prepend=0.0)) / positives)
+    found = np.cumsum(hits, dtype=np.int64)[last].astype(np.float64)
+    return float(np.sum(found / (last + 1) * np.diff(found, prepend=0.0)) / positives)
+
+
+def _descending(labels: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scores from the highest, or what is equal where they are, and their labels."""
+    if scores.dtype == np.float32 and scores.min() >= 0:
+        # the bits of such floats are in the floats' order, and leave room for the label: plain numbers sort fastest
+        packed = np.sort((np.ascontiguousarray(scores + 0.0).view(np.uint32) << 1) | (labels != 0))[::-1]
+        return packed >> 1, packed & 1
+    order = np.argsort(-scores)
+    return scores[order], labels[order]
 
 
 def mean_average_precision(labels: np.ndarray, probs: np.ndarray) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -10,7 +11,8 @@ import numpy as np
 from tailor.errors import UnknownName
 from tailor.task import MultiClass, MultiLabel, Task
 
-_CHUNK = 65536
+#: rows drawn at a time
+CHUNK = 65536
 
 
 @dataclass(frozen=True)
@@ -81,20 +83,38 @@ def make_pool(size: Size) -> SyntheticPool:
     threshold plus noise, three times as strong for a quarter of the examples.
     Features are rectified Gaussians around a centre that goes with the class, or with the factors.
     """
-    rng = np.random.default_rng(size.seed)
-    labelled = rng.choice(size.pool, size.batch, replace=False)
-    draw = _sigmoid_chunks if size.multilabel else _softmax_chunks
+    labelled, chunks = draw_pool(size)
     probs = np.empty((size.pool, size.classes), np.float32)
     labels = np.zeros((size.pool, size.classes), np.uint8)
     features = np.empty((size.pool, size.features), np.float32) if size.features else None
-    chunk = draw(size, rng)
-    for start in range(0, size.pool, _CHUNK):
-        rows = slice(start, min(start + _CHUNK, size.pool))
-        probs[rows], labels[rows], centre = chunk(rows.stop - rows.start)
+    for rows, chunk_probs, chunk_labels, chunk_features in chunks:
+        probs[rows], labels[rows] = chunk_probs, chunk_labels
         if features is not None:
-            noise = rng.standard_normal((len(centre), size.features), dtype=np.float32)
-            features[rows] = np.maximum(centre + noise, 0)
+            features[rows] = chunk_features
     return SyntheticPool(probs, labels, features, labelled)
+
+
+#: rows, probabilities (n, K) float32, labels (n, K) uint8, features (n, d) float32 or None
+Chunk = tuple[slice, np.ndarray, np.ndarray, np.ndarray | None]
+
+
+def draw_pool(size: Size) -> tuple[np.ndarray, Iterator[Chunk]]:
+    """The labelled positions (B,), and the rest of make_pool's pool CHUNK rows at a time."""
+    rng = np.random.default_rng(size.seed)
+    labelled = rng.choice(size.pool, size.batch, replace=False)
+
+    def chunks() -> Iterator[Chunk]:
+        draw = (_sigmoid_chunks if size.multilabel else _softmax_chunks)(size, rng)
+        for start in range(0, size.pool, CHUNK):
+            rows = slice(start, min(start + CHUNK, size.pool))
+            probs, labels, centre = draw(rows.stop - rows.start)
+            features = None
+            if size.features:
+                noise = rng.standard_normal((len(centre), size.features), dtype=np.float32)
+                features = np.maximum(centre + noise, 0)
+            yield rows, probs, labels, features
+
+    return labelled, chunks()
 
 
 def _softmax_chunks(size: Size, rng: np.random.Generator):  # type: ignore[no-untyped-def]

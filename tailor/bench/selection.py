@@ -57,7 +57,8 @@ def _one_round(
 ) -> dict[str, Any]:
     labels = pool.labels[pool.labelled]
     weights = Diversity().weights(size.task, 1, labels.sum(0, dtype=np.float64), len(labels))
-    selector = _experienced(size, pool, arms, weights, device)
+    found = np.random.default_rng(size.seed + 1).choice(size.pool, size.batch, replace=False)
+    selector = experienced(size, pool.labels[found], arms, weights, device)
     rng = np.random.default_rng(seed)
     clock = [now(device)]
     view = RoundView(
@@ -84,16 +85,13 @@ def _one_round(
     }
 
 
-def _experienced(
-    size: Size, pool: SyntheticPool, arms: list[Arm], weights: np.ndarray, device: str
-) -> Selector:
-    """TAILOR after one round in which the arms took turns and found random examples."""
+def experienced(size: Size, found: np.ndarray, arms: list[Arm], weights: np.ndarray, device: str) -> Selector:
+    """TAILOR after one round in which the arms took turns and found examples with these labels (B, K)."""
     names = tuple(a.name for a in arms)
     contest = Contest(size.task, names, tuple(a.family for a in arms), (-1,) * len(arms), 10, size.batch)
     selector = bandit.registry.make("tailor", contest, device=device)
-    found = np.random.default_rng(size.seed + 1).choice(size.pool, size.batch, replace=False)
     turns = np.arange(size.batch) % len(arms)
-    selector.learn(Outcomes(0, weights, turns, pool.labels[found].astype(np.float32)))
+    selector.learn(Outcomes(0, weights, turns, found.astype(np.float32)))
     return selector
 
 

@@ -11,12 +11,18 @@ from tailor.cli.data import data
 from tailor.cli.demo import demo
 from tailor.cli.export import export
 from tailor.cli.init import init
+from tailor.cli.label import label
+from tailor.cli.label_studio import label_studio
+from tailor.cli.move import move
+from tailor.cli.plan import plan
 from tailor.cli.predict import predict
 from tailor.cli.regret import regret
 from tailor.cli.run import run
+from tailor.cli.scale import scale
 from tailor.cli.status import status
 from tailor.cli.tell import tell
 from tailor.cli.train import train
+from tailor.cli.users import users
 
 app = typer.Typer(
     name="tailor",
@@ -25,10 +31,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (init, run, ask, tell, status, export, train, predict, demo, arms, regret):
+for command in (init, label, run, ask, tell, status, export, train, predict, move, plan, demo, arms, regret):
     app.command()(command)
+bench.command()(scale)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")
+app.add_typer(users, name="users")
+app.add_typer(label_studio, name="label-studio")
 
 
 def _version(value: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +14,11 @@ if TYPE_CHECKING:
     from tailor.bench.experiment.tables import Table as Texts
 
 Workers = Annotated[int, typer.Option(min=1, help="Trials at once, each a process; on a GPU as many as fit.")]
+Out = Annotated[Path | None, typer.Option(help="Results folder; by default results/NAME.")]
+Batch = Annotated[int | None, typer.Option(min=1, help="Labels a round, instead of the experiment's.")]
+Rounds = Annotated[int | None, typer.Option(min=1, help="Rounds, instead of the experiment's.")]
+Only = Annotated[list[str] | None, typer.Option(help="Only the contender of this label; may be given more than once.")]
+Cache = Annotated[Path | None, typer.Option(help="Where features are kept; by default RESULTS/cache.")]
 Track = Annotated[list[str] | None, typer.Option(help="tensorboard, mlflow or wandb; may be given more than once.")]
 
 bench = typer.Typer(name="bench", help="Measure speed and results.", no_args_is_help=True)
@@ -92,17 +99,24 @@ def training(
 @bench.command()
 def run(
     config: Annotated[Path, typer.Argument(help="The TOML of an experiment.")],
-    out: Annotated[Path | None, typer.Option(help="Results folder; by default results/NAME.")] = None,
-    workers: Workers = 2,
+    data: Annotated[Path | None, typer.Option(help="The data's folder or file, instead of the file's path.")] = None,
+    batch: Batch = None,
+    rounds: Rounds = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="Trials for each contender, instead of the file's.")] = None,
+    only: Only = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda, instead of the file's.")] = None,
+    out: Out = None,
+    cache: Cache = None,
+    workers: Workers = 2,
     track: Track = None,
+    ray: Annotated[str | None, typer.Option(help="A Ray cluster's address, or auto: trials are its tasks.")] = None,
 ) -> None:
     """Run an experiment: every contender, every trial. Run it again to go on where it stopped."""
     from tailor.bench.experiment.config import read
-    from tailor.bench.experiment.run import with_device
 
-    experiment = with_device(read(config), device)
-    _run(experiment, out, workers, track, f"tailor bench run {config}{f' --out {out}' if out else ''}")
+    path = None if data is None else str(data)
+    found = read(config).changed(path, device, batch=batch, rounds=rounds, trials=trials)
+    _run(found, out, cache, only, workers, track, ray)
 
 
 @bench.command()
@@ -110,23 +124,27 @@ def paper(
     name: Annotated[str, typer.Argument(help="celeba, coco, voc, cars, imagenet, kuzushiji49, caltech256, cifar10-2, "
                                              "cifar100-10 or svhn-2.")],
     data: Annotated[Path, typer.Option(help="The folder of the dataset's files.")],
+    batch: Batch = None,
+    rounds: Rounds = None,
     trials: Annotated[int, typer.Option(min=1, help="Trials for each contender.")] = 4,
+    only: Only = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    network: Annotated[str, typer.Option(help="resnet18, efficientnet-lite0 or small-cnn.")] = "resnet18",
     weights: Annotated[str, typer.Option(help="paper: as it starts there; scratch; imagenet; or a file.")] = "paper",
     wide: Annotated[bool, typer.Option("--wide", help="Also TAILOR with the ablation's candidates.")] = False,
     search: Annotated[bool, typer.Option("--search", help="The search experiment instead.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Results folder; by default results/NAME.")] = None,
+    out: Out = None,
+    cache: Cache = None,
     workers: Workers = 2,
     track: Track = None,
 ) -> None:  # fmt: skip
-    """One of the paper's ten settings, exactly as it has it. Run it again to go on where it stopped."""
+    """One of the paper's ten settings, as it has it but for what is asked for. Run it again to go on."""
     from tailor.bench.experiment.paper import paper_experiment
 
     found = paper_experiment(
-        name, str(data), trials=trials, device=device, weights=weights, wide=wide, search=search
+        name, str(data), trials=trials, device=device, weights=weights, wide=wide, search=search, network=network
     )
-    more = "".join([f" --trials {trials}" if trials != 4 else "", f" --out {out}" if out else ""])
-    _run(found, out, workers, track, f"tailor bench paper {name} --data {data}{more}")
+    _run(found.changed(batch=batch, rounds=rounds), out, cache, only, workers, track)
 
 
 @bench.command()
@@ -135,14 +153,19 @@ def report(
     out: Annotated[Path | None, typer.Option(help="Where page and figures go; by default RESULTS/report.")] = None,
     target: Annotated[float | None, typer.Option(help="Score to reach; by default what random reaches.")] = None,
     smooth: Annotated[int, typer.Option(min=1, help="Rounds that curves are smoothed over; 1: not.")] = 3,
+    focus: Annotated[str | None, typer.Option(help="Contender that is compared with all others; else TAILOR.")] = None,
 ) -> None:
     """Tables, figures (PNG and PDF) and one self-contained HTML page."""
     from tailor.bench.experiment.report import all_tables, write_report
     from tailor.bench.experiment.results import load
+    from tailor.errors import UnknownName
 
     found = load(*results)
-    written = write_report(found, out or results[0] / "report", target, smooth)
-    _show(all_tables(found, target))
+    known = {contender: None for one in found for contender in one.contenders}
+    if focus is not None and focus not in known:
+        raise UnknownName("contender", focus, known)
+    written = write_report(found, out or results[0] / "report", target, smooth, focus)
+    _show(all_tables(found, target, focus))
     typer.echo(f"Page and figures: {written}")
 
 
@@ -162,30 +185,65 @@ def compare(
     _show(tables)
 
 
-def _run(experiment: Experiment, out: Path | None, workers: int, track: list[str] | None, again: str) -> None:
+def _run(
+    experiment: Experiment,
+    out: Path | None,
+    cache: Path | None,
+    only: list[str] | None,
+    workers: int,
+    track: list[str] | None,
+    ray: str | None = None,
+) -> None:
     import contextlib
+    import shlex
 
     from tailor.bench.experiment.run import prepare, rows_done, run
     from tailor.bench.experiment.trackers import make_tracker
     from tailor.cli.common import bars, polite
 
     folder = out or Path("results") / experiment.name
-    with polite(again), contextlib.ExitStack() as stack:
-        trackers = [stack.enter_context(contextlib.closing(make_tracker(name, folder))) for name in track or []]
+    with polite(f"tailor {shlex.join(sys.argv[1:])}"), contextlib.ExitStack() as stack:
+        made = [make_tracker(name, folder, lambda text: typer.echo(text, err=True)) for name in track or []]
+        trackers = [stack.enter_context(contextlib.closing(tracker)) for tracker in made]
         with bars() as step:
-            full = prepare(experiment, folder, step)
+            full = prepare(experiment, folder, step, only=only or (), cache=cache)
         done = rows_done(full, folder)
         total = full.trials * (full.rounds + 1)
-        with bars() as step, contextlib.closing(run(full, folder, workers)) as rows:
-            whole = total * len(done)
+        if ray is None:
+            started = run(full, folder, workers, cache=cache)
+        else:
+            from tailor.bench.experiment import ray_runner
+            from tailor.engine.ray_engine import RayEngine
+
+            engine = stack.enter_context(RayEngine(ray))
+            started = ray_runner.run(engine, full, folder.absolute(), cache=cache)
+        with bars() as step, contextlib.closing(started) as rows:
+            whole, clock = total * len(done), _Clock(sum(done.values()))
             step(sum(done.values()), whole, "all trials")
             for row in rows:
                 done[row["contender"]] += 1
                 step(sum(done.values()), whole, "all trials")
+                clock.tell(sum(done.values()), whole)
                 step(done[row["contender"]], total, row["contender"])
                 for tracker in trackers:
                     tracker.row(row)
     typer.echo(f"{sum(done.values())} rows in {folder}. Look at them with: tailor bench report {folder}")
+
+
+class _Clock:
+    """Where there is no terminal for bars: a line now and then that says how far it is, for a log."""
+
+    def __init__(self, before: int, pace: float = 60.0) -> None:
+        self.before, self.pace = before, pace
+        self.begun = self.told = time.monotonic()
+
+    def tell(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if sys.stderr.isatty() or now - self.told < self.pace:
+            return
+        self.told = now
+        left = (now - self.begun) / (done - self.before) * (total - done)
+        typer.echo(f"{done} of {total} rows, about {left / 60:.0f} min left", err=True)
 
 
 def _show(tables: list[Texts]) -> None:

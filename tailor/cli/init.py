@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -31,11 +31,7 @@ def init(
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same questions.")] = 0,
 ) -> None:
     """Begin a run: look at the pool and write a commented tailor.toml. Asks for what is missing, at a terminal."""
-    import os
-
-    from tailor import config
     from tailor.errors import InputError
-    from tailor.pools import open_pool
 
     if not pool and sys.stdin.isatty():
         pool = typer.prompt("Where are the examples (a folder of images, or a file)?")
@@ -43,7 +39,28 @@ def init(
         raise InputError("name the pool: tailor init PATH")
     options = {"labels" if labels == "folder" else "label": labels, "key": key, "column": column}
     options = {name: value for name, value in (options | {"label_separator": separator}).items() if value}
-    opened = open_pool(Path(pool), **options)
+    sections: dict[str, dict[str, Any]] = {
+        "model": {"name": model, **({"backbone": backbone} if backbone else {})},
+        "selection": {"batch": batch, "seed": seed},
+        "stop": {"budget": budget} if budget else {},
+    }
+    known = begin(Path(pool), run, classes, multi_label, options, sections)
+    where = "" if run == HERE else f" --run {run}"
+    typer.echo(f"Next: tailor {'run' if known else 'ask'}{where}")
+
+
+def begin(
+    pool: Path, run: Path, classes: str, multi_label: bool, options: dict[str, str], sections: dict[str, dict[str, Any]]
+) -> bool:
+    """Look at the pool and write the tailor.toml; whether known labels are there to simulate with."""
+    import os
+
+    from tailor import config
+    from tailor.errors import InputError
+    from tailor.pools import open_pool
+    from tailor.settings import KINDS
+
+    opened = open_pool(pool, **options)
     known = opened.labels() or {}
     found = sorted({c for v in known.values() if v is not None for c in (v if isinstance(v, list) else [v])}, key=str)
     names = [c.strip() for c in classes.split(",") if c.strip()] or [str(c) for c in found]
@@ -51,22 +68,10 @@ def init(
         names = [c.strip() for c in typer.prompt("Which classes (separated by commas)?").split(",") if c.strip()]
     if not names:
         raise InputError("name the classes: --classes cat,dog,fox")
-    several = multi_label or any(isinstance(v, list) for v in known.values())
-    kind = "multi-label" if several else "multi-class"
-    from tailor.settings import KINDS
-
+    kind = "multi-label" if multi_label or any(isinstance(v, list) for v in known.values()) else "multi-class"
     KINDS[kind](names)
     run.mkdir(parents=True, exist_ok=True)
-    path = config.write(
-        run,
-        {
-            "task": {"kind": kind, "classes": names},
-            "pool": {"path": os.path.relpath(Path(pool).absolute(), run.resolve()), **options},
-            "model": {"name": model, **({"backbone": backbone} if backbone else {})},
-            "selection": {"batch": batch, "seed": seed},
-            "stop": {"budget": budget} if budget else {},
-        },
-    )
-    where = "" if run == HERE else f" --run {run}"
+    place = {"path": os.path.relpath(pool.absolute(), run.resolve()), **options}
+    path = config.write(run, {"task": {"kind": kind, "classes": names}, "pool": place, **sections})
     typer.echo(f"{len(opened)} examples, {len(names)} classes ({kind}). Settings: {path}")
-    typer.echo(f"Next: tailor {'run' if known else 'ask'}{where}")
+    return bool(known)

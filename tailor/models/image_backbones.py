@@ -20,30 +20,31 @@ if TYPE_CHECKING:
 
 
 class Pixels(Backbone):
-    """The picture itself, made small."""
+    """The picture itself, made small; with grey=true the mean of its three channels."""
 
     name = "pixels"
     kinds = IMAGE
 
-    def __init__(self, pool: Pool, device: str, *, size: int = 16) -> None:
+    def __init__(self, pool: Pool, device: str, *, size: int = 16, grey: bool = False) -> None:
         super().__init__(pool, device)
         if size < 1:
             raise InputError(f"size is {size}: at least 1 pixel is needed")
-        self.size = size
+        self.size, self.grey = size, grey
 
     @property
     def fingerprint(self) -> str:
-        return f"pixels {self.size} bilinear, 0 to 1"
+        return f"pixels {self.size} bilinear, 0 to 1{', grey' if self.grey else ''}"
 
     def problem(self, example: Any) -> str | None:
         return picture_problem(example)
 
     def embed(self, examples: Sequence[Any]) -> np.ndarray:
-        small = np.stack([resize(np.asarray(e), self.size) for e in examples])
-        return small.reshape(len(small), -1).astype(np.float32) / 255
+        small = np.stack([resize(np.asarray(e), self.size) for e in examples]).astype(np.float32)
+        small = small.mean(-1) if self.grey else small
+        return small.reshape(len(small), -1) / 255
 
     def describe(self) -> str:
-        return f"{self.name}(size={self.size})"
+        return f"{self.name}(size={self.size}{', grey=true' if self.grey else ''})"
 
 
 class NetworkBackbone(Backbone):

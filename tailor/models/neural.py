@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import tempfile
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,17 +136,20 @@ class Neural(Model):
     def _train(
         self, net: nn.Module, positions: np.ndarray, targets: np.ndarray, recipe: Recipe, seed: int, progress: Progress
     ) -> bool:
-        import torch
-
-        from tailor.models.heads import class_weights, make_loss
         from tailor.models.trainer import train
 
-        weights = class_weights(self.task, self.class_weights, targets)
-        on_device = None if weights is None else torch.from_numpy(weights).to(self.device)
-        loss = make_loss(self.task, on_device)
+        loss = self._loss(targets)
         return train(
             net, self.source, positions, targets, loss, recipe, seed=seed, device=self.device, progress=progress
         )
+
+    def _loss(self, targets: np.ndarray) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+        import torch
+
+        from tailor.models.heads import class_weights, make_loss
+
+        weights = class_weights(self.task, self.class_weights, targets)
+        return make_loss(self.task, None if weights is None else torch.from_numpy(weights).to(self.device))
 
     def _outputs(self, net: nn.Module, positions: np.ndarray, **options: Any) -> Iterator[tuple[slice, Any, Any]]:
         from tailor.models.trainer import outputs

@@ -64,7 +64,7 @@ class Source(ABC):
         try:
             for start in range(len(self.rows), total, CHUNK):
                 positions = range(start, min(start + CHUNK, total))
-                found.append(self._rows_of(positions))
+                found.append(self.compute(positions))
                 progress(positions.stop, total, "reading the pool")
         finally:  # what was done before an interruption stays done
             if len(found) > 1:
@@ -144,7 +144,8 @@ class Source(ABC):
             return np.array(self.data[rows[0] : rows[-1] + 1])
         return np.asarray(self.data[rows])
 
-    def _rows_of(self, positions: range) -> np.ndarray:
+    def compute(self, positions: range) -> np.ndarray:
+        """(n,) the cache's row of each of these entries, computed where it isn't there yet; -1 where it can't be."""
         given = self.pool.content_keys(positions)
         if given is None:
             examples = self.pool.read(positions)

@@ -23,6 +23,7 @@ registry: Registry[Pool] = Registry(
         "text": "tailor.pools.text:TextFile",
         "torch": "tailor.pools.torch_dataset:TorchDataset",
         "huggingface": "tailor.pools.hf:HuggingFace",
+        "remote": "tailor.pools.remote:RemotePool",
     },
 )
 
@@ -34,7 +35,8 @@ BY_SUFFIX = {
 
 
 def open_pool(given: Any, *, kind: str | None = None, **options: Any) -> Pool:
-    """The pool for what is given: a Pool, a path, an array, a torch or Hugging Face Dataset, or what `describe` gave.
+    """The pool for what is given: a Pool, a path or address (s3://...), an array, a torch or Hugging Face Dataset, or
+    what `describe` gave.
 
     kind names the pool where it should not be found out (see `registry`); options go to that pool.
 
@@ -57,6 +59,8 @@ def open_pool(given: Any, *, kind: str | None = None, **options: Any) -> Pool:
 
 def find_kind(given: Any) -> str:
     """The name of the pool that opens this, or an error that says what could be opened."""
+    if isinstance(given, str) and "://" in given:
+        return "remote"
     if isinstance(given, (str, os.PathLike)):
         return _kind_of_path(Path(given))
     if isinstance(given, np.ndarray):

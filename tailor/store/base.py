@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tailor.errors import TailorError
+from tailor.errors import InputError, TailorError
 
 
 class StoreError(TailorError):
@@ -16,6 +17,10 @@ class StoreError(TailorError):
 
 class Busy(StoreError):
     """Another process is writing to this run."""
+
+
+class Missing(StoreError):
+    """There is nothing to read: no run was begun here."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +35,11 @@ class Event:
 
 
 class Store(ABC):
-    """Events of one run. One process writes at a time; any may read.
+    """Events of one run. One process writes at a time; any may read. Threads may share a store.
 
-    append() returns when the event is safe: after a crash at any later moment it is there.
+    append() returns when the event is safe: after a crash at any later moment it is there. Numbers have no holes: what
+    was rolled back leaves none. An append that raises was not taken in, but for one whose connection broke meanwhile:
+    events() tells.
     """
 
     @abstractmethod
@@ -45,11 +52,26 @@ class Store(ABC):
 
     @abstractmethod
     def events(self, after: int = 0) -> Iterator[Event]:
-        """Events in order, those with a number above `after`."""
+        """Events in order, those with a number above `after` that are there when the first is taken."""
+
+    def find(self, kind: str) -> Iterator[Event]:
+        """Events of one kind, in order."""
+        return (event for event in self.events() if event.kind == kind)
+
+    @abstractmethod
+    def last(self) -> Event | None:
+        """The newest event."""
 
     @abstractmethod
     def examples(self) -> list[str]:
         """All ids by position."""
+
+    @abstractmethod
+    def restore(self, ids: Sequence[str], events: Iterable[Event], verify: Callable[[], None]) -> None:
+        """Everything of another store into this empty one, numbers and times as they were; all or none.
+
+        `verify` may read what is here before it counts: where it raises, nothing came in.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -60,3 +82,32 @@ class Store(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def encode(body: dict[str, Any]) -> str:
+    """The body of an event as it is kept: JSON in ASCII, so that any text fits into any store."""
+    return json.dumps(body, separators=(",", ":"), allow_nan=False)
+
+
+def decode(row: tuple[int, float, str, str, bytes | None], where: object) -> Event:
+    number, at, kind, body, data = row
+    try:
+        return Event(number, at, kind, json.loads(body), data)
+    except json.JSONDecodeError as error:
+        raise StoreError(f"event {number} of {where} is damaged: {error}; restore a copy") from error
+
+
+def check_text(*texts: str) -> None:
+    """Text that no store can hold: half of a surrogate pair, as a file name that is not UTF-8 has it."""
+    try:
+        for text in texts:
+            text.encode()
+    except UnicodeEncodeError as error:
+        text = error.object
+        raise InputError(f"{text!r} is not valid Unicode and can't be stored: rename it; nothing was changed") from None
+
+
+def check_empty(store: Store, where: object) -> None:
+    if (last := store.last()) is not None or store.examples():
+        count = last.number if last else 0
+        raise StoreError(f"{where} holds {count} events already: name a place that is empty; nothing was changed")

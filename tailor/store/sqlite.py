@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sqlite3
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tailor.store.base import Busy, Event, Store, StoreError
+from tailor.store.base import Busy, Event, Missing, Store, StoreError, check_empty, check_text, decode, encode
 
 APPLICATION = 0x5441494C  # "TAIL"
 #: Each step brings a file from version i to i + 1, in one transaction with the record of it.
@@ -34,8 +34,9 @@ class SqliteStore(Store):
         self.path = Path(path)
         self._lock: int | None = None
         self._db: sqlite3.Connection | None = None
+        self._mutex = threading.RLock()  # threads share the connection: one transaction at a time
         if readonly and not self.path.exists():
-            raise StoreError(f"{self.path} does not exist: start a run with `tailor init`, or name the right folder")
+            raise Missing(f"{self.path} does not exist: start a run with `tailor init`, or name the right folder")
         try:
             if not readonly:
                 self._lock = self._take_lock()
@@ -86,6 +87,8 @@ class SqliteStore(Store):
                 f"{self.path} was written by a newer tailor (format {version}, this one knows {VERSION}): upgrade"
             )
         if readonly:
+            if not tables:  # as a process leaves it that was killed when it had just made the file
+                raise Missing(f"{self.path} is empty: start a run with `tailor init`, or name the right folder")
             if version < VERSION:
                 raise StoreError(f"{self.path} has format {version}: open it once for writing to bring it to {VERSION}")
             return
@@ -117,20 +120,22 @@ class SqliteStore(Store):
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        db = self._connection
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            yield db
-            db.execute("COMMIT")
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                db.execute("ROLLBACK")
-            raise
+        with self._mutex:
+            db = self._connection
+            try:
+                db.execute("BEGIN IMMEDIATE")
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    db.execute("ROLLBACK")
+                raise
 
     # ------------------------------------------------------------------ use
 
     def append(self, kind: str, body: dict[str, Any], data: bytes | None = None) -> int:
-        text = json.dumps(body, separators=(",", ":"), allow_nan=False)
+        text = encode(body)
+        check_text(kind)
         with self._explained("write to"), self._transaction() as db:
             row = db.execute(
                 "INSERT INTO events (time, kind, body, data) VALUES (?, ?, ?, ?)", (time.time(), kind, text, data)
@@ -138,26 +143,47 @@ class SqliteStore(Store):
             return int(row.lastrowid or 0)
 
     def add_examples(self, ids: Sequence[str]) -> None:
+        check_text(*ids)
         with self._explained("write to"), self._transaction() as db:
             (first,) = db.execute("SELECT count(*) FROM examples").fetchone()
             db.executemany("INSERT INTO examples VALUES (?, ?)", enumerate(ids, first))
-            body = json.dumps({"first": first, "count": len(ids)})
+            body = encode({"first": first, "count": len(ids)})
             db.execute("INSERT INTO events (time, kind, body) VALUES (?, 'examples', ?)", (time.time(), body))
 
     def events(self, after: int = 0) -> Iterator[Event]:
+        find = f"{_EVENTS} WHERE number > ? AND number <= {_LAST} ORDER BY number"
         with self._explained("read"):
-            rows = self._connection.execute(
-                "SELECT number, time, kind, body, data FROM events WHERE number > ? ORDER BY number", (after,)
-            )
-            for number, at, kind, body, data in rows:
-                try:
-                    yield Event(number, at, kind, json.loads(body), data)
-                except json.JSONDecodeError as error:
-                    raise StoreError(f"event {number} of {self.path} is damaged: {error}; restore a copy") from error
+            with self._mutex:  # never in the middle of another thread's transaction
+                rows = self._connection.execute(find, (after,))
+            while row := self._next(rows):
+                yield decode(row, self.path)
+
+    def find(self, kind: str) -> Iterator[Event]:
+        with self._explained("read"), self._mutex:
+            rows = self._connection.execute(f"{_EVENTS} WHERE kind = ? ORDER BY number", (kind,)).fetchall()
+        return (decode(row, self.path) for row in rows)
+
+    def last(self) -> Event | None:
+        with self._explained("read"), self._mutex:
+            row = self._connection.execute(f"{_EVENTS} WHERE number = {_LAST}").fetchone()
+            return decode(row, self.path) if row else None
+
+    def _next(self, rows: sqlite3.Cursor) -> Any:
+        with self._mutex:
+            return rows.fetchone()
 
     def examples(self) -> list[str]:
-        with self._explained("read"):
+        with self._explained("read"), self._mutex:
             return [one for (one,) in self._connection.execute("SELECT id FROM examples ORDER BY position")]
+
+    def restore(self, ids: Sequence[str], events: Iterable[Event], verify: Callable[[], None]) -> None:
+        check_text(*ids)
+        with self._explained("write to"), self._transaction() as db:
+            check_empty(self, self.path)
+            db.executemany("INSERT INTO examples VALUES (?, ?)", enumerate(ids))
+            rows = ((e.number, e.time, e.kind, encode(e.body), e.data) for e in events)
+            db.executemany("INSERT INTO events (number, time, kind, body, data) VALUES (?, ?, ?, ?, ?)", rows)
+            verify()
 
     def close(self) -> None:
         if self._db is not None:
@@ -168,6 +194,7 @@ class SqliteStore(Store):
             self._lock = None
 
 
+_EVENTS, _LAST = "SELECT number, time, kind, body, data FROM events", "(SELECT max(number) FROM events)"
 _ADVICE = {
     "full": "free some space and go on, nothing acknowledged is lost",
     "readonly": "the file or its folder is read-only: make it writable, or copy the run elsewhere",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -95,10 +96,16 @@ class ScoreStrategy(Strategy):
     def open(
         self, arms: Sequence[Arm], view: RoundView, pulls: Sequence[int], rngs: Sequence[np.random.Generator]
     ) -> list[Cursor]:
+        found = zip(self.scores(view, [arm.klass for arm in arms]), pulls, strict=True)
         return [
-            RankedCursor(view, self, klass, scores, n)
-            for (klass, scores), n in zip(self.scores(view, [arm.klass for arm in arms]), pulls, strict=True)
+            RankedCursor(view, lowest(scores, first_depth(n), view), n, partial(self.ranked, view, klass))
+            for (klass, scores), n in found
         ]
+
+    def ranked(self, view: RoundView, klass: int | None, count: int) -> np.ndarray:
+        """Positions of the `count` best-ranked examples, in order; all that are free where there are fewer."""
+        ((_, scores),) = self.scores(view, [klass])
+        return lowest(scores, count, view)
 
     def scores(self, view: RoundView, classes: list[int | None]) -> Iterable[tuple[int | None, torch.Tensor]]:
         if self.per_class:
@@ -109,15 +116,18 @@ class ScoreStrategy(Strategy):
 
 class RankedCursor(Cursor):
     """Hands out the best-ranked free examples. Holds a few more than it was told to give, and refills if others
-    take those."""
+    take those.
+
+    ranked  the best first_depth(pulls), in order
+    rank    count -> as many of the best, in order
+    """
 
     def __init__(
-        self, view: RoundView, strategy: ScoreStrategy, klass: int | None, scores: torch.Tensor, pulls: int
+        self, view: RoundView, ranked: np.ndarray, pulls: int, rank: Callable[[int], np.ndarray]
     ) -> None:
         super().__init__(view)
-        self._strategy, self._klass = strategy, klass
-        self._next, self._depth = 0, 2 * pulls + 16
-        self._ranked = lowest(scores, self._depth, view)
+        self._ranked, self._rank = ranked, rank
+        self._next, self._depth = 0, first_depth(pulls)
 
     def take(self) -> int:
         while True:
@@ -129,8 +139,12 @@ class RankedCursor(Cursor):
             if len(self._ranked) == len(self.view.free_ids):
                 raise Exhausted("every example has been taken")
             self._depth *= 4
-            ((_, scores),) = self._strategy.scores(self.view, [self._klass])
-            self._ranked = lowest(scores, self._depth, self.view)
+            self._ranked = self._rank(self._depth)
+
+
+def first_depth(pulls: int) -> int:
+    """How many of the best an arm that is pulled so often holds at the start: others take some of them."""
+    return 2 * pulls + 16
 
 
 def lowest(scores: torch.Tensor, count: int, view: RoundView) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tailor.errors import Exhausted, InputError
-from tailor.strategies.base import MULTI_CLASS, Arm, Cursor, Strategy, lowest
+from tailor.strategies.base import MULTI_CLASS, Arm, Cursor, Strategy
 from tailor.strategies.softmax import Margin
 from tailor.view import Need, RoundView
 
@@ -61,7 +61,7 @@ class ClusterMarginCursor(Cursor):
         self._strategy, self._rng = strategy, rng
         self._used = 0
         self._count = strategy.factor * max(1, pulls)
-        self._ranked = lowest(Margin().score(view), self._count, view)
+        self._ranked = Margin().ranked(view, None, self._count)
         self._queue: list[int] = []
         if len(self._ranked):
             self._fill()
@@ -79,7 +79,7 @@ class ClusterMarginCursor(Cursor):
         import torch
 
         if self._used == len(self._ranked):
-            self._ranked = lowest(Margin().score(self.view), self._used + self._count, self.view)
+            self._ranked = Margin().ranked(self.view, None, self._used + self._count)
         candidates = self._ranked[self._used : self._used + self._count]
         if len(candidates) == 0:
             raise Exhausted("every example has been taken")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,7 +65,7 @@ class Distances:
         import torch
 
         self._view = view
-        self._norms = torch.cat([view.feature_rows(part).square().sum(1) for part in view.chunks()])
+        self._norms = view.per_row(_squared_norms)
         known = torch.from_numpy(np.concatenate([view.labelled, view.pending])).to(view.device)
         self._centres, self._centre_norms = view.feature_rows(known), self._norms[known]
         self._nearest = torch.full((view.size,), torch.inf, dtype=torch.float64, device=view.device)
@@ -83,29 +84,44 @@ class Distances:
     def first_bounds(self) -> torch.Tensor:
         import torch
 
-        everyone = torch.arange(self._view.size, device=self._view.device)
-        for part in self._view.chunks():
-            self.load(everyone[part], up_to=FIRST)
+        first = self._centres[:FIRST], self._centre_norms[:FIRST]
+        self._nearest = self._view.per_row(partial(_nearest_of, *first))
+        self._known.fill_(len(first[0]))
         bounds = self._nearest.masked_fill(self._view.closed, -torch.inf)
         bounds[torch.from_numpy(self._view.ledger.taken.copy()).to(bounds.device)] = -torch.inf
         return bounds
 
-    def load(self, ids: torch.Tensor, up_to: int | None = None) -> torch.Tensor:
+    def load(self, ids: torch.Tensor) -> torch.Tensor:
         self._ids, self._rows = ids, self._view.feature_rows(ids)
-        return self._measure(int(self._known[ids].amin()), up_to or self.count)
+        return self._measure(int(self._known[ids].amin()))
 
     def renew(self) -> torch.Tensor:
-        return self._measure(int(self._known[self._ids[0]]), self.count)
+        return self._measure(int(self._known[self._ids[0]]))
 
-    def _measure(self, start: int, end: int) -> torch.Tensor:
+    def _measure(self, start: int) -> torch.Tensor:
         import torch
 
-        ids, centres = self._ids, self._centres[start:end]
+        ids, centres = self._ids, self._centres[start:]
         if len(centres):
-            norms = self._norms[ids, None] + self._centre_norms[start:end]
-            squared = norms - 2 * (self._rows @ centres.T)
-            # Rounding must not tell a copy from its original.
-            squared.masked_fill_(squared <= 16 * torch.finfo(norms.dtype).eps * norms, 0)
-            self._nearest[ids] = torch.minimum(self._nearest[ids], squared.double().amin(1))
-            self._known[ids] = start + len(centres)
+            found = nearest(self._rows, self._norms[ids], centres, self._centre_norms[start:])
+            self._nearest[ids] = torch.minimum(self._nearest[ids], found)
+            self._known[ids] = self.count
         return self._nearest[ids]
+
+
+def nearest(rows: torch.Tensor, norms: torch.Tensor, centres: torch.Tensor, centre_norms: torch.Tensor) -> torch.Tensor:
+    """(n,) float64: squared distances of rows (n, d) to the nearest of centres (c, d), squared norms given."""
+    import torch
+
+    sums = norms[:, None] + centre_norms
+    squared = sums - 2 * (rows @ centres.T)
+    # Rounding must not tell a copy from its original.
+    return squared.masked_fill_(squared <= 16 * torch.finfo(sums.dtype).eps * sums, 0).double().amin(1)
+
+
+def _squared_norms(view: RoundView, part: slice) -> torch.Tensor:
+    return view.feature_rows(part).square().sum(1)
+
+
+def _nearest_of(centres: torch.Tensor, centre_norms: torch.Tensor, view: RoundView, part: slice) -> torch.Tensor:
+    return nearest(view.feature_rows(part), _squared_norms(view, part), centres, centre_norms)

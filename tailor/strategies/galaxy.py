@@ -79,10 +79,10 @@ class GalaxyCursor(Cursor):
         self._seen_labels = len(self.ledger.revealed)
         for graph in self._graphs:
             graph.hear(taken, labels)
-        _, index = min((g.line.shortest_cut() for g in self._graphs), key=_least)
+        _, index = min((g.shortest_cut() for g in self._graphs), key=_least)
         if index >= 0:
             return index
-        _, index = min((g.whole().nearest_to_closed() for g in self._graphs), key=_least)
+        _, index = min((g.nearest_to_closed() for g in self._graphs), key=_least)
         if index >= 0:
             return index
         return random_free(self.ledger.free, self.view.free_ids, self._rng)
@@ -120,6 +120,18 @@ class Board:
         rows = self.view.rows(self.on_device(positions))
         return self.view.task.predicted(rows).cpu().numpy().astype(np.int8)
 
+    def labelled_order(self, klass: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A class's line among the labelled: their keys (n,), probabilities (n,), and the order (n,), lowest first."""
+        second = self.view.labelled_rows[:, klass]
+        keys = line_key(second, self.view.labelled_max) if self.multiclass else second
+        return keys, second, arrange(keys, second, self.view.ties[self.view.labelled])
+
+    def line(self, ids: np.ndarray, klass: int) -> Line:
+        """The line over ids (s,), lowest first; what is set aside is left out."""
+        kind = self.kind[ids]
+        on = kind != OFF_THE_LINE
+        return Line(ids[on], kind[on], self.labels(ids[on], klass))
+
     def on_device(self, array: np.ndarray) -> torch.Tensor:
         import torch
 
@@ -138,7 +150,15 @@ class ClassGraph:
         self._is_whole = board.pending != "split"
         self.line = self._build(column)
 
-    def whole(self) -> Line:
+    def shortest_cut(self) -> tuple[int, int]:
+        """(free examples in it, the example in its middle) of the shortest open cut, or (-1, -1)."""
+        return self.line.shortest_cut()
+
+    def nearest_to_closed(self) -> tuple[int, int]:
+        """(distance by rank, the free example nearest to a closed cut), or (-1, -1) with no closed cut."""
+        return self._whole().nearest_to_closed()
+
+    def _whole(self) -> Line:
         """The line with every example on it, built when it is first needed."""
         if not self._is_whole:
             self._is_whole = True
@@ -166,10 +186,7 @@ class ClassGraph:
         where = board.on_device(ids)
         second = column[where].cpu().numpy()
         key = line_key(second, view.row_max[where].cpu().numpy()) if board.multiclass else second
-        ids = ids[arrange(key, second, view.ties[ids])]
-        kind = board.kind[ids]
-        on = kind != OFF_THE_LINE
-        return Line(ids[on], kind[on], board.labels(ids[on], self.klass))
+        return board.line(ids[arrange(key, second, view.ties[ids])], self.klass)
 
     def _between_ends(self, column: torch.Tensor) -> np.ndarray:
         """Every position whose score lies between labelled neighbours that differ, ends included.
@@ -178,9 +195,7 @@ class ClassGraph:
         all labels are the same, so what lies there is never in an open cut.
         """
         board, view = self.board, self.board.view
-        second = view.labelled_rows[:, self.klass]
-        keys = line_key(second, view.labelled_max) if board.multiclass else second
-        order = arrange(keys, second, view.ties[view.labelled])
+        keys, _, order = board.labelled_order(self.klass)
         differ = np.flatnonzero(np.diff(board.labels(view.labelled[order], self.klass)))
         if len(differ) == 0:
             return np.empty(0, np.int64)

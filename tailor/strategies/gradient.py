@@ -22,10 +22,12 @@ def parts(view: RoundView, which: Any) -> tuple[torch.Tensor, torch.Tensor]:
 
 def squared_norms(view: RoundView) -> torch.Tensor:
     """(N,) |a|^2 |h|^2."""
-    import torch
+    return view.per_row(_squared_norms)
 
-    pairs = (parts(view, chunk) for chunk in view.chunks())
-    return torch.cat([a.square().sum(1) * h.square().sum(1) for a, h in pairs])
+
+def _squared_norms(view: RoundView, part: slice) -> torch.Tensor:
+    a, h = parts(view, part)
+    return a.square().sum(1) * h.square().sum(1)
 
 
 class Centres:

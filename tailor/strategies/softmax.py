@@ -28,10 +28,7 @@ class Margin(ScoreStrategy):
     tasks = MULTI_CLASS
 
     def score(self, view: RoundView) -> torch.Tensor:
-        import torch
-
-        tops = (view.rows(part).topk(2, dim=1).values for part in view.chunks())
-        return torch.cat([top[:, 0] - top[:, 1] for top in tops])
+        return view.per_row(margins)
 
 
 class Entropy(ScoreStrategy):
@@ -41,6 +38,16 @@ class Entropy(ScoreStrategy):
     tasks = MULTI_CLASS
 
     def score(self, view: RoundView) -> torch.Tensor:
-        import torch
+        return view.per_row(negative_entropies)
 
-        return torch.cat([torch.xlogy(p, p).sum(1) for p in (view.rows(part).double() for part in view.chunks())])
+
+def margins(view: RoundView, part: slice) -> torch.Tensor:
+    top = view.rows(part).topk(2, dim=1).values
+    return top[:, 0] - top[:, 1]
+
+
+def negative_entropies(view: RoundView, part: slice) -> torch.Tensor:
+    import torch
+
+    p = view.rows(part).double()
+    return torch.xlogy(p, p).sum(1)

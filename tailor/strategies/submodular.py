@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -86,30 +87,45 @@ class Gains:
         """These joined A."""
         import torch
 
-        self._covered = torch.maximum(self._covered, self._similarity(positions).amax(0))
+        own = similarity(unit_parts(self._view, positions), self._queries)
+        self._covered = torch.maximum(self._covered, own.amax(0))
 
     def first_bounds(self) -> torch.Tensor:
         import torch
 
-        everyone = torch.arange(self._view.size, device=self._view.device)
-        gains = torch.cat([self.load(everyone[part]) for part in self._view.chunks()])
-        return gains.masked_fill_(self._view.closed, -torch.inf)
+        bounds = self._view.per_row(partial(_first_gains, self._queries, self._covered, self._eta))
+        return bounds.masked_fill_(self._view.closed, -torch.inf)
 
     def load(self, ids: torch.Tensor) -> torch.Tensor:
-        self._own = self._similarity(ids)  # (n, Q)
+        self._own = similarity(unit_parts(self._view, ids), self._queries)  # (n, Q)
         self._best = self._eta * self._own.amax(1)
         return self.renew()
 
     def renew(self) -> torch.Tensor:
-        return ((self._own - self._covered).clamp_(min=0).sum(1) + self._best).double()
-
-    def _similarity(self, positions: torch.Tensor) -> torch.Tensor:
-        """(n, Q) cosines of gradient embeddings."""
-        (a, h), (query_a, query_h) = unit_parts(self._view, positions), self._queries
-        return (a @ query_a.T).mul_(h @ query_h.T)
+        return gains(self._own, self._covered, self._best)
 
 
-def unit_parts(view: RoundView, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+#: the two parts of some gradient embeddings, each row of length 1
+Units = tuple["torch.Tensor", "torch.Tensor"]
+
+
+def gains(own: torch.Tensor, covered: torch.Tensor, best: torch.Tensor) -> torch.Tensor:
+    """(n,) float64: what each example adds, by its cosines (n, Q) with the queries, how far those (Q,) are covered
+    already, and its own eta * largest cosine (n,)."""
+    return ((own - covered).clamp_(min=0).sum(1) + best).double()
+
+
+def similarity(rows: Units, queries: Units) -> torch.Tensor:
+    """(n, Q) cosines of gradient embeddings."""
+    return (rows[0] @ queries[0].T).mul_(rows[1] @ queries[1].T)
+
+
+def _first_gains(queries: Units, covered: torch.Tensor, eta: float, view: RoundView, part: slice) -> torch.Tensor:
+    own = similarity(unit_parts(view, part), queries)
+    return gains(own, covered, eta * own.amax(1))
+
+
+def unit_parts(view: RoundView, positions: Any) -> Units:
     """The two parts of gradient embeddings, each row of length 1, or 0 where it vanishes."""
     import torch
 

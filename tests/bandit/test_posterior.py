@@ -56,7 +56,7 @@ def test_dirichlet_with_rest_by_hand(contest) -> None:
 def test_float32_rounding_is_no_rest(contest) -> None:
     made = DirichletPosterior(contest(arms=1, classes=3))
     made.learn(np.zeros(1, int), np.full((1, 3), 1 / 3, np.float32))
-    assert made.rest[0] == 0
+    assert made.parameters()[0, -1] == 0
 
 
 def test_priors_by_class_arm_pair_and_round(contest) -> None:

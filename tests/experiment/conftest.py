@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "datasets"))  # its writers of official files
 
 from digits_experiment import SMALL, TOML, run_here
 

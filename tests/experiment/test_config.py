@@ -6,6 +6,8 @@ import pytest
 
 from tailor.bench.experiment.config import Contender, Experiment, default_contenders, digest, read
 from tailor.bench.experiment.paper import paper_experiment
+from tailor.bench.experiment.run import prepare
+from tailor.bench.experiment.trial import Trial
 from tailor.errors import InputError
 
 
@@ -18,6 +20,57 @@ def test_everything_is_read(toml):
     assert full.contenders[0] == Contender("TAILOR", "tailor", ("galaxy", "confidence", "badge"), "diversity")
     assert full.contenders[2].families == ("confidence", "margin")
     assert full.contenders[2].folder == "albl-few"
+
+
+OPTIONS = """
+[[contender]]
+label = "stationary, wide"
+selector = "tailor(forget=1.0)"
+families = ["wide"]
+reward = "diversity(power=0.5)"
+
+[[contender]]
+label = "told one by one"
+selector = "fixed(arm=galaxy)"
+families = ["galaxy(pending=revealed)", "submodular(eta=0.5, queries=3)"]
+reveal = true
+"""
+
+
+def test_contenders_have_options_of_their_own(toml, tmp_path):
+    toml.write_text(toml.read_text() + OPTIONS)
+    full = prepare(read(toml), tmp_path)
+    wide, told = full.contenders[3:]
+    assert wide.families == ("galaxy", "confidence", "badge", "most-likely-positive", "submodular")
+    assert (wide.selector, wide.reward, wide.reveal) == ("tailor(forget=1.0)", "diversity(power=0.5)", False)
+    assert told.reveal
+    trial = Trial(full, told, 5, tmp_path)
+    last = trial.run()[-1]
+    assert {arm.partition("[")[0] for arm in last["pulls"]} == {"galaxy"}
+    loop = trial.session.journal.loop
+    assert loop.arms[0].strategy.pending == "revealed"
+    assert (loop.arms[-1].strategy.eta, loop.arms[-1].strategy.queries) == (0.5, 3)
+    loop = Trial(full, wide, 5, tmp_path).session.journal.loop
+    assert loop.selector.posterior.forget == 1.0
+    assert loop.reward.power == 0.5
+
+
+def test_what_is_asked_for_takes_the_place_of_the_files(toml):
+    found = read(toml)
+    changed = found.changed(device="cuda", batch=7, rounds=None, trials=1)
+    assert (changed.batch, changed.rounds, changed.trials, changed.model["device"]) == (7, 3, 1, "cuda")
+    assert changed.data == found.data
+    pool = Experiment("a", {"path": "here"})
+    assert pool.changed("there").data == {"path": "there"}
+    assert [c.label for c in found.changed(only=["random"]).contenders] == ["random"]
+    for wrong, message in (
+        (lambda: found.changed("there"), "dataset 'digits' has no path"),
+        (lambda: Experiment("a", {"path": "x", "test": "y"}).changed("there"), "a test set of its own"),
+        (lambda: found.changed(only=["rondom"]), "unknown contender 'rondom': did you mean 'random'"),
+        (lambda: found.changed(batch=0), "batch is 0"),
+    ):
+        with pytest.raises(InputError, match=message):
+            wrong()
 
 
 def test_the_default_list():
@@ -41,6 +94,8 @@ def test_the_default_list():
         ('families = ["random"]', "families = [3]", "line 23: families = .3. must be list of texts"),
         ('label = "ALBL, few"', "", r"line 25: \[contender\] needs label"),
         ('device = "cpu"', 'devices = "cpu"', r"line 15: unknown key in \[model\] 'devices'"),
+        ('label = "random"', 'label = "random"\nreveal = 1', "line 22: reveal = 1 must be true or false"),
+        ("rounds = 3", "rounds = true", "line 5: rounds = True must be int"),
         ("[data]", "[data", "line 9"),
     ],
 )

@@ -13,6 +13,7 @@ from tailor.bench.experiment import tables
 from tailor.bench.experiment.report import all_tables, write_report
 from tailor.bench.experiment.results import group, load
 from tailor.bench.experiment.rows import collect, load_rows
+from tailor.bench.figures import draw_panels, style
 from tailor.errors import InputError
 
 
@@ -68,7 +69,7 @@ def test_the_page_stands_alone(whole, multilabel, tmp_path):
     assert pictures == {p.stem for p in tmp_path.glob("*.pdf")}
     assert len(parser.found) == len(pictures)
     kinds = ["score", "test-score", "rarest-accuracy", "rarest", "imbalance", "positives", "arms-tailor", "top-arm"]
-    assert {f"sayings-{kind}" for kind in [*kinds, "candidates"]} <= pictures
+    assert {f"sayings-{kind}" for kind in [*kinds, "candidates", "differences"]} <= pictures
     assert "small-positives" not in pictures
     assert "Mean rank over 2 experiments" in page
 
@@ -89,6 +90,118 @@ def test_differences_by_hand(whole):
     assert table.rows[0][1].startswith(f"{mean:+.4f} [")
 
 
+def rows_of(scores, *, experiment="made up", families=None):
+    """contender -> a final test score for each seed, as rows of one round."""
+    found = []
+    for contender, values in scores.items():
+        own = (families or {}).get(contender, ["galaxy", "badge"])
+        selector = "tailor" if contender.startswith("TAILOR") else "random-meta"
+        for seed, value in enumerate(values):
+            for number in (0, 1):
+                row = {"experiment": experiment, "contender": contender, "seed": seed, "round": number, "rounds": 1}
+                row |= {"task": "multi-class", "metric": "balanced accuracy", "labels": 10 * (number + 1)}
+                row |= {"test_score": value if number else 0.5, "score": 0.5, "rarest": 3, "imbalance": 0.5}
+                row |= {"positives": 10, "reward": "diversity", "pulls": {}, "selector": selector, "families": own}
+                row |= {"resumed": False, "seconds": {}}
+                found.append(row | {"peak_mib": 1, "versions": {}, "config": "x"})
+    return found
+
+
+SCORES = {
+    "TAILOR": [0.80, 0.82, 0.81, 0.83],
+    "TAILOR, wide": [0.81, 0.82, 0.82, 0.83],
+    "galaxy alone": [0.79, 0.83, 0.80, 0.84],
+    "badge alone": [0.70, 0.71, 0.72, 0.70],
+    "random": [0.70, 0.715, 0.72, 0.72],
+    "random meta": [0.90, 0.915, 0.92, 0.93],
+}
+FAMILIES = {"random": ["random"], "galaxy alone": ["galaxy"], "badge alone": ["badge"], "TAILOR, wide": ["galaxy", "x"]}
+
+
+def test_verdicts_by_hand():
+    """Differences of +-.01 around 0 are level, of about .1 to one side or the other they are not."""
+    (found,) = group(rows_of(SCORES, families=FAMILIES))
+    table = tables.differences(found)
+    verdicts = {row[0]: row[-1] for row in table.rows}
+    assert (verdicts["random"], verdicts["galaxy alone"], verdicts["random meta"]) == ("ahead", "level", "behind")
+    (row,) = tables.yardsticks([found]).rows
+    assert row[:4] == ("made up", "balanced accuracy (test)", "TAILOR", "galaxy alone")
+    assert [cell.rsplit(" ", 1)[1] for cell in row[4:]] == ["level", "behind", "ahead"]
+    (row,) = tables.yardsticks([found], "badge alone").rows
+    assert row[2:4] == ("badge alone", "galaxy alone")
+    one_seed = {c: values[:1] for c, values in SCORES.items()}
+    (found,) = group(rows_of(one_seed, families=FAMILIES))
+    assert {row[-1] for row in tables.differences(found).rows} == {"unknown"}
+
+
+def test_what_contenders_are_judged_by():
+    """The score; in a search the positives; and where all have the same score, the labels in the rarest class."""
+    rows = rows_of(SCORES, families=FAMILIES)
+    assert group(rows)[0].aim == "test_score"
+    assert group([{**r, "test_score": 0.1 * r["seed"]} for r in rows])[0].aim == "rarest"
+    search = [{**r, "reward": "search", "task": "multi-label"} for r in rows]
+    (found,) = group(search)
+    assert found.aim == "positives"
+    assert tables.differences(found).columns[1] == "total positives"
+
+
+def test_the_area_of_a_difference():
+    """Between 10 and 20 labels each curve is a straight line from .5: half the final difference."""
+    (found,) = group(rows_of(SCORES, families=FAMILIES))
+    final, area = (found.difference("TAILOR", "random", m) for m in ("test_score", "area"))
+    assert area.mean == pytest.approx(final.mean / 2)
+    assert (area.high - area.low) == pytest.approx((final.high - final.low) / 2)
+
+
+def test_ranks_say_who_is_left_out():
+    one = group(rows_of(SCORES, families=FAMILIES))
+    two = group(rows_of({c: SCORES[c] for c in ("TAILOR", "random")}, experiment="two", families=FAMILIES))
+    table = tables.ranks([*one, *two])
+    assert [row[:2] for row in table.rows] == [("TAILOR", "1.00"), ("random", "2.00")]
+    assert "badge alone" in table.note
+
+
+def test_candidates_are_compared_within_one_selector():
+    rows = rows_of(SCORES, families=FAMILIES)
+    assert group(rows)[0].ablation() == ["TAILOR", "TAILOR, wide"]
+    other = [{**r, "selector": "tailor(forget=1.0)"} if r["contender"] == "TAILOR, wide" else r for r in rows]
+    assert group(other)[0].ablation() == []
+
+
+def test_curves_minus_another():
+    (found,) = group(rows_of(SCORES, families=FAMILIES))
+    curves = found.curves("test_score", window=1, minus="random")
+    assert "random" not in curves
+    assert curves["random meta"][1].tolist() == pytest.approx([0, np.mean([0.2, 0.2, 0.2, 0.21])])
+
+
+def test_looks_never_come_again_and_no_legend_covers_a_curve():
+    looks = [tuple(map(str, style(place).values())) for place in range(300)]
+    assert len({look[:3] for look in looks}) == 300
+    x = np.arange(5)
+    many = {f"a contender with a long name {k}": (x, x * k, x * 0.1) for k in range(14)}
+    figure = draw_panels([("left", many), ("right", many)], "labels")
+    figure.canvas.draw()
+    last = figure.axes[-1]
+    assert [ax.get_legend() for ax in figure.axes[:-1]] == [None]
+    legend, frame = last.get_legend().get_window_extent(), figure.bbox
+    assert legend.x0 >= last.get_window_extent().x1
+    assert legend.x1 <= frame.x1
+    assert legend.y0 >= frame.y0
+
+
+def test_a_contender_looks_the_same_in_every_figure():
+    x = np.arange(3)
+    every = {name: (x, x, x * 0.0) for name in ("a", "b", "c")}
+    whole = draw_panels([("y", every)], "labels", ["a", "b", "c"]).axes[0]
+    part = draw_panels([("y", {"c": every["c"]})], "labels", ["a", "b", "c"]).axes[0]
+
+    def look(axis):
+        return next((n.get_color(), n.get_linestyle(), n.get_marker()) for n in axis.lines if n.get_label() == "c")
+
+    assert look(whole) == look(part)
+
+
 def test_compare(whole):
     (a,) = group(whole[1])
     worse = [{**r, "score": r["score"] - 0.01 * (1 + r["seed"])} for r in whole[1]]
@@ -105,7 +218,7 @@ def test_a_target_of_ones_own(whole):
     (found,) = group(whole[1])
     assert tables.to_target(found, 2.0).rows[0][1:] == ("–", "0 of 2")
     assert tables.to_target(found, 0.0).rows[0][1] == "15 ± 0"
-    assert len(all_tables([found])) == 4
+    assert len(all_tables([found])) == 5
 
 
 def test_rows_can_be_kept_without_the_trials(whole, tmp_path):

@@ -175,3 +175,20 @@ def hf_texts(folder):
 def hf_vectors(folder):
     datasets = pytest.importorskip("datasets")
     return datasets.Dataset.from_dict({"e": [[1.0, 2.0], None, [3.0], [4.0, 5.0]]}), {}
+
+
+@sample("remote")
+def remote_parquet(folder):
+    root = folder / "bucket"
+    parquet(root / "a.parquet", {"name": ["x", "y"], "text": ["one", "two"], "label": [0, 1]})
+    parquet(root / "deep" / "b.parquet", {"name": ["z"], "text": ["three"], "label": [1]})
+    return f"file://{root}", {"cache": str(folder / "cache"), "key": "name", "column": "text"}
+
+
+@sample("remote")
+def remote_pictures(folder):
+    root = folder / "bucket"
+    put(root / "cat" / "a.png", picture(1))
+    put(root / "dog" / "cut.jpg", picture(3, (64, 64), "JPEG")[:600])
+    put(root / "notes.txt", "no picture")
+    return f"file://{root}", {"cache": str(folder / "cache"), "labels": "folder"}

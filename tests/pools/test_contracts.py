@@ -37,6 +37,7 @@ BROKEN = {
     "hf_images": {3: "not an image"},
     "hf_texts": {1: "missing"},
     "hf_vectors": {1: "missing", 2: "length 1"},
+    "remote_pictures": {1: "broken image"},
 }  # fmt: skip
 
 
@@ -62,6 +63,8 @@ LABELS = {
     "torch_vectors": {"0": "0", "1": "1", "2": "1", "3": "0"},
     "hf_images": {"0": "cat", "1": "dog", "3": "dog"},
     "hf_texts": {"x": "p", "y": "q", "z": "p"},
+    "remote_parquet": {"x": "0", "y": "1", "z": "1"},
+    "remote_pictures": {"cat/a.png": "cat", "dog/cut.jpg": "dog"},
 }
 
 

@@ -16,6 +16,7 @@ from tailor import config
 from tailor.config import LIST, TEXT, WHOLE, Key
 from tailor.errors import InputError, UnknownName
 
+SWITCH = (bool,)
 SCHEMA: dict[str, dict[str, Key]] = {
     "experiment": {
         "name": Key(TEXT, None, "what tables and figures call it", required=True),
@@ -24,7 +25,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "trials": Key(WHOLE, 4, "trials for each contender"),
         "seed": Key(WHOLE, 0, "the seed of the first trial; the next ones follow"),
         "reward": Key(TEXT, "diversity", "diversity: balance the classes; search: find positives"),
-        "families": Key(LIST, [], "candidates of contenders that name none; empty: the paper's narrow set"),
+        "families": Key(LIST, [], "candidates of contenders that name none; narrow and wide are the paper's sets"),
     },
     "data": {
         "name": Key(TEXT, None, "digits, digits-multilabel, or a dataset that `tailor data check` knows"),
@@ -39,6 +40,7 @@ CONTENDER: dict[str, Key] = {
     "selector": Key(TEXT, "tailor", "who chooses among the candidates"),
     "families": Key(LIST, [], "candidates; empty: those of [experiment]"),
     "reward": Key(TEXT, None, "by default that of [experiment]"),
+    "reveal": Key(SWITCH, False, "tell each label before the next pick, as galaxy(pending=revealed) wants it"),
 }
 
 
@@ -50,6 +52,7 @@ class Contender:
     selector: str = "tailor"
     families: tuple[str, ...] = ()
     reward: str | None = None
+    reveal: bool = False  # labels are told one by one, so that arms may use them within the round
 
     @property
     def folder(self) -> str:
@@ -85,18 +88,54 @@ class Experiment:
 
     def complete(self, kind: str) -> Experiment:
         """With families, reward and contenders filled in, for a kind of task."""
-        from tailor.strategies import NARROW
-
-        families = self.families or tuple(NARROW[kind])
+        families = named_sets(self.families or ("narrow",), kind)
         chosen = self.contenders or default_contenders(families)
-        full = [replace(c, families=c.families or families, reward=c.reward or self.reward) for c in chosen]
+        full = [
+            replace(c, families=named_sets(c.families, kind) or families, reward=c.reward or self.reward)
+            for c in chosen
+        ]
         return replace(self, families=families, contenders=tuple(full))
+
+    def changed(
+        self, data: str | None = None, device: str | None = None, only: Sequence[str] = (), **numbers: int | None
+    ) -> Experiment:
+        """With what is not None in place of its own: the data's path, the device, batch, rounds, trials.
+
+        only  labels of the contenders to keep; the experiment must be complete()
+        """
+        if data is not None and "path" not in self.data:
+            raise InputError(f"dataset {self.data.get('name')!r} has no path, so {data!r} can't take its place")
+        if data is not None and "test" in self.data:
+            raise InputError(f"[data] names a test set of its own: {data!r} can't take the place of two paths")
+        for label in only:
+            if label not in (labels := [c.label for c in self.contenders]):
+                raise UnknownName("contender", label, labels)
+        return replace(
+            self,
+            data=self.data if data is None else {**self.data, "path": data},
+            model=self.model if device is None else {**self.model, "device": device},
+            contenders=tuple(c for c in self.contenders if c.label in only) if only else self.contenders,
+            **{name: value for name, value in numbers.items() if value is not None},  # type: ignore[arg-type]
+        )
 
     def trial_config(self, contender: Contender, seed: int) -> dict[str, Any]:
         """All that a trial's rows depend on. Of paths only the last part: data may be moved."""
         data = {k: Path(v).name if k in ("path", "test") else v for k, v in self.data.items()}
         own = {"name": self.name, "data": data, "model": self.model, "batch": self.batch, "rounds": self.rounds}
-        return {**own, "contender": asdict(contender), "seed": seed}
+        named = {k: v for k, v in asdict(contender).items() if (k, v) != ("reveal", False)}
+        return {**own, "contender": named, "seed": seed}
+
+
+def named_sets(families: Sequence[str], kind: str) -> tuple[str, ...]:
+    """Families in which "narrow" and "wide" stand for the paper's sets for the kind of task.
+
+    >>> named_sets(["narrow", "coreset"], "multi-class")
+    ('galaxy', 'confidence', 'badge', 'coreset')
+    """
+    from tailor.strategies import NARROW, WIDE
+
+    sets = {"narrow": NARROW[kind], "wide": WIDE[kind]}
+    return tuple(dict.fromkeys(one for family in families for one in sets.get(family, [family])))
 
 
 def digest(values: dict[str, Any]) -> str:
@@ -171,8 +210,10 @@ def check_keys(given: Any, section: str, schema: dict[str, Key], text: str, path
             raise InputError(f"{at(key)}: {UnknownName(f'key in [{section}]', key, schema)}")
         wanted = schema[key]
         texts = wanted.kinds != LIST or (isinstance(value, list) and all(isinstance(v, str) for v in value))
-        if not isinstance(value, wanted.kinds) or isinstance(value, bool) or not texts:
-            names = " or ".join("list of texts" if k is list else k.__name__ for k in wanted.kinds)
+        switch = isinstance(value, bool) and wanted.kinds != SWITCH  # to Python true is a number
+        if not isinstance(value, wanted.kinds) or switch or not texts:
+            shown = {list: "list of texts", bool: "true or false"}
+            names = " or ".join(shown.get(k, k.__name__) for k in wanted.kinds)
             raise InputError(f"{at(key)}: {key} = {value!r} must be {names}: {wanted.doc}")
     for key, wanted in schema.items():
         if wanted.required and key not in given:

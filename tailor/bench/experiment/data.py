@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tailor.bench.datasets.base import Dataset
+from tailor.bench.datasets.hugging import TESTS, splits
 from tailor.errors import InputError, UnknownName
 from tailor.pools import open_pool
 from tailor.pools.arrays import Arrays
@@ -66,18 +68,25 @@ def digits(multilabel: bool = False, *, classes: int = 4, test: float = 0.25) ->
 
 
 def known_pool(path: str, test: str | None = None, *, classes: list[str] | None = None, **options: Any) -> Dataset:
-    """A pool that knows its labels; classes are found in them, in order of name, where they are not given."""
-    pool = open_pool(path, **options)
+    """A pool that knows its labels; classes are found in them, in order of name, where they are not given.
+
+    Of a folder of Parquet files with the splits "train" and "test" these two are the pool and the test set.
+    """
+    found = splits(path) if test is None and "split" not in options and Path(path).is_dir() else set()
+    own = {**options, "split": "train"} if "train" in found else options
+    pool = open_pool(path, **own)
     answers = _answers(pool, path)
     many = any(isinstance(a, (list, tuple)) for a in answers)
     flat = {str(c) for a in answers for c in (a if isinstance(a, (list, tuple)) else [a])}
     names = classes or sorted(flat)
     task: Task = MultiLabel(names) if many else MultiClass(names)
     labels = task.encode(answers).astype(np.uint8)
-    if test is None:
-        return Dataset(path, task, pool, labels)
-    apart = open_pool(test, **options)
-    return Dataset(path, task, pool, labels, apart, task.encode(_answers(apart, test)).astype(np.uint8))
+    name = Path(path).name
+    second = next((split for split in TESTS if split in found), None) if "train" in found else None
+    if test is None and second is None:
+        return Dataset(name, task, pool, labels)
+    apart = open_pool(test, **options) if test is not None else open_pool(path, **{**options, "split": second})
+    return Dataset(name, task, pool, labels, apart, task.encode(_answers(apart, test or path)).astype(np.uint8))
 
 
 def _answers(pool: Pool, path: str) -> list[Any]:

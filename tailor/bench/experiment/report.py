@@ -11,43 +11,49 @@ from pathlib import Path
 from tailor.bench.experiment import tables
 from tailor.bench.experiment.results import Results
 from tailor.bench.experiment.tables import Table
-from tailor.bench.figures import Curves, panels
+from tailor.bench.figures import Curves, Interval, intervals, panels
 
 PAGE = "report.html"
 STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem;color:#111}"
     "table{border-collapse:collapse;margin:.4rem 0}td,th{padding:.2rem .7rem;border-bottom:1px solid #ccc;"
-    "text-align:right;font-variant-numeric:tabular-nums}td:first-child,th:first-child{text-align:left}"
+    "text-align:right;font-variant-numeric:tabular-nums}td{white-space:nowrap}td:first-child,th:first-child{text-align:left}"
     "div.wide{overflow-x:auto}img{max-width:100%}.note{color:#444;font-size:.9em}"
 )
 
 
-def all_tables(results: Sequence[Results], target: float | None = None) -> list[Table]:
-    found: list[Table | None] = []
+def all_tables(results: Sequence[Results], target: float | None = None, focus: str | None = None) -> list[Table]:
+    found: list[Table | None] = [tables.yardsticks(results, focus), tables.ranks(results)]
     for one in results:
-        found += [tables.final(one), tables.differences(one), tables.to_target(one, target), tables.seconds(one)]
-    found.append(tables.ranks(results))
+        found += [tables.final(one), tables.differences(one, focus)]
+        found += [tables.to_target(one, target), tables.seconds(one)]
     return [table for table in found if table is not None]
 
 
-def draw(results: Results, out: Path, window: int = 3) -> list[tuple[str, Path]]:
+def draw(results: Results, out: Path, window: int = 3, focus: str | None = None) -> list[tuple[str, Path]]:
     """Every figure that the rows allow -> (title, PNG); a PDF lies beside each."""
     trials = max(len(trials) for trials in results.rows.values())
     smoothed = f"smoothed over {window} rounds" if window > 1 else "not smoothed"
     found: list[tuple[str, Path]] = []
 
-    def one(kind: str, title: str, curves: Sequence[tuple[str, Curves]], xlabel: str = "labels") -> None:
+    def paths(kind: str, title: str) -> tuple[Path, Path]:
         stem = re.sub(r"[^a-z0-9.]+", "-", f"{results.name}-{kind}".lower()).strip("-.")
-        path = out / f"{stem}.png"
+        found.append((title, out / f"{stem}.png"))
+        return out / f"{stem}.png", out / f"{stem}.pdf"
+
+    def one(kind: str, title: str, curves: Sequence[tuple[str, Curves]], xlabel: str = "labels") -> None:
         whole = f"{title}\n{trials} trials, bands: standard error, {smoothed}"
-        panels(curves, xlabel, whole, path, out / f"{stem}.pdf")
-        found.append((title, path))
+        order = () if xlabel == "round" else results.contenders
+        panels(curves, xlabel, whole, *paths(kind, title), order=order)
 
     for metric in results.metrics():
         label = results.label(metric)
-        one(metric, f"{results.name}: {label}", [(label, results.curves(metric, window))])
+        curves = [(label, results.curves(metric, window))]
+        if "random" in results.rows and len(results.rows) > 1:
+            curves.append((f"{label}, minus random's", results.curves(metric, window, minus="random")))
+        one(metric, f"{results.name}: {label}", curves)
     learners = results.learners()
-    for contender in (c for c in learners if c in tailors(results)):
+    for contender in (c for c in learners if c in (results.tailors() or learners)):
         title = f"{results.name}: {contender}'s ten most pulled arms"
         one(f"arms-{contender}", title, [("pulls a round", results.pulls(contender, window=window))], "round")
     if learners:
@@ -57,20 +63,31 @@ def draw(results: Results, out: Path, window: int = 3) -> list[tuple[str, Path]]
         shown = [m for m in (results.main, "rarest", "imbalance") if m in results.metrics()]
         curves = [(results.label(m), results.curves(m, window, sets)) for m in shown]
         one("candidates", f"{results.name}: TAILOR with other candidates", curves)
+    ours = tables.focused(results, focus)
+    if bars := _bars(results, ours):
+        title = f"{results.name}: {ours} minus each other contender"
+        intervals(bars, f"{title}\npaired by seed, 95% intervals", *paths("differences", title))
     return found
 
 
-def tailors(results: Results) -> list[str]:
-    """Contenders whose selector is TAILOR; where there is none, all."""
-    selectors = {c: next(iter(trials.values()))[0]["selector"] for c, trials in results.rows.items()}
-    return [c for c, name in selectors.items() if name.partition("(")[0].strip() == "tailor"] or list(selectors)
+def _bars(results: Results, ours: str) -> list[tuple[str, list[Interval]]]:
+    """The differences of a contender to all others, where there are intervals."""
+    shown = []
+    for metric in tables.compared(results):
+        pairs = [(c, results.difference(ours, c, metric)) for c in results.contenders if c != ours]
+        rows = [(c, d.mean, d.low, d.high) for c, d in pairs if d is not None and d.n > 1]
+        if rows:
+            shown.append((results.label(metric), rows))
+    return shown
 
 
-def write_report(results: Sequence[Results], out: Path, target: float | None = None, window: int = 3) -> Path:
+def write_report(
+    results: Sequence[Results], out: Path, target: float | None = None, window: int = 3, focus: str | None = None
+) -> Path:
     """Figures and the page in `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    figures = [drawn for one in results for drawn in draw(one, out, window)]
-    (out / PAGE).write_text(page(results, all_tables(results, target), figures), encoding="utf-8")
+    figures = [drawn for one in results for drawn in draw(one, out, window, focus)]
+    (out / PAGE).write_text(page(results, all_tables(results, target, focus), figures), encoding="utf-8")
     return out / PAGE
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tailor.bench.experiment import stats
 from tailor.bench.experiment.rows import Row, load_rows
+from tailor.bench.experiment.stats import Difference
 from tailor.bench.figures import Curves
 from tailor.errors import InputError
 
@@ -43,7 +44,11 @@ class Results:
         return next(iter(next(iter(self.rows.values())).values()))[0]
 
     def label(self, metric: str) -> str:
-        own = {"score": f"{self.first['metric']} (pool)", "test_score": f"{self.first['metric']} (test)"}
+        own = {
+            "score": f"{self.first['metric']} (pool)",
+            "test_score": f"{self.first['metric']} (test)",
+            "area": "area under curve",
+        }
         return own.get(metric) or METRICS[metric]
 
     def metrics(self) -> list[str]:
@@ -56,6 +61,19 @@ class Results:
     def main(self) -> str:
         """On the test set where there is one."""
         return "test_score" if "test_score" in self.metrics() else "score"
+
+    @property
+    def aim(self) -> str:
+        """What contenders are judged by: the main score; total positives in a search; and where every contender has
+        the same scores, since predictions are simulated, labels in the rarest class."""
+        if self.first["reward"].startswith("search") and "positives" in self.metrics():
+            return "positives"
+        ends: dict[int, set[float]] = {}
+        for trials in self.rows.values():
+            for seed, rows in trials.items():
+                ends.setdefault(seed, set()).add(rows[-1][self.main])
+        same = len(self.rows) > 1 and all(len(scores) == 1 for scores in ends.values())
+        return "rarest" if same and "rarest" in self.metrics() else self.main
 
     def seeds(self, *contenders: str) -> list[int]:
         """Those that all of these have."""
@@ -74,18 +92,27 @@ class Results:
     def last(self, contender: str, metric: str, seeds: Sequence[int] | None = None) -> np.ndarray:
         return self.values(contender, metric, seeds)[:, -1]
 
-    def areas(self, contender: str, metric: str) -> np.ndarray:
-        return np.array([stats.area(self.labels(contender), row) for row in self.values(contender, metric)])
+    def areas(self, contender: str, metric: str, seeds: Sequence[int] | None = None) -> np.ndarray:
+        return np.array([stats.area(self.labels(contender), row) for row in self.values(contender, metric, seeds)])
 
     def labels_to(self, contender: str, metric: str, target: float) -> np.ndarray:
         """(trials,) NaN where the target was not reached."""
         return np.array([stats.labels_to(self.labels(contender), r, target) for r in self.values(contender, metric)])
 
-    def curves(self, metric: str, window: int = 3, only: Sequence[str] | None = None) -> Curves:
+    def curves(
+        self, metric: str, window: int = 3, only: Sequence[str] | None = None, minus: str | None = None
+    ) -> Curves:
+        """Of every contender or `only` some; `minus` another one, seed by seed, of those that share its seeds."""
         found = {}
         for contender in only if only is not None else self.contenders:
-            x = self.labels(contender)
-            found[contender] = (x, *_band(stats.smooth(self.values(contender, metric), window)))
+            if minus is None:
+                values = self.values(contender, metric)
+            else:
+                seeds = self.seeds(contender, minus)
+                if contender == minus or not seeds:
+                    continue
+                values = self.values(contender, metric, seeds) - self.values(minus, metric, seeds)
+            found[contender] = (self.labels(contender), *_band(stats.smooth(values, window)))
         return found
 
     def learners(self) -> list[str]:
@@ -108,13 +135,36 @@ class Results:
         return found
 
     def ablation(self) -> list[str]:
-        """TAILORs that differ in their candidates."""
-        tailors = {}
-        for contender, trials in self.rows.items():
-            row = next(iter(trials.values()))[0]
-            if row["selector"].partition("(")[0].strip() == "tailor":
-                tailors[contender] = tuple(row["families"])
-        return list(tailors) if len(set(tailors.values())) > 1 else []
+        """TAILORs that differ in nothing but their candidates."""
+        sets: dict[str, dict[str, tuple[str, ...]]] = {}
+        for contender in self.tailors():
+            row = self.sample(contender)
+            sets.setdefault(row["selector"], {})[contender] = tuple(row["families"])
+        return [c for members in sets.values() if len(set(members.values())) > 1 for c in members]
+
+    def sample(self, contender: str) -> Row:
+        """A row, for what all of a contender's rows have in common."""
+        return next(iter(self.rows[contender].values()))[0]
+
+    def tailors(self) -> list[str]:
+        return [c for c in self.rows if self.sample(c)["selector"].partition("(")[0].strip() == "tailor"]
+
+    def singles(self) -> list[str]:
+        """Families alone, random left out: nothing is learned about their arms."""
+
+        def alone(row: Row) -> bool:
+            return row["selector"] == "random-meta" and len(row["families"]) == 1 and row["families"] != ["random"]
+
+        return [c for c in self.rows if alone(self.sample(c))]
+
+    def difference(self, ours: str, other: str, metric: str) -> Difference | None:
+        """After the last round ("area": under the main curve), paired by seed; None where no seed is in common."""
+        seeds = self.seeds(ours, other)
+        if not seeds:
+            return None
+        if metric == "area":
+            return stats.paired(self.areas(ours, self.main, seeds), self.areas(other, self.main, seeds))
+        return stats.paired(self.last(ours, metric, seeds), self.last(other, metric, seeds))
 
 
 def _band(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

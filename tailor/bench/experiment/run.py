@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
-from dataclasses import asdict, replace
+from collections.abc import Generator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from tailor.bench.experiment.config import Contender, Experiment
-from tailor.bench.experiment.data import load_data
+from tailor.bench.experiment.material import dataset, material
 from tailor.bench.experiment.parallel import report, run_all
 from tailor.bench.experiment.rows import ROWS, Row, collect, read_rows
-from tailor.bench.experiment.trial import Trial, check_config, make_models, trial_folder, trial_settings
+from tailor.bench.experiment.trial import CACHE, Trial, check_config, trial_folder, trial_settings
 from tailor.errors import InputError
 from tailor.journal import Journal
 from tailor.models.base import Progress, quiet
 
 
-def prepare(experiment: Experiment, out: Path, progress: Progress = quiet) -> Experiment:
-    """Check everything and compute what all trials share (features) -> the experiment, complete."""
-    data = load_data(experiment.data)
-    full = experiment.complete(data.task.kind)
+def prepare(
+    experiment: Experiment,
+    out: Path,
+    progress: Progress = quiet,
+    *,
+    only: Sequence[str] = (),
+    cache: Path | None = None,
+) -> Experiment:
+    """Check everything and compute what all trials share (features) -> the experiment, complete.
+
+    only   labels of the contenders that run; by default all
+    cache  a folder for the features, which several experiments may share; by default OUT/cache
+    """
+    data = dataset(experiment, fresh=True)
+    full = experiment.complete(data.task.kind).changed(only=only)
     for contender in full.contenders:
         try:
             Journal(trial_settings(full, contender, full.seed, data))
@@ -38,10 +48,10 @@ def prepare(experiment: Experiment, out: Path, progress: Progress = quiet) -> Ex
     out.mkdir(parents=True, exist_ok=True)
     if not unfinished(full, out):
         return full
-    model, test_model = make_models(full, data, out)
-    model.prepare(progress)
-    if test_model is not None:
-        test_model.prepare(progress)
+    shared = material(full, cache or out / CACHE, full.seed)
+    shared.model.prepare(progress)
+    if shared.test_model is not None:
+        shared.test_model.prepare(progress)
     (out / "experiment.json").write_text(json.dumps(asdict(full), indent=1), encoding="utf-8")
     return full
 
@@ -69,20 +79,16 @@ def rows_done(experiment: Experiment, out: Path) -> dict[str, int]:
     return found
 
 
-def one_trial(experiment: Experiment, contender: Contender, seed: int, out: Path) -> None:
+def one_trial(experiment: Experiment, contender: Contender, seed: int, out: Path, cache: Path | None) -> None:
     """In a worker."""
-    Trial(experiment, contender, seed, out).run(report)
+    Trial(experiment, contender, seed, out, cache=cache).run(report)
 
 
-def run(experiment: Experiment, out: Path, workers: int = 1) -> Generator[Row, None, None]:
+def run(
+    experiment: Experiment, out: Path, workers: int = 1, *, cache: Path | None = None
+) -> Generator[Row, None, None]:
     """The new rows of every trial, as they come. The experiment must come from prepare()."""
-    jobs = [(experiment, c, seed, out) for c, seed in unfinished(experiment, out)]
+    jobs = [(experiment, c, seed, out, cache) for c, seed in unfinished(experiment, out)]
     if jobs:
         yield from run_all(one_trial, jobs, min(workers, len(jobs)))
     collect(out)
-
-
-def with_device(experiment: Experiment, device: str | None) -> Experiment:
-    """The same experiment on another device."""
-    model: dict[str, Any] = experiment.model if device is None else {**experiment.model, "device": device}
-    return replace(experiment, model=model)

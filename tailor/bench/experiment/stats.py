@@ -31,6 +31,13 @@ class Difference:
         """Whether 0 lies outside the interval; never where the pairs show no spread to judge by."""
         return self.low < self.high and (self.low > 0 or self.high < 0)
 
+    @property
+    def verdict(self) -> str:
+        """ahead or behind where the interval leaves out 0, level where it doesn't, unknown without an interval."""
+        if np.isnan(self.low) or self.n < 2:
+            return "unknown"
+        return "level" if not self.clear else "ahead" if self.mean > 0 else "behind"
+
 
 def mean_error(values: np.ndarray) -> Mean:
     """values (n,), NaN left out.

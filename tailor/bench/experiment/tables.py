@@ -12,6 +12,7 @@ from tailor.bench.experiment.results import Results
 from tailor.bench.experiment.stats import Difference
 
 WHOLE = ("rarest", "positives")
+INTERVALS = "mean [95% interval by Student's t], * where 0 lies outside, not corrected for the number of comparisons"
 
 
 @dataclass(frozen=True)
@@ -52,20 +53,58 @@ def final(results: Results) -> Table:
     return Table(f"{results.name}: after {labels} labels", columns, tuple(rows), f"mean ± standard error{left}")
 
 
-def differences(results: Results) -> Table | None:
-    """The first contender (TAILOR where there is one) minus each other, paired by seed."""
-    ours, *others = results.contenders
-    metrics = [m for m in (results.main, "rarest", "imbalance", "positives") if m in results.metrics()]
+def differences(results: Results, focus: str | None = None) -> Table | None:
+    """One contender (the first, TAILOR where there is one) minus each other, paired by seed, with a verdict."""
+    ours, metrics = focused(results, focus), compared(results)
     rows = []
-    for other in others:
-        seeds = results.seeds(ours, other)
-        if seeds:
-            found = [stats.paired(results.last(ours, m, seeds), results.last(other, m, seeds)) for m in metrics]
-            rows.append((other, *(interval(d, m) for d, m in zip(found, metrics)), str(len(seeds))))
+    for other in (c for c in results.contenders if c != ours):
+        found = [d for m in metrics if (d := results.difference(ours, other, m)) is not None]
+        if found:
+            cells = (interval(d, m) for d, m in zip(found, metrics))
+            rows.append((other, *cells, str(found[0].n), found[0].verdict))
     if not rows:
         return None
-    note = "mean [95% interval by Student's t]; * where 0 lies outside, not corrected for the number of comparisons"
-    return Table(f"{results.name}: {ours} minus", ("", *map(results.label, metrics), "pairs"), tuple(rows), note)
+    columns = ("", *map(results.label, metrics), "pairs", "verdict")
+    note = f"{INTERVALS}; the verdict is the first column's"
+    return Table(f"{results.name}: {ours} minus", columns, tuple(rows), note)
+
+
+def focused(results: Results, focus: str | None) -> str:
+    return focus if focus in results.rows else results.contenders[0]
+
+
+def compared(results: Results) -> list[str]:
+    """What differences are given of; what contenders are judged by comes first."""
+    shown = [m for m in (results.main, "area", "rarest", "imbalance", "positives") if m in (*results.metrics(), "area")]
+    return list(dict.fromkeys([results.aim, *shown]))
+
+
+def yardsticks(results: Sequence[Results], focus: str | None = None) -> Table | None:
+    """Against the best single family, random meta and random, on every experiment."""
+    rows = []
+    for one in results:
+        ours, cells = focused(one, focus), []
+        for other in _yardsticks(one, ours):
+            found = None if other is None else one.difference(ours, other, one.aim)
+            cells.append("–" if found is None else f"{interval(found, one.aim)} {found.verdict}")
+        best = _yardsticks(one, ours)[0]
+        rows.append((one.name, one.label(one.aim), ours, best or "–", *cells))
+    if all(cell == "–" for row in rows for cell in row[4:]):
+        return None
+    columns = ("", "judged by", "contender", "best single family", "minus that", "minus random meta", "minus random")
+    note = f"{INTERVALS}; the best single family is the one with the highest mean here, known only afterwards"
+    return Table("Against the best single family, random meta and random", columns, tuple(rows), note)
+
+
+def _yardsticks(results: Results, ours: str) -> tuple[str | None, str | None, str | None]:
+    """The best single family, random meta (over the same candidates if it is there), random."""
+    singles = [c for c in results.singles() if c != ours]
+    best = max(singles, key=lambda c: results.last(c, results.aim).mean(), default=None)
+    many = [c for c in results.rows if results.sample(c)["selector"] == "random-meta" and c not in results.singles()]
+    metas = [c for c in many if results.sample(c)["families"] != ["random"] and c != ours]
+    metas.sort(key=lambda c: results.sample(c)["families"] != results.sample(ours)["families"])
+    plain = next((c for c in results.rows if results.sample(c)["families"] == ["random"] and c != ours), None)
+    return best, next(iter(metas), None), plain
 
 
 def to_target(results: Results, target: float | None = None) -> Table | None:
@@ -91,12 +130,15 @@ def ranks(results: Sequence[Results]) -> Table | None:
     """The mean rank over experiments, of contenders that all of them have."""
     if len(results) < 2:
         return None
-    scores = {r.name: {c: float(r.last(c, r.main).mean()) for c in r.contenders} for r in results}
+    scores = {r.name: {c: float(r.last(c, r.aim).mean()) for c in r.contenders} for r in results}
     found = stats.mean_ranks(scores)
     if not found:
         return None
-    rows = tuple((c, f"{rank:.2f}", *(f"{scores[r.name][c]:.4f}" for r in results)) for c, rank in found.items())
-    return Table(f"Mean rank over {len(results)} experiments", ("", "rank", *(r.name for r in results)), rows)
+    rows = tuple((c, f"{rank:.2f}", *(number(scores[r.name][c], r.aim) for r in results)) for c, rank in found.items())
+    left = sorted({c for r in results for c in r.contenders} - set(found))
+    note = "by the mean after the last round, 1 is best" + (f"; not in all: {', '.join(left)}" if left else "")
+    columns = ("", "rank", *(f"{r.name}, {r.label(r.aim)}" for r in results))
+    return Table(f"Mean rank over {len(results)} experiments", columns, rows, note)
 
 
 def seconds(results: Results) -> Table:
@@ -131,6 +173,6 @@ def compare(a: Sequence[Results], b: Sequence[Results]) -> list[Table]:
                 rows.append((c, *(interval(d, m) for d, m in zip(found, metrics)), str(len(seeds))))
         if rows:
             title = f"{two.name}, B minus A" if one.name == two.name else f"{two.name} minus {one.name}"
-            note = "after the last round; mean [95% interval by Student's t], * where 0 lies outside"
-            tables.append(Table(title, ("", *map(one.label, metrics), "pairs"), tuple(rows), note))
+            columns = ("", *map(one.label, metrics), "pairs")
+            tables.append(Table(title, columns, tuple(rows), f"after the last round; {INTERVALS}"))
     return tables

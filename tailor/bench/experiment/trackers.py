@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import time
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from tailor.bench.experiment.config import digest
 from tailor.bench.experiment.rows import Row
 from tailor.errors import InputError, UnknownName
 
@@ -21,6 +24,11 @@ class Tracker(Protocol):
 
 def name_of(row: Row) -> str:
     return f"{row['experiment']}/{row['contender']}/{row['seed']}"
+
+
+def identity(row: Row, out: Path) -> str:
+    """The trial's own, the same when it is taken up again."""
+    return digest({"config": row["config"], "out": str(out.absolute())})
 
 
 def numbers(row: Row) -> Iterator[tuple[str, float]]:
@@ -38,7 +46,7 @@ def _need(module: str, package: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise InputError(f"{package} is not installed: pip install {package}, or track without it") from error
+        raise InputError(f"{package} is not installed: pip install 'tailor[trackers]', or track without it") from error
 
 
 class TensorBoard:
@@ -61,30 +69,50 @@ class TensorBoard:
 
 
 class MLflow:
-    """A run for each trial, in the experiment of the same name; where to is MLflow's own setting."""
+    """A run for each trial, in the experiment of the same name; where to is MLflow's own setting.
+
+    A trial that is taken up again goes on in the run that it had.
+    """
 
     def __init__(self, out: Path) -> None:
-        self.client, self.open = _need("mlflow", "mlflow").MlflowClient(), dict[str, str]()
+        self._mlflow = _need("mlflow", "mlflow")
+        self.client, self.out, self.open = self._mlflow.MlflowClient(), out, dict[str, str]()
 
     def row(self, row: Row) -> None:
         name = name_of(row)
         if name not in self.open:
-            there = self.client.get_experiment_by_name(row["experiment"])
-            home = there.experiment_id if there else self.client.create_experiment(row["experiment"])
-            self.open[name] = self.client.create_run(home, run_name=name).info.run_id
-            for key in ("contender", "selector", "seed", "config"):
-                self.client.log_param(self.open[name], key, row[key])
-        for key, value in numbers(row):
-            plain = "".join(c if c.isalnum() or c in "_-./ " else "_" for c in key)
-            self.client.log_metric(self.open[name], plain, value, step=row["labels"])
+            self.open[name] = self._run(name, row)
+        now = round(1000 * time.time())
+        metrics = [self._mlflow.entities.Metric(_plain(key), value, now, row["labels"]) for key, value in numbers(row)]
+        self.client.log_batch(self.open[name], metrics=metrics)
+
+    def _run(self, name: str, row: Row) -> str:
+        there = self.client.get_experiment_by_name(row["experiment"])
+        home = there.experiment_id if there else self.client.create_experiment(row["experiment"])
+        mark = identity(row, self.out)
+        begun = self.client.search_runs([home], f"tags.`tailor.trial` = '{mark}'", max_results=1)
+        if begun:
+            return str(begun[0].info.run_id)
+        run = str(self.client.create_run(home, run_name=name, tags={"tailor.trial": mark}).info.run_id)
+        for key in ("contender", "selector", "seed", "config"):
+            self.client.log_param(run, key, row[key])
+        return run
 
     def close(self) -> None:
         for run in self.open.values():
             self.client.set_terminated(run)
 
 
+def _plain(key: str) -> str:
+    """With the characters that MLflow takes in the name of a metric."""
+    return "".join(c if c.isalnum() or c in "_-./ " else "_" for c in key)
+
+
 class WeightsAndBiases:
-    """A run for each trial, in the project of the experiment's name."""
+    """A run for each trial, in the project of the experiment's name. Offline with WANDB_MODE=offline.
+
+    Online, a trial that is taken up again goes on in the run that it had.
+    """
 
     def __init__(self, out: Path) -> None:
         self.wandb, self.out, self.open = _need("wandb", "wandb"), out, dict[str, Any]()
@@ -93,10 +121,17 @@ class WeightsAndBiases:
         name = name_of(row)
         if name not in self.open:
             config = {key: row[key] for key in ("contender", "selector", "families", "seed", "config")}
+            self.out.mkdir(parents=True, exist_ok=True)
             self.open[name] = self.wandb.init(
-                project=row["experiment"], name=name, config=config, dir=str(self.out), reinit="create_new"
+                project=re.sub(r"[/\\#?%:]", "-", row["experiment"]),  # W&B takes none of these
+                name=name,
+                id=identity(row, self.out),
+                resume="allow",
+                config=config,
+                dir=str(self.out),
+                reinit="create_new",
             )
-        self.open[name].log(dict(numbers(row)), step=row["labels"])
+        self.open[name].log(dict(numbers(row)), step=row["labels"], commit=True)  # else it is held back
 
     def close(self) -> None:
         for run in self.open.values():
@@ -110,7 +145,36 @@ TRACKERS: dict[str, type[TensorBoard] | type[MLflow] | type[WeightsAndBiases]] =
 }
 
 
-def make_tracker(name: str, out: Path) -> Tracker:
+class Careful:
+    """A tracker that can't end the run: when it fails it is told of once, and left out from there on."""
+
+    def __init__(self, name: str, tracker: Tracker, say: Callable[[str], None]) -> None:
+        self.name, self._tracker, self._say = name, tracker, say
+        self.failed = False
+
+    def row(self, row: Row) -> None:
+        self._try(lambda: self._tracker.row(row))
+
+    def close(self) -> None:
+        self._try(self._tracker.close)
+
+    def _try(self, step: Callable[[], None]) -> None:
+        if self.failed:
+            return
+        try:
+            step()
+        except Exception as error:
+            self.failed = True
+            self._say(f"{self.name} gets no more rows, the trials go on: {error}")
+
+
+def make_tracker(name: str, out: Path, say: Callable[[str], None]) -> Tracker:
+    """say: hears of a tracker that fails."""
     if name not in TRACKERS:
         raise UnknownName("tracker", name, TRACKERS)
-    return TRACKERS[name](out)
+    try:
+        return Careful(name, TRACKERS[name](out), say)
+    except InputError:
+        raise
+    except Exception as error:  # of a third party's making, whatever its type
+        raise InputError(f"{name} can't be begun: {error}; mend its settings, or track without it") from error

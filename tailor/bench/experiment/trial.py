@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -18,13 +16,13 @@ import numpy as np
 from tailor.bench import metrics
 from tailor.bench.datasets.base import Dataset
 from tailor.bench.experiment.config import Contender, Experiment, digest
-from tailor.bench.experiment.data import load_data
+from tailor.bench.experiment.material import material
 from tailor.bench.experiment.rows import ROWS, RUNS, Row, RowFile
-from tailor.bench.memory import peak_mib, reset_peak
+from tailor.bench.experiment.stopwatch import Stopwatch, peaks
+from tailor.bench.memory import reset_peak
 from tailor.errors import InputError
-from tailor.models import Model, make_model, registry
 from tailor.models.base import Progress, quiet
-from tailor.session import Session
+from tailor.session import Asked, Session
 from tailor.settings import Settings
 from tailor.store import SqliteStore
 
@@ -73,71 +71,6 @@ def write_config(folder: Path, config: dict[str, Any]) -> None:
     os.replace(aside, folder / CONFIG)
 
 
-def make_models(experiment: Experiment, data: Dataset, out: Path) -> tuple[Model, Model | None]:
-    """The model over the pool, and one over the test set that is given its weights. They share the cache in `out`."""
-    options = dict(experiment.model)
-    given = options.pop("name", "probe")
-    name, _ = registry.parse(given)
-    if "cache" in registry.options(name):
-        options.setdefault("cache", out / CACHE)
-    model = make_model(given, data.task, data.pool, **options)
-    if data.test_pool is None:
-        return model, None
-    same = {"probe": "backbone", "finetune": "size"}.get(name)  # what would be chosen by a look at the pool
-    if same is not None:
-        options[same] = getattr(model, same)
-    return model, make_model(given, data.task, data.test_pool, **options)
-
-
-def hand_over(trained: Model, other: Model) -> None:
-    """Give `other` the weights of `trained`."""
-    if hasattr(trained, "net") and hasattr(other, "net"):
-        other.net = trained.net
-        return
-    with tempfile.TemporaryDirectory(prefix="tailor-") as folder:
-        trained.save(Path(folder))
-        other.load(Path(folder))
-
-
-class Stopwatch:
-    """Seconds spent in a model's methods since the last lap."""
-
-    def __init__(self, model: Model) -> None:
-        self.seconds: Counter[str] = Counter()
-        for stage, method in (("train", "fit"), ("predict", "predict"), ("prepare", "prepare")):
-            setattr(model, method, self._timed(stage, getattr(model, method)))
-
-    def _timed(self, stage: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **options: Any) -> Any:
-            with self.stage(stage):
-                return method(*args, **options)
-
-        return call
-
-    def stage(self, name: str) -> _Lap:
-        return _Lap(self.seconds, name)
-
-
-class _Lap:
-    def __init__(self, seconds: Counter[str], name: str) -> None:
-        self.seconds, self.name = seconds, name
-
-    def __enter__(self) -> None:
-        self.started = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        _wait_for_gpu()
-        self.seconds[self.name] += time.perf_counter() - self.started  # type: ignore[assignment]
-
-
-def _wait_for_gpu() -> None:
-    """A GPU works on after a call has returned: its seconds belong to the stage that asked for them."""
-    import torch
-
-    if torch.cuda.is_initialized():
-        torch.cuda.synchronize()
-
-
 class Trial:
     """A contender with a seed. The same seed gives every contender the same first batch and initial weights.
 
@@ -146,15 +79,22 @@ class Trial:
     """
 
     def __init__(
-        self, experiment: Experiment, contender: Contender, seed: int, out: Path, progress: Progress = quiet
+        self,
+        experiment: Experiment,
+        contender: Contender,
+        seed: int,
+        out: Path,
+        *,
+        cache: Path | None = None,
+        progress: Progress = quiet,
     ) -> None:
         self.experiment, self.contender, self.seed = experiment, contender, seed
         self.folder = trial_folder(out, contender, seed)
         self.config = experiment.trial_config(contender, seed)
         if not check_config(self.folder, self.config):
             write_config(self.folder, self.config)
-        self.data = load_data(experiment.data)
-        self.model, self.test_model = make_models(experiment, self.data, out)
+        self.material = material(experiment, cache or out / CACHE, seed)
+        self.data, self.model, self.test_model = self.material.data, self.material.model, self.material.test_model
         self.watch = Stopwatch(self.model)
         self.rows = RowFile(self.folder / ROWS)
         settings = trial_settings(experiment, contender, seed, self.data)
@@ -184,6 +124,7 @@ class Trial:
                 tell(self._measure(last - 1, self._pool_probs()))
             return self.rows.rows
         finally:
+            self.watch.release()
             self.store.close()
 
     def _answered_rounds(self) -> int:
@@ -195,10 +136,9 @@ class Trial:
     def _round(self, number: int, tell: Callable[[Row], None]) -> bool:
         """Ask, write the row of the round before, answer. False where nothing is left to ask."""
         session, probs = self.session, None
-        current = session.journal.current
-        if len(session.journal.rounds) == number or (current is not None and current.asked < current.size):
+        if len(session.journal.rounds) == number or not session.waiting():
             with self.watch.stage("all"):
-                asked = session.ask()
+                asked = self._ask()
             if asked.stopped:
                 return False
             probs = session.probs
@@ -208,12 +148,22 @@ class Trial:
                     self._train(number)
                 probs = self._pool_probs()
             tell(self._measure(number - 1, probs))
-        position = session.journal.position
-        stories = session.waiting()
-        chosen = {s.id: np.flatnonzero(self.data.labels[position[s.id]]).tolist() for s in stories}
-        many = self.data.task.kind == "multi-label"
-        session.tell({one: found if many else found[0] for one, found in chosen.items()}, by="experiment")
+        self._answer()
+        while (current := session.journal.current) is not None and current.asked < current.size:
+            with self.watch.stage("all"):
+                self._ask()
+            self._answer()
         return True
+
+    def _ask(self) -> Asked:
+        """The whole round; one example where a contender is told each label before the next pick."""
+        return self.session.ask(1 if self.contender.reveal else None)
+
+    def _answer(self) -> None:
+        position, many = self.session.journal.position, self.data.task.kind == "multi-label"
+        stories = self.session.waiting()
+        chosen = {s.id: np.flatnonzero(self.data.labels[position[s.id]]).tolist() for s in stories}
+        self.session.tell({one: found if many else found[0] for one, found in chosen.items()}, by="experiment")
 
     def _train(self, number: int) -> None:
         self.model.prepare()
@@ -253,7 +203,7 @@ class Trial:
             "pulls": pulls,
             "top_pulls": max(pulls.values(), default=0),
             "seconds": self._seconds(),
-            **_peaks(),
+            **peaks(),
             "versions": versions(),
             "config": digest(self.config),
             "resumed": self.resumed,
@@ -267,7 +217,7 @@ class Trial:
             return {}
         kind, labels = self.data.task.kind, self.data.test_labels
         with self.watch.stage("test"):
-            hand_over(self.model, self.test_model)
+            self.material.hand_over()
             probs = self.test_model.predict(np.arange(len(self.data.test_pool))).probs
         found = {"test_score": metrics.score(kind, labels, probs)}
         if labels[:, self.rarest_class].any():
@@ -281,18 +231,6 @@ class Trial:
         stages = {**model, "select": max(0.0, spent["all"] - sum(model.values())), "test": spent["test"]}
         spent.clear()
         return {stage: round(value, 4) for stage, value in stages.items()}
-
-
-def _peaks() -> dict[str, int]:
-    """Since the row before."""
-    import torch
-
-    found = {"peak_mib": round(peak_mib())}
-    if torch.cuda.is_initialized():
-        found["device_peak_mib"] = round(torch.cuda.max_memory_allocated() / 2**20)
-        torch.cuda.reset_peak_memory_stats()
-    reset_peak()
-    return found
 
 
 @cache

@@ -1,0 +1,49 @@
+"""What TAILOR's posterior learns from a pick: its label, or how much of the label was news to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tailor.bandit.base import Outcomes
+from tailor.errors import InputError, UnknownName
+from tailor.task import Task
+
+Evidence = Callable[[Outcomes], Any]
+
+
+def labels(outcomes: Outcomes, task: Task) -> np.ndarray:
+    """(n, K): y itself, as in the paper."""
+    return outcomes.labels
+
+
+def surprise(outcomes: Outcomes, task: Task) -> np.ndarray:
+    """(n, K): y_k (1 - p_k), p what the model said when the example was picked.
+
+    A label that the model knew already is worth nothing, however rare its class. In a multi-label task a class of
+    negative weight is one whose label 0 is wanted: there 1 - (1 - y_k) p_k, so that the weight times this is larger
+    by the surprise of a 0.
+    """
+    y, p = np.asarray(outcomes.labels, np.float64), _predicted(outcomes)
+    news = y * (1 - p)
+    return news if task.kind == "multi-class" else np.where(outcomes.weights < 0, 1 - (1 - y) * p, news)
+
+
+def _predicted(outcomes: Outcomes) -> np.ndarray:
+    if outcomes.predicted is None:
+        raise InputError("surprise needs the model's probabilities at the time of picking: give Outcomes.predicted")
+    return np.clip(np.asarray(outcomes.predicted, np.float64), 0, 1)
+
+
+KINDS: dict[str, Callable[[Outcomes, Task], np.ndarray]] = {"labels": labels, "surprise": surprise}
+
+
+def make_evidence(given: str | Evidence, task: Task) -> Evidence:
+    """By name, or a function of Outcomes to (n, K) in [0, 1]."""
+    if callable(given):
+        return given
+    if given not in KINDS:
+        raise UnknownName("evidence", given, KINDS)
+    return lambda outcomes: KINDS[given](outcomes, task)

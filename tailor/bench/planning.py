@@ -1,0 +1,48 @@
+"""The size of the round that a run's settings, or plain numbers, describe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tailor.bench.pools import Size
+from tailor.errors import InputError
+from tailor.strategies import NARROW, make_arms
+
+#: what the made-up pools of an estimate can't give these
+NOT_MEASURED = {"weak-supervision": "a model to fine-tune", "bald": "dropout passes"}
+
+
+def planned_size(
+    run: Path | None,
+    examples: int | None,
+    classes: int | None,
+    features: int,
+    batch: int | None,
+    multilabel: bool,
+    families: Sequence[str] | None,
+) -> Size:
+    """Numbers that are given win over the run's."""
+    wanted = list(families or [])
+    if run is not None:
+        from tailor.project import Project
+
+        project = Project(run)
+        settings = project.settings
+        examples = examples or len(project.pool())
+        classes, multilabel = classes or len(settings.classes), settings.kind == "multi-label"
+        batch, wanted = batch or settings.batch, wanted or list(settings.families)
+    if examples is None or classes is None:
+        raise InputError("name a run's folder, or give --examples and --classes")
+    batch = batch or 1000
+    if 2 * batch > examples:
+        raise InputError(f"a batch of {batch} after {batch} labelled ones does not fit a pool of {examples}: "
+                         "give a smaller --batch")  # fmt: skip
+    wanted = wanted or NARROW["multi-label" if multilabel else "multi-class"]
+    plain = [name.partition("(")[0] for name in wanted]
+    missing = [name for name in plain if name in NOT_MEASURED]
+    if missing:
+        raise InputError(f"{missing[0]} needs {NOT_MEASURED[missing[0]]}, which can't be estimated: plan without it")
+    size = Size("planned", examples, classes, multilabel, batch, features, tuple(wanted), 7)
+    make_arms(size.families, size.task)  # names and kinds of task are checked
+    return size

@@ -1,0 +1,87 @@
+"""tailor label: the labelling page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tailor.cli.common import polite
+
+if TYPE_CHECKING:
+    from tailor.project import Project
+
+
+def label(
+    path: Annotated[Path, typer.Argument(help="A folder of pictures, a file of texts or embeddings, or a run.")],
+    classes: Annotated[str, typer.Option(help="Class names, separated by commas; for a new run.")] = "",
+    multi_label: Annotated[
+        bool, typer.Option("--multi-label", help="An example may have several classes, or none; for a new run.")
+    ] = False,
+    run: Annotated[
+        Path | None, typer.Option("--run", "-r", help="The folder of the run; by default PATH-labels beside PATH.")
+    ] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Examples a round; for a new run.")] = 20,
+    backbone: Annotated[str, typer.Option(help="The probe's network; for a new run.")] = "",
+    host: Annotated[str, typer.Option(help="Where to listen. Other than this machine: needs users or a token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8765,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Don't open the browser.")] = False,
+    name: Annotated[str, typer.Option(help="Your name; by default the one you are logged in with.")] = "",
+    token: Annotated[
+        str, typer.Option(envvar="TAILOR_TOKEN", help='A shared secret that lets people in; "new" makes one up.')
+    ] = "",
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="Another name of this server, as a proxy calls it; may be repeated.")
+    ] = None,
+    overlap: Annotated[int, typer.Option(min=1, help="How many people answer a shared example.")] = 1,
+    overlap_share: Annotated[float, typer.Option(min=0, max=1, help="Share of the examples that is shared.")] = 0.0,
+    lease: Annotated[float, typer.Option(min=10, help="Seconds after which the examples of someone gone are free.")] = (
+        300.0
+    ),
+) -> None:  # fmt: skip
+    """Label in the browser. A folder of pictures and class names are all it needs; run it again to go on."""
+    import secrets
+
+    from tailor.errors import InputError
+
+    try:
+        from tailor.web.serve import serve
+    except ModuleNotFoundError as error:
+        raise InputError(f"{error.name} is not installed: labelling needs pip install 'tailor[web]'") from error
+    project = find_or_begin(path, run, classes, multi_label, batch, backbone)
+    if token == "new":
+        token = secrets.token_urlsafe(24)
+    with polite(f"tailor label {path}"):
+        serve(
+            project, host=host, port=port, open_browser=not no_open, name=name, token=token or None,
+            hosts=allow_host or [], overlap=overlap, overlap_share=overlap_share, lease=lease, say=typer.echo,
+        )  # fmt: skip
+
+
+def find_or_begin(
+    path: Path, run: Path | None, classes: str, multi_label: bool, batch: int, backbone: str
+) -> Project:
+    """The run in this folder, or beside these examples; a new one where there is none."""
+    from tailor import config
+    from tailor.cli.init import begin
+    from tailor.errors import InputError
+    from tailor.project import Project
+
+    if not path.exists():
+        raise InputError(f"nothing at {path}: name a folder of pictures, a file, or the folder of a run")
+    if run is None:
+        itself = (path / config.FILE).is_file()
+        whole = path.resolve()
+        run = path if itself else whole.with_name(f"{whole.stem if whole.is_file() else whole.name}-labels")
+    if not (run / config.FILE).is_file():
+        model = {"name": "probe", **({"backbone": backbone} if backbone else {})}
+        begin(path, run, classes, multi_label, {}, {"model": model, "selection": {"batch": batch}})
+        return Project(run)
+    project = Project(run)
+    given = [c.strip() for c in classes.split(",") if c.strip()]
+    if given and given != list(project.settings.classes):
+        typer.echo(f"Going on with {run}, which has classes already: change them on the page, under Classes.")
+    return project

@@ -1,0 +1,102 @@
+"""tailor label-studio: people answer in Label Studio."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tailor.cli.common import HERE, Run, bars, polite, printable
+
+if TYPE_CHECKING:
+    from tailor.label_studio.connect import Connection
+
+label_studio = typer.Typer(help="Label in Label Studio, as a live loop.", no_args_is_help=True)
+
+
+@label_studio.callback()
+def group() -> None:
+    """Label in Label Studio, as a live loop."""
+
+
+@label_studio.command()
+def connect(
+    url: Annotated[str, typer.Option(help="Label Studio's address.")] = "http://localhost:8080",
+    token: Annotated[
+        str, typer.Option(envvar="LABEL_STUDIO_API_KEY", help="An access token, better in the environment.")
+    ] = "",
+    project: Annotated[int, typer.Option(min=0, help="The number of the project.")] = 0,
+    run: Run = HERE,
+    pool: Annotated[str, typer.Option(help="What is to be labelled; without it, the project's own tasks.")] = "",
+    batch: Annotated[int, typer.Option(min=1, help="Tasks a round, for a new run.")] = 100,
+    budget: Annotated[int, typer.Option(min=0, help="Stop after so many labels, for a new run; 0: no limit.")] = 0,
+    ahead: Annotated[
+        int, typer.Option(min=-1, help="Push the next batch when no more tasks wait; -1: a quarter of a batch.")
+    ] = -1,
+    poll: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks at the annotations.")] = 5.0,
+    listen: Annotated[str, typer.Option(help="HOST:PORT for webhooks and the backend, such as 127.0.0.1:9090.")] = "",
+    reach: Annotated[str, typer.Option(help="The address under which Label Studio reaches --listen.")] = "",
+    backend: Annotated[bool, typer.Option("--backend", help="Add it to the project's models.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="One pass: take answers, push what is due, end.")] = False,
+) -> None:
+    """Push each batch as tasks with predictions, take annotations in as they are submitted, retrain, push the next.
+
+    Goes on until Ctrl-C. Run it again to go on where it stopped.
+    """
+    from tailor.errors import InputError
+    from tailor.label_studio.client import Studio
+    from tailor.label_studio.connect import connected
+    from tailor.label_studio.state import FILE
+
+    if not token:
+        raise InputError("name a token: set LABEL_STUDIO_API_KEY, or give --token")
+    if not project:
+        raise InputError("name the project: --project 1")
+    if backend and not listen:
+        raise InputError("--backend needs --listen, such as --listen 127.0.0.1:9090")
+    settings = {"selection": {"batch": batch}, "stop": {"budget": budget} if budget else {}}
+    studio = Studio(url, token, project)
+    go_on = f"tailor label-studio connect --url {url} --project {project} --run {run}"
+    with polite(go_on), bars() as progress, connected(
+        studio, run, pool=Path(pool) if pool else None, settings=settings,
+        ahead=None if ahead < 0 else ahead, say=_say, progress=progress,
+    ) as connection:  # fmt: skip
+        if once:
+            connection.link.step()
+            return
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as a service is stopped: politely, like Ctrl-C
+        with contextlib.ExitStack() as stack:
+            if listen:
+                at = stack.enter_context(_listening(connection, listen, reach, backend))
+                _say(f"Label Studio calls us at {at}; as a backend: user tailor, password the secret in {run / FILE}.")
+            connection.link.run(poll, threading.Event())
+
+
+def _listening(
+    connection: Connection, listen: str, reach: str, backend: bool
+) -> contextlib.AbstractContextManager[str]:
+    from tailor.errors import InputError
+
+    try:
+        from tailor.label_studio.listen import listening
+    except ImportError:
+        raise InputError("--listen needs a web server: pip install 'tailor[label-studio]'") from None
+    host, port = _address(listen)
+    return listening(connection.link, connection.bond.secret, host, port, reach=reach, backend=backend, say=_say)
+
+
+def _address(listen: str) -> tuple[str, int]:
+    from tailor.errors import InputError
+
+    host, _, port = listen.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise InputError(f"--listen is {listen!r}: give HOST:PORT, such as 127.0.0.1:9090")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _say(text: str) -> None:
+    typer.echo(printable(text), err=True)

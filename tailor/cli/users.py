@@ -1,0 +1,59 @@
+"""tailor users: who may label with a name and a password."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tailor.cli.common import HERE, Run
+
+if TYPE_CHECKING:
+    from tailor.web.users import Users
+
+users = typer.Typer(name="users", help="Who may sign in to the labelling page.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="The user's name.")]
+
+
+@users.command()
+def add(name: Name, run: Run = HERE) -> None:
+    """Add a user, or give one a new password. It is asked for twice; without a terminal it is read from a line."""
+    from tailor.errors import InputError
+
+    known = _users(run)
+    if sys.stdin.isatty():
+        password = typer.prompt("Password", hide_input=True, confirmation_prompt=True)
+    else:
+        password = sys.stdin.readline().rstrip("\r\n")
+    if not password:
+        raise InputError("no password was given")
+    known.add(name, password)
+    typer.echo(f"{name} may sign in now. Users: {', '.join(known.names)}")
+
+
+@users.command()
+def remove(name: Name, run: Run = HERE) -> None:
+    """Take a user's access away; answers stay. Whoever is signed in under this name is signed out."""
+    known = _users(run)
+    known.remove(name)
+    typer.echo(f"{name} may not sign in any more. Users: {', '.join(known.names) or 'none'}")
+
+
+@users.command(name="list")
+def list_users(run: Run = HERE) -> None:
+    """The users' names."""
+    for name in _users(run).names:
+        typer.echo(name)
+
+
+def _users(run: Run) -> Users:
+    from tailor import config
+    from tailor.errors import InputError
+
+    config.read(run)  # it must be a run
+    try:
+        from tailor.web.users import Users
+    except ModuleNotFoundError as error:
+        raise InputError(f"{error.name} is not installed: users need pip install 'tailor[web]'") from error
+    return Users(run)

@@ -1,0 +1,90 @@
+"""From a run's folder and a Label Studio project to a loop between the two."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailor import config as toml
+from tailor.errors import InputError
+from tailor.label_studio.batches import Batches, check_shown
+from tailor.label_studio.board import ID, Board
+from tailor.label_studio.client import Studio
+from tailor.label_studio.labels import LabelConfig
+from tailor.label_studio.link import Link, add_classes
+from tailor.label_studio.state import Bond
+from tailor.label_studio.task_pool import TaskPool
+from tailor.models.base import Progress, quiet
+from tailor.pools import open_pool
+from tailor.project import Project
+from tailor.settings import Settings
+
+PUSHED, THEIRS = "pushed", "theirs"
+
+
+@dataclass(frozen=True)
+class Connection:
+    link: Link
+    bond: Bond
+
+
+@contextlib.contextmanager
+def connected(
+    studio: Studio,
+    run: Path,
+    *,
+    pool: Path | None = None,
+    settings: dict[str, dict[str, Any]] | None = None,
+    ahead: int | None = None,
+    say: Callable[[str], None] = print,
+    progress: Progress = quiet,
+) -> Iterator[Connection]:
+    """Begin or resume the run in a folder and tie it to the studio's project. It is open for writing inside.
+
+    pool: what is to be labelled, for a new run; without one the project's own tasks are. settings: further ones of a
+    new run, by section of tailor.toml. ahead: see Link; by default a quarter of a batch.
+    """
+    described = studio.describe()
+    config = LabelConfig.read(described["label_config"])
+    known, begun = Bond.find(run), (run / toml.FILE).exists()
+    tasks = known.tasks if known else PUSHED if pool or begun else THEIRS
+    if pool is not None and begun:
+        raise InputError(f"{run / toml.FILE} names the pool already: leave --pool out, or name another --run")
+    if begun and (kind := Project(run).settings.kind) != config.kind:
+        raise InputError(f"the label config is {config.kind}, the run in {run} {kind}: name another --run")
+    if not begun:  # nothing is written before it is known to work
+        Settings(config.kind, config.classes).task  # noqa: B018  checks the class names
+        if pool is not None:
+            check_shown(open_pool(pool), config)
+    run.mkdir(parents=True, exist_ok=True)
+    bond = Bond.tie(run, studio.url, described, tasks)
+    copies = TaskPool(run, studio, config, say) if tasks == THEIRS else None
+    board = Board(studio, config, copies.example_of if copies is not None else _pushed_id)
+    if copies is not None:
+        board.look()
+        copies.copy(board.tasks.values())
+        if not copies.size:
+            raise InputError(f"project {studio.project} has no task to label: import some there, or give --pool")
+    if not begun:
+        where = copies.settings() if copies is not None else {"path": os.path.relpath(pool or "", run.resolve())}
+        task = {"kind": config.kind, "classes": list(config.classes)}
+        toml.write(run, {**(settings or {}), "task": task, "pool": where})
+    project = Project(run)
+    session = project.session(progress)
+    try:
+        add_classes(session, config)
+        batches = Batches(board, session, pushes=copies is None, say=say)
+        least = max(1, project.settings.batch // 4) if ahead is None else ahead
+        yield Connection(Link(session, board, batches, copies, ahead=least, say=say), bond)
+    finally:
+        session.store.close()
+
+
+def _pushed_id(task: int, data: dict[str, Any]) -> str | None:
+    """Our id in a task's data; tasks that others put into the project have none."""
+    found = data.get(ID)
+    return found if isinstance(found, str) else None

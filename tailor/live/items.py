@@ -1,0 +1,97 @@
+"""What a room hands to a page: plain records, frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailor.journal import Journal
+from tailor.task import Task
+
+
+@dataclass(frozen=True)
+class Vote:
+    """One person's answer to an example that several were asked about. label None: skipped."""
+
+    by: str
+    label: tuple[str, ...] | None
+    at: float
+
+
+@dataclass(frozen=True)
+class Item:
+    """An example as an annotator sees it."""
+
+    id: str
+    label: tuple[str, ...] | None  # the label that counts; None: there is none (yet)
+    skipped: bool
+    by: str | None  # who gave the label, and when
+    at: float | None
+    arm: str  # the arm that asked for it, "reserve", "random start", "(nobody)", or "" where nobody asked
+    round: int  # -1 where nobody asked
+    predicted: dict[str, float]  # the likeliest classes, at most 5, likeliest first; empty before a model is there
+    votes: tuple[Vote, ...] = ()
+
+
+@dataclass(frozen=True)
+class Handed:
+    """What next() gives. `state` is "ready", "preparing" (a round is on its way, ask again soon) or "stopped"."""
+
+    items: tuple[Item, ...]
+    state: str
+    reason: str | None = None  # why nothing comes, in words
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The answer is safe. `event` is its number in the store."""
+
+    id: str
+    event: int
+    counts: dict[str, int]  # labels of each class after it
+    left: int  # examples of the round without an answer
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some of many items."""
+
+    items: tuple[Item, ...]
+    total: int
+
+
+def item_of(journal: Journal, position: int, probs: np.ndarray | None) -> Item:
+    """probs (N, K): what the model says now. Of an example without a label, what it said when it was picked counts."""
+    label, story = journal.label_of(position), journal.stories.get(position)
+    said = journal.predicted.get(position)
+    if probs is not None and position < len(probs) and label is not None:
+        said = np.asarray(probs[position])
+    by, at = journal.who.get(position, (None, None))
+
+    def names(classes: Sequence[int]) -> tuple[str, ...]:
+        return tuple(journal.task.classes[k] for k in classes)
+
+    return Item(
+        journal.ids[position],
+        None if label is None else names(np.flatnonzero(label).tolist()),
+        journal.is_skipped(position),
+        by,
+        at,
+        journal.arm_name(story[2]) if story else "",
+        story[0] if story else -1,
+        likeliest(journal.task, said),
+        tuple(
+            Vote(name, None if ballot.classes is None else names(ballot.classes), ballot.at)
+            for name, ballot in journal.votes.on(position).items()
+        ),
+    )
+
+
+def likeliest(task: Task, probs: np.ndarray | None, most: int = 5) -> dict[str, float]:
+    """probs (K,) -> the likeliest classes, likeliest first."""
+    if probs is None:
+        return {}
+    best = np.argsort(-probs, kind="stable")[:most]
+    return {task.classes[k]: round(float(probs[k]), 4) for k in best.tolist()}

@@ -1,0 +1,160 @@
+"""Rounds are prepared here, in a thread of their own, while people label."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from tailor.session import GivenUp, Session
+from tailor.walk import Walk
+
+log = logging.getLogger(__name__)
+
+#: picks to spare: of a random start, and of a round of the arms at least and at most so many batches
+START_SPARE, LEAST_SPARE, MOST_SPARE = 5000, 1, 10
+#: seconds before preparing is tried again after a failure, and where there was nothing left to ask
+PATIENCE, LONG_PATIENCE = 10.0, 60.0
+
+
+class Planner:
+    """Keeps a round ready for when the current batch has been asked for.
+
+    Preparing begins when a quarter of the batch is left, or sooner: when what is left will be labelled, at the pace
+    of the last minutes, in less than twice the time that preparing took the last time. So the model knows as many
+    answers as it can, and is ready in time. Before that time is known, half of the batch is the mark. If it is late
+    all the same, people go on with picks to spare, which the round has beyond its batch.
+    """
+
+    def __init__(self, session: Session, pace: Callable[[], float], left: Callable[[], int]) -> None:
+        """pace() in answers a second; left(): examples of the batch that nobody has in hand yet."""
+        self._session, self._pace, self._left = session, pace, left
+        self._wake, self._closed = threading.Event(), False
+        self._thread: threading.Thread | None = None
+        self._ready: Walk | None = None
+        self._took: float | None = None  # seconds that preparing took the last time
+        self._knew = -1  # answers that the last round was prepared with
+        self._pool_is_read = False
+        self._resting_until = 0.0
+        self.trouble: str | None = None  # why there is no round, in words
+        self.nothing_left: str | None = None
+
+    # ------------------------------------------------------------------ thread
+
+    def start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="tailor-planner", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Give up what is being prepared."""
+        self._closed = self._session.stopping = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def wake(self) -> None:
+        """Something has changed: there may be work."""
+        self._wake.set()
+
+    def _run(self) -> None:
+        while not self._closed:
+            self._wake.clear()
+            if not self.step():
+                self._wake.wait(PATIENCE)
+
+    def step(self) -> bool:
+        """Do what is to be done, if anything; whether there was. Never raises: people go on labelling."""
+        try:
+            job = self._job()
+            if job is None:
+                return False
+            job()
+            self._session.enter_stage("idle")
+            self.trouble = None
+        except GivenUp:
+            return False
+        except Exception as error:
+            log.exception("the next round could not be prepared")
+            self.trouble = f"the next round could not be prepared: {error}"
+            self._resting_until = time.monotonic() + PATIENCE
+            self._session.enter_stage("idle")
+        return True
+
+    # ------------------------------------------------------------------ work
+
+    def _job(self) -> Callable[[], None] | None:
+        session = self._session
+        with session.lock:
+            if time.monotonic() < self._resting_until:
+                return None
+            if session.walk is None and not session.batch_is_asked():
+                return self._walk_again
+            if self._ready is None and self._is_due():
+                return self._draft
+            return None if self._pool_is_read else self._read_pool
+
+    def _walk_again(self) -> None:
+        """A round was open when the last process ended. Where it can't be gone through, a new one takes its place."""
+        try:
+            self._session.walk_again()
+        except GivenUp:
+            raise
+        except Exception:
+            log.exception("the round that was open can't be gone through again: its rest is dropped")
+            self._session.drop_rest()
+
+    def _is_due(self) -> bool:
+        session, current = self._session, self._session.journal.current
+        if session.why_stop():
+            return False
+        if current is None:
+            return True
+        left = self._left()
+        if left > 0 and session.journal.answered() == self._knew:
+            return False  # nothing to learn yet
+        if self._took is None:
+            return left <= current.size // 2
+        return left <= max(current.size // 4, 2 * self._pace() * self._took)
+
+    def _draft(self) -> None:
+        session, started = self._session, time.monotonic()
+        knew, first = session.journal.answered(), not session.can_train()
+        batch = session.settings.batch
+        spare = min(max(int(2 * self._pace() * (self._took or 0)), LEAST_SPARE * batch), MOST_SPARE * batch)
+        walk = session.draft(START_SPARE if first else spare, quick=True)
+        if isinstance(walk, str):
+            self.nothing_left = walk
+            self._resting_until = time.monotonic() + LONG_PATIENCE
+            return
+        self.nothing_left, self._knew = None, knew
+        if not first:
+            self._took, self._pool_is_read = time.monotonic() - started, True
+        with session.lock:
+            self._ready = walk
+            self.enter_round()
+
+    def enter_round(self) -> None:
+        """The round that is ready becomes the current one, if the batch before it has been asked for."""
+        with self._session.lock:
+            if self._ready is not None and self._session.batch_is_asked() and not self._session.why_stop():
+                self._session.enter(self._ready)  # or it is for other classes, and the next one is on its way
+                self._ready = None
+                self.wake()
+
+    def _read_pool(self) -> None:
+        """While the random start is being labelled: whatever the model needs of every example."""
+        self._session.enter_stage("reading")
+        self._session.read_pool()
+        self._pool_is_read = True
+
+    def rest_is_over(self) -> None:
+        """Something has happened that may mend what was wrong."""
+        self._resting_until, self.nothing_left = 0.0, None
+        self.wake()
+
+    def forget(self) -> None:
+        """The classes are others now: what is ready is of no use."""
+        self._ready, self._pool_is_read, self._knew = None, False, -1
+        self.rest_is_over()

@@ -1,0 +1,338 @@
+"""One run, open to any number of annotators at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tailor.desk import Happening
+from tailor.errors import InputError
+from tailor.journal import Journal
+from tailor.live import overview
+from tailor.live.agreement import agreement
+from tailor.live.intake import Answer, Intake
+from tailor.live.items import Handed, Item, Page, Receipt, item_of
+from tailor.live.leases import Leases
+from tailor.live.people import People
+from tailor.live.planner import Planner
+from tailor.live.review import labelled
+from tailor.live.shelf import Shelf
+from tailor.project import Project
+from tailor.session import Session
+from tailor.task import MultiClass
+
+#: picks made at a time while several people label
+AHEAD = 8
+#: a name is no longer than this, and nobody is handed more examples at once
+LONGEST_NAME, MOST = 200, 1000
+
+
+class Room:
+    """Hands out examples, takes answers in, and shows how it goes. Safe to call from many threads.
+
+    No example goes to two people, unless overlap asks for it: `overlap_share` of the examples, chosen by a hash of
+    their ids, go to `overlap` people each. A lease lasts `lease` seconds from its holder's last sign of life.
+
+    Nothing here waits for training: rounds are prepared in the background (see Planner) once start() was called.
+    """
+
+    def __init__(
+        self,
+        source: Project | Session,
+        *,
+        overlap: int = 1,
+        overlap_share: float = 0.0,
+        lease: float = 300.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if overlap < 1 or not 0 <= overlap_share <= 1 or lease <= 0:
+            raise InputError(
+                f"overlap {overlap}, share {overlap_share}, lease {lease} s: overlap is 1 or more, the share lies in "
+                "[0, 1], a lease is longer than 0 s"
+            )
+        self.session = source if isinstance(source, Session) else source.session()
+        self._lock, self._clock = self.session.lock, clock
+        self._leases = Leases(lease, clock)
+        self._shelf = Shelf(self.session, self._leases, overlap, overlap_share)
+        self._people = People(self._journal, clock)
+        self.planner = Planner(self.session, self._people.pace, self._on_the_shelf)
+        self._intake = Intake(self.session, self._events_of, self._receipt)
+        self._closed = False
+
+    def start(self) -> None:
+        """Begin to prepare rounds."""
+        self.planner.start()
+
+    def close(self) -> None:
+        """Everything answered is safe already. Idempotent."""
+        if not self._closed:
+            self._closed = True
+            self.planner.close()
+            with self._lock:
+                self.session.store.close()
+
+    def __enter__(self) -> Room:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def _journal(self) -> Journal:
+        return self.session.journal
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self._journal.task.classes
+
+    @property
+    def kind(self) -> str:
+        """Of the task: multi-class or multi-label."""
+        return self._journal.task.kind
+
+    def journal(self) -> Journal:
+        """All that is known, as it stands now: a copy, to read or export at leisure."""
+        with self._lock:
+            return self._journal.copy()
+
+    # ------------------------------------------------------------------ labelling
+
+    def next(self, who: str, n: int = 1) -> Handed:
+        """Up to n examples for someone: first those already in hand, so that a reload gives the same."""
+        self._check_name(who)
+        if not isinstance(n, int) or not 1 <= n <= MOST:
+            raise InputError(f"n is {n!r}: a whole number from 1 to {MOST} is needed")
+        with self._lock:
+            self._leases.touch(who)
+            self._leases.expire()
+            mine, why_not = self._shelf.in_hand(who)[:n], None
+            while len(mine) < n and why_not is None:
+                found = self._shelf.find(who)
+                if found is None:
+                    why_not = self._pick_more()
+                else:
+                    self._leases.take(who, found)
+                    mine.append(found)
+            self.planner.wake()
+            if mine or why_not is None:
+                return Handed(tuple(self._item(p) for p in mine), "ready")
+            return Handed((), *why_not)
+
+    def answer(self, who: str, id: str, label: Sequence[str] | None) -> Receipt:
+        """Class names (multi-class: exactly one; multi-label: none is an answer too), or None to skip.
+
+        It is in the store when this returns. Answering again corrects, whoever answered first.
+        """
+        self._check_name(who)
+        return self._intake.take(Answer(who, id, label))
+
+    def history(self, who: str, n: int = 20) -> list[Item]:
+        """Someone's latest answers, newest first."""
+        with self._lock:
+            return [self._item(p) for p in self._people.recent(who, n)]
+
+    def release(self, who: str) -> int:
+        """Someone leaves: the leases end now. How many there were."""
+        with self._lock:
+            return len(self._leases.release(who))
+
+    def heartbeat(self, who: str) -> None:
+        """Someone is still there."""
+        self._check_name(who)
+        with self._lock:
+            self._leases.touch(who)
+
+    # ------------------------------------------------------------------ watching
+
+    def overview(self) -> dict[str, Any]:
+        """Where it stands, as plain JSON. Cheap: nothing is counted anew."""
+        with self._lock:
+            journal, current, stopped = self._journal, self._journal.current, self.session.why_stop()
+            return {
+                "classes": list(self.classes),
+                "kind": self.kind,
+                "progress": {
+                    "answered": journal.answered(),
+                    "examples": len(journal.ids),
+                    "waiting": len(journal.waiting),
+                    "disputed": len(journal.votes.disputed),
+                    "left": self._left(),
+                    "batch": current.size if current else 0,
+                    "round": current.number if current else None,
+                },
+                "pace": round(60 * self._people.pace(), 1),
+                "counts": overview.counts(journal),
+                "reserve": overview.reserve(journal),
+                "arms": overview.arms(journal),
+                "training": {
+                    "state": self.session.stage,
+                    "since": self.session.stage_since,
+                    "done": self.session.step[0],
+                    "total": self.session.step[1],
+                    "trouble": self.planner.trouble,
+                },
+                "annotators": [
+                    {"name": p.name, "answered": p.answered, "last": p.last, "leases": len(self._leases.of(p.name))}
+                    for p in self._people
+                ],
+                "stopped": stopped or self.planner.nothing_left,
+            }
+
+    def why(self, id: str) -> dict[str, Any]:
+        """Why an example was chosen, in numbers and in sentences."""
+        with self._lock:
+            return overview.why(self._journal, self.session._position(id))
+
+    def item(self, id: str) -> Item:
+        with self._lock:
+            return self._item(self.session._position(id))
+
+    # ------------------------------------------------------------------ review
+
+    def labelled(
+        self,
+        *,
+        klass: str | None = None,
+        arm: str | None = None,
+        annotator: str | None = None,
+        disagrees: bool = False,
+        offset: int = 0,
+        limit: int = 100,
+    ) -> Page:
+        """What has a label, in the order of the pool. disagrees: only where the model would have said otherwise."""
+        with self._lock:
+            where = labelled(
+                self._journal, self.session.probs, klass=klass, arm=arm, annotator=annotator, disagrees=disagrees
+            )
+            return self._page(where.tolist(), offset, limit)
+
+    def disagreements(self, offset: int = 0, limit: int = 100) -> Page:
+        """Examples whose votes are all in, and give no majority; oldest first."""
+        with self._lock:
+            return self._page(list(self._journal.votes.disputed), offset, limit)
+
+    def settle(self, id: str, label: Sequence[str] | None, by: str) -> Receipt:
+        """The label that counts, whatever the votes say."""
+        self._check_name(by)
+        return self._intake.take(Answer(by, id, label, settles=True))
+
+    def agreement(self) -> dict[str, Any]:
+        """How far people agree on shared examples: for all and for each pair."""
+        with self._lock:
+            task, votes = self._journal.task, self._journal.votes.everything()
+        return agreement(task, votes)
+
+    # ------------------------------------------------------------------ classes
+
+    def add_class(self, name: str, by: str) -> tuple[str, ...]:
+        return self._edit(self.session.add_class, name, by=by)
+
+    def rename_class(self, old: str, new: str, by: str) -> tuple[str, ...]:
+        return self._edit(self.session.rename_class, old, new, by=by)
+
+    def merge_classes(self, old: str, into: str, by: str) -> tuple[str, ...]:
+        return self._edit(self.session.merge_classes, old, into, by=by)
+
+    def _edit(self, edit: Callable[..., None], *names: str, by: str) -> tuple[str, ...]:
+        """The classes after it. What people hold they keep."""
+        self._check_name(by)
+        edit(*names, by=by)
+        self.planner.forget()
+        return self.classes
+
+    # ------------------------------------------------------------------ picks
+
+    def _pick_more(self) -> tuple[str, str | None] | None:
+        """Further picks of the open round, or of the next one; (state, reason) where there are none."""
+        session, n = self.session, 1 if self._leases.alive <= 1 else AHEAD
+        left = session.budget_left()
+        if left is not None:
+            n = min(n, left)
+        if n < 1:
+            return "stopped", session.why_stop() or "the budget is spent once the waiting examples are answered"
+        if session.take(n):
+            return None
+        if session.batch_is_asked():
+            stop = session.why_stop()
+            if stop:
+                return "stopped", stop
+            self.planner.enter_round()
+        if session.take(n) or session.take(n, spare=True):
+            return None
+        if self.planner.nothing_left:
+            return "stopped", self.planner.nothing_left
+        return "preparing", self.planner.trouble
+
+    def _unasked(self) -> int:
+        """Picks of the batch that are still to be made."""
+        current, walk = self._journal.current, self.session.walk
+        return 0 if current is None else max(0, current.size - max(current.asked, walk.slot if walk else 0))
+
+    def _left(self) -> int:
+        """Examples of the batch without an answer; shared ones that wait for someone else's vote don't count."""
+        return self._unasked() + len(self._journal.waiting) - len(self._journal.votes.open)
+
+    def _on_the_shelf(self) -> int:
+        """What of the batch nobody has in hand yet."""
+        votes, waiting = self._journal.votes.open, self._journal.waiting
+        return self._unasked() + sum(p not in votes and not self._leases.holders(p) for p in waiting)
+
+    # ------------------------------------------------------------------ answers
+
+    def _events_of(self, answer: Answer) -> list[Happening]:
+        """What an answer changes, checked."""
+        session, journal = self.session, self._journal
+        position, given = session._position(answer.id), self._checked(answer.id, answer.label)
+        if not answer.settles and self._is_vote(answer.who, position):
+            return [session.voting(answer.id, given, answer.who, self._shelf.asked_for(position))]
+        if given is None and journal.label_of(position) is not None:
+            skip = ("told", {"answers": [], "skipped": [position], "by": answer.who})
+            return [session.withdrawing([answer.id], answer.who), skip]
+        return [session.telling({answer.id: given}, answer.who)]
+
+    def _is_vote(self, who: str, position: int) -> bool:
+        """An answer counts as one vote among several while the matter is open, and from those who have voted."""
+        votes = self._journal.votes
+        if position in votes.settled:
+            return False
+        if votes.on(position):
+            return position in votes.open or who in votes.on(position)
+        return position in self._journal.waiting and self._shelf.asked_for(position) > 1
+
+    def _checked(self, id: str, label: Sequence[str] | None) -> Any:
+        """As the task wants it: one name, or a list."""
+        if label is None:
+            return None
+        if isinstance(label, str) or not all(isinstance(name, str) for name in label):
+            raise InputError(f"{id!r}: {label!r} is no answer: give a list of class names, or None to skip")
+        if isinstance(self._journal.task, MultiClass):
+            if len(label) != 1:
+                raise InputError(f"{id!r}: {list(label)!r} has {len(label)} classes: give exactly one, or None to skip")
+            return label[0]
+        return list(label)
+
+    def _receipt(self, answer: Answer) -> Receipt:
+        position, journal = self._journal.position[answer.id], self._journal
+        self._leases.touch(answer.who)
+        self._leases.end(answer.who, position)
+        if position not in journal.waiting:
+            self._leases.end_all(position)
+        self._people.answered(answer.who, position, self._clock())
+        self.planner.wake()
+        return Receipt(answer.id, journal.event, journal.counts(), self._left())
+
+    def _check_name(self, who: str) -> None:
+        if not isinstance(who, str) or not 1 <= len(who) <= LONGEST_NAME:
+            raise InputError(f"the name {str(who)[:50]!r} won't do: 1 to {LONGEST_NAME} characters are needed")
+
+    # ------------------------------------------------------------------ items
+
+    def _page(self, positions: list[int], offset: int, limit: int) -> Page:
+        if offset < 0 or not 0 <= limit <= MOST:
+            raise InputError(f"offset {offset}, limit {limit}: from 0 on, and at most {MOST} at a time")
+        return Page(tuple(self._item(p) for p in positions[offset : offset + limit]), len(positions))
+
+    def _item(self, position: int) -> Item:
+        return item_of(self._journal, position, self.session.probs)

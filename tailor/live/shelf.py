@@ -1,0 +1,60 @@
+"""Who may get which of the examples that wait for an answer."""
+
+from __future__ import annotations
+
+from tailor.journal import RESERVE, START, Journal
+from tailor.live.leases import Leases
+from tailor.reserve import reserved
+from tailor.session import Session
+
+#: sets the draw of shared examples apart from that of the reserve
+SHARED = 0x5AFE
+
+
+class Shelf:
+    """An example goes to one person, or to `overlap` of them if it is one of the share that is chosen by its id."""
+
+    def __init__(self, session: Session, leases: Leases, overlap: int, share: float) -> None:
+        self._session, self._leases, self._overlap, self._share = session, leases, overlap, share
+
+    @property
+    def _journal(self) -> Journal:
+        return self._session.journal
+
+    def in_hand(self, who: str) -> list[int]:
+        """What someone holds, but for what was answered meanwhile by another way."""
+        for position in self._leases.of(who):
+            if position not in self._journal.waiting or self._is_absent(position):
+                self._leases.end_all(position)
+        return self._leases.of(who)
+
+    def find(self, who: str) -> int | None:
+        """The oldest example that waits and may go to someone; shared ones that others have answered come first."""
+        journal = self._journal
+        for waiting in (journal.votes.open, journal.waiting):
+            fits = [p for p in waiting if self._may_have(who, p)]
+            if fits:
+                return min(fits, key=lambda p: journal.stories[p][:2] if p in journal.stories else (-1, p))
+        return None
+
+    def _may_have(self, who: str, position: int) -> bool:
+        votes, holders = self._journal.votes, self._leases.holders(position)
+        ballots = votes.on(position)
+        if who in ballots or who in holders or position in votes.disputed:
+            return False
+        people = len(ballots) + sum(holder not in ballots for holder in holders)
+        return people < self.asked_for(position) and not self._is_absent(position)
+
+    def asked_for(self, position: int) -> int:
+        """How many people are to answer it."""
+        asked = self._journal.votes.asked.get(position)
+        if asked is not None:
+            return asked
+        seed = self._journal.settings.seed ^ SHARED
+        return self._overlap if reserved([self._journal.ids[position]], self._share, seed)[0] else 1
+
+    def _is_absent(self, position: int) -> bool:
+        """Whether nobody can look at it: it can't be read, or it is away."""
+        journal = self._journal
+        reserve = journal.stories.get(position, (0, 0, START))[2] == RESERVE
+        return (journal.kept if reserve else journal.books).is_absent(position)

@@ -1,0 +1,68 @@
+"""The contract of an engine: the picks of a round over shards are those of the same round in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tailor import strategies
+from tailor.engine import Engine, Predictions, Sharded
+from tailor.round import Round
+from tailor.strategies import make_arms
+from tailor.task import Task
+from tailor.testing.pools import Pool, make_view
+from tailor.view import RoundView
+
+
+def families_for(task: Task) -> list[str]:
+    """All registered families that have arms for this task."""
+    return [name for name in strategies.registry if task.kind in strategies.registry.find(name).tasks]
+
+
+def in_shards(engine: Engine, pool: Pool, view: RoundView, folder: Path, shard: int, seed: int) -> RoundView:
+    """The round of `view`, a view of `pool`, over shards of so many rows in a folder."""
+    dtype = str(view.probs.numpy().dtype)
+
+    def write(name: str, probs: Any, features: Any = None, dtype: str = "float64") -> Predictions:
+        width = 0 if features is None else features.shape[1]
+        made = Predictions(str(folder / name), len(pool), pool.task.size, width, dtype, shard)
+        return made.write_all(probs, features)
+
+    def finetune(epochs: int) -> Predictions:
+        targets = view.rows(slice(None)).clone()
+        targets[view.labelled] = targets.new_tensor(view.labels)
+        return write("tuned", pool.finetune(targets, epochs))
+
+    sharded = Sharded(
+        write("predictions", view.probs.numpy(), None if view.features is None else view.features.numpy(), dtype),
+        engine,
+        finetune,
+        lambda: [write(f"pass-{n}", probs) for n, probs in enumerate(pool.dropout())],
+    )
+    return sharded.round_view(
+        view.task, labelled=view.labelled, labels=view.labels, free=view.free, pending=view.pending, seed=seed
+    )
+
+
+def check_same_picks(
+    engine: Engine, pool: Pool, families: Sequence[Any], folder: Path, *, seed: int, shard: int = 7, **state: Any
+) -> None:
+    """Raises AssertionError where a round to the last free example, its arms in random turns, differs.
+
+    state  as make_view takes it: the shares of the pool that are labelled, pending and skipped, dtype, ...
+    """
+    views = make_view(pool, seed, **state), make_view(pool, seed, **state)
+    arms = make_arms(families, pool.task)
+    plan = np.random.default_rng((seed, 3)).integers(0, len(arms), views[0].ledger.left)
+    plain = Round(views[0], arms, plan, seed).batch()
+    ours = Round(in_shards(engine, pool, views[1], folder, shard, seed), arms, plan, seed).batch()
+    for slot in range(len(plain)):
+        wanted, got = (int(plain.indices[slot]), plain.arms[slot]), (int(ours.indices[slot]), ours.arms[slot])
+        if wanted != got:
+            raise AssertionError(
+                f"{engine.name} engine, slot {slot}: {got[0]} by {ours.arm_names[slot]}, in memory {wanted[0]} by "
+                f"{plain.arm_names[slot]}"
+            )

@@ -1,0 +1,232 @@
+"""The contract that every store keeps. The author of another one calls `check_store` from a test.
+
+>>> import tempfile
+>>> from tailor.store import SqliteStore
+>>> with tempfile.TemporaryDirectory() as folder:
+...     places = iter(range(100))
+...     def place():
+...         path = f"{folder}/{next(places)}.db"
+...         return lambda readonly=False: SqliteStore(path, readonly=readonly)
+...     check_store(place)
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from tailor.errors import InputError, TailorError
+from tailor.store import Busy, Event, Missing, Store, StoreError
+
+
+class Opener(Protocol):
+    """Opens the store at one place, which has nothing at first."""
+
+    def __call__(self, readonly: bool = False) -> Store: ...
+
+
+Place = Callable[[], Opener]
+
+#: ids that something on the way might take for something else: quotes, escapes, the marks of COPY, long ones
+ODD_IDS = [
+    "", " ", "plain", "plain ", "PLAIN", "a/b/../c.jpg", "ü", "u\N{COMBINING DIAERESIS}", "猫", "😀", "\u202eabc",
+    "\ufeff", "'", '"', "%s", "{}", "$1", "?", ":x", "\\", "\\N", "\\.", "\\x00", "NULL", "tab\there", "line\nbreak",
+    "\r\n", "\x7f\x01",
+    "x" * 10_000, "y" * 2_000, "é" * 1_001, "".join(chr(0x4E00 + i * 7 % 20_000) for i in range(3_000)),
+]  # fmt: skip
+
+
+def check_store(place: Place) -> None:
+    """place gives a new, empty place each time, as a function that opens it."""
+    for check in STORE_CHECKS:
+        check(place)
+
+
+@contextmanager
+def refused(kind: type[Exception] = StoreError) -> Iterator[None]:
+    try:
+        yield
+    except kind:
+        return
+    raise AssertionError(f"{kind.__name__} was expected")
+
+
+def contents(store: Store) -> list[tuple[int, str, dict[str, Any], bytes | None]]:
+    return [(e.number, e.kind, e.body, e.data) for e in store.events()]
+
+
+def check_events(place: Place) -> None:
+    """They come back as they were, in order, with the time at which they were added, also after opening again."""
+    open_it, before = place(), time.time()
+    given: list[tuple[str, dict[str, Any], bytes | None]] = [
+        ("told", {"n": 1, "nested": [{"a": None}, 0.1, True]}, None),
+        ("told", {}, b""),
+        ("asked", {"text": "ü 猫 \0 \ud800 \"'\\"}, bytes(range(256))),
+        ("ü", {"b": 1, "a": 2, "large": 2**60, "small": 5e-324}, b"x" * 300_000),
+    ]
+    with open_it() as store:
+        assert list(store.events()) == []
+        assert store.last() is None
+        assert [store.append(*event) for event in given] == [1, 2, 3, 4]
+    for readonly in (False, True):
+        with open_it(readonly) as store:
+            assert contents(store) == [(n, *event) for n, event in enumerate(given, 1)]
+            assert [list(e.body) for e in store.events()][3] == ["b", "a", "large", "small"], "keys change places"
+            assert [e.number for e in store.events(after=2)] == [3, 4]
+            assert list(store.events(after=4)) == list(store.events(after=99)) == []
+            assert store.last() == list(store.events())[-1]
+            times = [e.time for e in store.events()]
+            assert before <= times[0] <= times[-1] <= time.time()
+            assert times == sorted(times)
+
+
+def check_many_events(place: Place) -> None:
+    """More of them than are read at once, small and large."""
+    with place()() as store:
+        for i in range(300):
+            store.append("told", {"n": i}, b"x" * (2_000_000 if i % 30 == 7 else i % 3))
+        found = [(e.number, e.body["n"], len(e.data or b"")) for e in store.events()]
+    assert found == [(i + 1, i, 2_000_000 if i % 30 == 7 else i % 3) for i in range(300)]
+
+
+def check_reading_while_writing(place: Place) -> None:
+    """What is added while events are gone through comes with the next call, not with this one."""
+    with place()() as store:
+        for n in range(20):
+            store.append("told", {"n": n})
+        seen = []
+        for event in store.events():
+            store.append("told", {"n": -1})
+            seen.append(event.body["n"])
+        assert seen == list(range(20))
+        assert len(list(store.events())) == 40
+        assert next(store.events()).body == {"n": 0}  # one that is not gone through to its end
+        assert store.append("told", {}) == 41
+
+
+def check_no_holes(place: Place) -> None:
+    """What was refused leaves no trace and no gap in the numbers."""
+    open_it = place()
+    with open_it() as store:
+        store.add_examples(["a"])
+        for bad in (["b", "a"], ["c", "c"], ["d", "\ud800"]):
+            with refused(TailorError):
+                store.add_examples(bad)
+            with refused(ValueError):
+                store.append("told", {"n": float("nan")})
+            with refused(InputError):
+                store.append("\ud800", {})
+            store.append("told", {})
+        assert store.examples() == ["a"]
+        store.add_examples(["b"])
+    with open_it(True) as store:
+        assert [e.number for e in store.events()] == [1, 2, 3, 4, 5]
+        assert store.examples() == ["a", "b"]
+
+
+def check_examples(place: Place) -> None:
+    """Any text is an id. Positions follow each other, and an event counts what came."""
+    open_it = place()
+    with open_it() as store:
+        assert store.examples() == []
+        store.add_examples(ODD_IDS)
+        store.add_examples([])
+        store.add_examples(["one more"])
+        for one in ODD_IDS:
+            with refused():
+                store.add_examples(["new", one])
+    with open_it(True) as store:
+        assert store.examples() == [*ODD_IDS, "one more"]
+        counted = [(e.kind, e.body) for e in store.events()]
+    size = len(ODD_IDS)
+    assert counted == [("examples", {"first": f, "count": c}) for f, c in [(0, size), (size, 0), (size, 1)]]
+
+
+def check_one_writer(place: Place) -> None:
+    """A second writer is told who writes and changes nothing; readers see each event as soon as it is there."""
+    open_it = place()
+    with refused(Missing):
+        open_it(True)
+    with open_it() as store, open_it(True) as reader:
+        assert list(reader.events()) == []
+        store.append("told", {"n": 1})
+        with refused(Busy):
+            open_it()
+        assert [e.body["n"] for e in reader.events()] == [1]
+        with refused():
+            reader.append("told", {"n": 2})
+        with refused():
+            reader.add_examples(["a"])
+        store.append("told", {"n": 2})
+        assert reader.last() == store.last()
+    with open_it() as store:
+        assert store.append("told", {}) == 3
+
+
+def check_closing(place: Place) -> None:
+    """Closing twice is fine; afterwards nothing works, and the place is free."""
+    open_it = place()
+    store = open_it()
+    store.append("told", {})
+    store.close()
+    store.close()
+    for use in (lambda: store.append("told", {}), lambda: list(store.events()), store.examples, store.last):
+        with refused():
+            use()
+    with open_it() as again:
+        assert len(list(again.events())) == 1
+
+
+def check_threads(place: Place) -> None:
+    """Threads share a store: every event once, in the order of the numbers that append gave."""
+    numbers: dict[int, list[int]] = {}
+
+    def work(store: Store, thread: int) -> None:
+        numbers[thread] = []
+        for n in range(15):
+            numbers[thread].append(store.append("told", {"thread": thread, "n": n}))
+            store.add_examples([f"{thread}-{n}"])
+            assert [e.number for e in store.events()][: numbers[thread][-1]] == list(range(1, numbers[thread][-1] + 1))
+
+    with place()() as store:
+        threads = [threading.Thread(target=work, args=(store, i)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(len(found) for found in numbers.values()) == [15] * 4
+        told = {(e.body["thread"], e.body["n"]): e.number for e in store.events() if e.kind == "told"}
+        assert told == {(i, n): number for i, found in numbers.items() for n, number in enumerate(found)}
+        assert [e.number for e in store.events()] == list(range(1, 121))
+        assert len(store.examples()) == 60
+
+
+def check_restore(place: Place) -> None:
+    """Everything of another store, numbers and times too; nothing where it fails; never over something."""
+    events = [Event(1, 0.1 + 0.2, "opened", {"ü": "\0"}, None), Event(2, 1e9 / 3, "told", {}, b"\0\1"),
+              Event(3, 5.0, "asked", {}, b"")]  # fmt: skip
+    open_it = place()
+
+    def fails() -> None:
+        raise StoreError("what arrived differs")
+
+    with open_it() as store:
+        with refused():
+            store.restore(ODD_IDS, events, fails)
+        assert list(store.events()) == store.examples() == []
+        store.restore(ODD_IDS, iter(events), lambda: None)
+        with refused():
+            store.restore([], events, lambda: None)
+        assert store.append("told", {}) == 4
+    with open_it(True) as store:
+        assert list(store.events())[:3] == events
+        assert store.examples() == ODD_IDS
+
+
+STORE_CHECKS = [
+    check_events, check_many_events, check_reading_while_writing, check_no_holes, check_examples, check_one_writer,
+    check_closing, check_threads, check_restore,
+]  # fmt: skip

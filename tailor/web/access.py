@@ -1,0 +1,118 @@
+"""Who may come in: anyone on this machine, anyone with the token, or named users with passwords."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import threading
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+from tailor.errors import InputError
+from tailor.web.limits import Buckets, Limits
+from tailor.web.sessions import Sessions, csrf_token
+from tailor.web.users import Users, check_name
+
+SHORTEST_TOKEN = 16
+Mode = Literal["open", "token", "users"]
+
+
+@dataclass(frozen=True)
+class Person:
+    """Whoever sends a request."""
+
+    name: str
+    cookie: str
+
+    @property
+    def csrf(self) -> str:
+        return csrf_token(self.cookie)
+
+
+class TooOften(InputError):
+    """Signing in was tried too often."""
+
+    def __init__(self, wait: float) -> None:
+        self.wait = max(1, round(wait))
+        super().__init__(f"too many tries: wait {self.wait} seconds")
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class Access:
+    """The door of one project.
+
+    host   where the server listens: without users and token only this machine's own address will do
+    token  a shared secret
+    name   what a visitor is called who has given no name
+    """
+
+    def __init__(
+        self, folder: Path, *, host: str = "127.0.0.1", token: str | None = None, name: str = "me",
+        limits: Limits | None = None,
+    ) -> None:  # fmt: skip
+        self.limits = limits or Limits()
+        self.users, self.sessions = Users(folder), Sessions(folder)
+        self.token, self.name, self.host = token or None, check_name(name), host
+        #: of its own for each project, since browsers share cookies between ports
+        self.cookie = f"tailor-{sha256(str(folder.resolve()).encode()).hexdigest()[:12]}"
+        self._tries = Buckets(self.limits.tries_a_minute / 60, self.limits.tries_a_minute)
+        self._hashing = threading.Lock()  # Argon2 takes 64 MiB: one at a time
+        if self.token and len(self.token) < SHORTEST_TOKEN:
+            raise InputError(f"the token has {len(self.token)} characters: at least {SHORTEST_TOKEN} are needed")
+        if self.mode == "open" and not is_loopback(host):
+            raise InputError(
+                f"--host {host} lets others in: add users with `tailor users add NAME`, or give a --token; without "
+                "them the page is for this machine alone (127.0.0.1)"
+            )
+
+    @property
+    def mode(self) -> Mode:
+        return "users" if len(self.users) else "token" if self.token else "open"
+
+    def person(self, cookie: str | None) -> Person | None:
+        """Who sends this cookie; None for a stranger."""
+        found = self.sessions.find(cookie)
+        if cookie is None or found is None or found.stamp != self._stamp(found.name):
+            return None
+        return Person(found.name, cookie)
+
+    def enter(self) -> str:
+        """A session for whoever comes, where that is allowed; the cookie's value."""
+        if self.mode != "open":
+            raise InputError("sign in first")
+        return self.sessions.open(self.name, self._stamp(self.name) or "")
+
+    def sign_in(self, name: str, secret: str, address: str) -> str | None:
+        """The cookie's value, or None where name and secret don't fit."""
+        for key in (f"address {address}", f"name {name}"):
+            if wait := self._tries.take(key):
+                raise TooOften(wait)
+        if self.mode == "users":
+            with self._hashing:
+                right = self.users.check(name, secret)
+        else:
+            name = check_name(name)
+            right = self.token is None or hmac.compare_digest(secret.encode(), self.token.encode())
+        return self.sessions.open(name, self._stamp(name) or "") if right else None
+
+    def rename(self, name: str) -> str:
+        """The same browser under another name; the new cookie's value. Named users keep theirs."""
+        if self.mode == "users":
+            raise InputError("names belong to their passwords here: sign out, and in again as someone else")
+        name = check_name(name)
+        return self.sessions.open(name, self._stamp(name) or "")
+
+    def _stamp(self, name: str) -> str | None:
+        if self.mode == "users":
+            return self.users.stamp(name)
+        return sha256((self.token or "open").encode()).hexdigest()[:16]

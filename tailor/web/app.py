@@ -1,0 +1,98 @@
+"""The application: routes, guards and error pages put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from urllib.parse import urlencode
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+from fastapi.templating import Jinja2Templates
+from starlette.exceptions import HTTPException
+
+from tailor import __version__
+from tailor.errors import TailorError
+from tailor.live import Room
+from tailor.project import Project
+from tailor.web import api, door, download, pages
+from tailor.web.access import Access
+from tailor.web.examples import Examples
+from tailor.web.limits import Limits
+from tailor.web.security import Guard
+from tailor.web.site import HERE, PlainJSON, SignIn, Site, site_of, status_of, visitor
+
+ROUTERS = (
+    api.router, api.changes, api.pictures, pages.router, pages.changes, door.router, door.changes, download.router,
+)  # fmt: skip
+
+
+def create_app(
+    project: Project, room: Room, access: Access, *, hosts: Sequence[str] = (), limits: Limits | None = None
+) -> FastAPI:
+    """The pages of one project. The room is started with the server and closed with it.
+
+    hosts: further names under which the server may be called
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        room.start()
+        yield
+        room.close()
+
+    app = FastAPI(title="TAILOR", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    templates = Jinja2Templates(HERE / "templates")
+    app.state.site = Site(project, room, Examples(project.pool()), access, templates)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.mount("/static", _Static(directory=HERE / "static"), name="static")
+    app.add_middleware(Guard, access=access, hosts=hosts, limits=limits)
+    _add_errors(app)
+    return app
+
+
+class _Static(StaticFiles):
+    """Looked at anew each time (by its ETag): a new version of the package is there at once."""
+
+    def file_response(self, *args: object, **kwargs: object) -> Response:
+        response = super().file_response(*args, **kwargs)  # type: ignore[arg-type]
+        response.headers["Cache-Control"] = "no-cache"
+        return response
+
+
+def _add_errors(app: FastAPI) -> None:
+    def said(request: Request, status: int, text: str) -> Response:
+        if request.url.path.startswith(("/api", "/picture", "/openapi")):
+            return PlainJSON({"error": text}, status)
+        site = site_of(request)
+        response = pages.render(site, request, visitor(request), "problem.html", text=text)
+        response.status_code = status
+        return response
+
+    @app.exception_handler(SignIn)
+    def sign_in(request: Request, error: Exception) -> Response:
+        wanted = {"to": request.url.path} if request.method == "GET" and request.url.path != "/" else {}
+        return RedirectResponse(f"/login?{urlencode(wanted)}" if wanted else "/login", 303)
+
+    @app.exception_handler(TailorError)
+    def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, TailorError)
+        return said(request, status_of(error), str(error))
+
+    @app.exception_handler(RequestValidationError)
+    def invalid(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+        return said(request, 422, f"{where}: {first['msg']}")
+
+    @app.exception_handler(HTTPException)
+    def http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        response = said(request, error.status_code, str(error.detail))
+        for name, value in (error.headers or {}).items():
+            response.headers[name] = value
+        return response

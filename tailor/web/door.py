@@ -1,0 +1,71 @@
+"""Signing in and out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from tailor.errors import InputError
+from tailor.web.access import TooOften
+from tailor.web.pages import render
+from tailor.web.site import PageUser, SiteOf, same_session, same_site, set_cookie, visitor
+
+router = APIRouter(include_in_schema=False)
+changes = APIRouter(dependencies=[Depends(same_session)], include_in_schema=False)
+
+
+@changes.post("/name")
+def rename(site: SiteOf, person: PageUser, request: Request, name: Annotated[str, Form(max_length=200)]) -> Response:
+    response = RedirectResponse("/", 303)  # what the old name holds stays: it may be in use in another window
+    set_cookie(response, request, site.access.rename(name))
+    return response
+
+
+@changes.post("/logout")
+def logout(site: SiteOf, person: PageUser) -> Response:
+    site.room.release(person.name)
+    site.access.sessions.close(person.cookie)
+    response = RedirectResponse("/login", 303)
+    response.delete_cookie(site.access.cookie)
+    return response
+
+
+@router.get("/login")
+def login(
+    site: SiteOf, request: Request, token: Annotated[str, Query(max_length=1000)] = "",
+    to: Annotated[str, Query(max_length=200)] = "/",
+) -> Response:  # fmt: skip
+    """Where anyone may come in he is let in at once."""
+    if site.access.mode != "open":
+        return render(site, request, None, "login.html", token=token, to=to, problem="")
+    response = RedirectResponse(own_page(to), 303)
+    if visitor(request) is None:
+        set_cookie(response, request, site.access.enter())
+    return response
+
+
+@router.post("/login", dependencies=[Depends(same_site)])
+def sign_in(
+    site: SiteOf, request: Request, name: Annotated[str, Form(max_length=200)],
+    secret: Annotated[str, Form(max_length=1024)], to: Annotated[str, Form(max_length=200)] = "/",
+) -> Response:  # fmt: skip
+    address = request.client.host if request.client else "nobody"
+    try:
+        cookie = site.access.sign_in(name, secret, address)
+        problem, status = "" if cookie else "That did not fit. Look at the name and try again.", 401
+    except InputError as error:
+        cookie, problem, status = None, str(error), 429 if isinstance(error, TooOften) else 422
+    if cookie is None:
+        response = render(site, request, None, "login.html", token="", to=to, problem=problem)
+        response.status_code = status
+        return response
+    response = RedirectResponse(own_page(to), 303)
+    set_cookie(response, request, cookie)
+    return response
+
+
+def own_page(path: str) -> str:
+    """One of the pages to go to after signing in; never another site, however it is written."""
+    return path if path in ("/review", "/classes", "/team", "/export") else "/"

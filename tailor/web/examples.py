@@ -1,0 +1,121 @@
+"""Examples as the page shows them: found by id in the pool, never by path; pictures are encoded anew."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tailor.pools.base import Pool, Unreadable
+from tailor.pools.convert import THREADS, decode_image
+from tailor.pools.image_folder import ImageFolder
+
+#: characters of a text, and values of a vector, that are shown
+LONGEST_TEXT, MOST_VALUES = 20_000, 32
+LOSSLESS = 256  # pixels a side up to which a picture is sent as PNG
+MEMORY = 64 * 1024 * 1024  # bytes of encoded pictures kept
+LOOK_AGAIN = 5.0  # seconds between two looks for entries that are new in the pool
+
+
+@dataclass(frozen=True)
+class Picture:
+    content: bytes
+    kind: str  # of the content, as HTTP names it
+
+
+class Examples:
+    """The pool, read for the eye. Safe to use from several threads."""
+
+    def __init__(self, pool: Pool, memory: int = MEMORY) -> None:
+        self.pool, self.kind, self._memory = pool, pool.kind, memory
+        self._place: dict[str, int] = {}
+        self._looked = -LOOK_AGAIN
+        self._finding, self._reading, self._caching = threading.Lock(), threading.Lock(), threading.Lock()
+        self._decoding = threading.BoundedSemaphore(THREADS)  # a picture may take hundreds of megabytes for a moment
+        self._cache: OrderedDict[tuple[str, int], Picture] = OrderedDict()
+        self._cached = 0
+
+    def shown(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """For each id what a page needs to show it: a text, some values, or the mere fact that it is a picture."""
+        if self.kind == "image":
+            return [{"kind": "image"}] * len(ids)
+        return [self._shown(one) for one in ids]
+
+    def _shown(self, one: str) -> dict[str, Any]:
+        example = self._read(one)
+        if example is None or isinstance(example, Unreadable):
+            return {"kind": "unreadable", "reason": "not in the pool any more" if example is None else example.reason}
+        if self.kind == "text":
+            text = example[:LONGEST_TEXT].encode("utf-8", "replace").decode()  # halves of surrogate pairs can't be sent
+            return {"kind": "text", "text": text, "length": len(example)}
+        values = [round(float(v), 4) for v in example[:MOST_VALUES]]
+        return {"kind": "vector", "values": values, "length": len(example)}
+
+    def picture(self, one: str, side: int) -> Picture | Unreadable | None:
+        """The picture with its longer side at most `side`; None for an id that is not in the pool.
+
+        What is sent was decoded and encoded here, so nothing but pixels gets through: no script in an SVG, no HTML
+        under a picture's name, no place in the EXIF.
+        """
+        if self.kind != "image":
+            return None
+        with self._caching:
+            if (one, side) in self._cache:
+                self._cache.move_to_end((one, side))
+                return self._cache[one, side]
+        with self._decoding:
+            example = self._read(one, side)
+            if example is None or isinstance(example, Unreadable):
+                return example
+            made = _encode(example, side)
+        with self._caching:
+            before = self._cache.pop((one, side), None)
+            self._cache[one, side] = made
+            self._cached += len(made.content) - (len(before.content) if before else 0)
+            while self._cached > self._memory and len(self._cache) > 1:
+                _, oldest = self._cache.popitem(last=False)
+                self._cached -= len(oldest.content)
+        return made
+
+    def _read(self, one: str, side: int | None = None) -> Any:
+        position = self._position(one)
+        if position is None:
+            return None
+        if isinstance(self.pool, ImageFolder):  # files of their own: many at once, and no larger than needed
+            sides = [s for s in (side, self.pool.max_side) if s]
+            return decode_image(self.pool.file(position), min(sides, default=None))
+        with self._reading:
+            return self.pool.read([position])[0]
+
+    def _position(self, one: str) -> int | None:
+        place = self._place.get(one)
+        if place is not None or time.monotonic() < self._looked + LOOK_AGAIN:
+            return place
+        with self._finding:  # it may be new
+            if time.monotonic() >= self._looked + LOOK_AGAIN:
+                with self._reading:
+                    if self._place:
+                        self.pool.refresh()
+                    self._place = {known: at for at, known in enumerate(self.pool.ids)}
+                self._looked = time.monotonic()
+        return self._place.get(one)
+
+
+def _encode(pixels: np.ndarray, side: int) -> Picture:
+    from PIL import Image
+
+    image = Image.fromarray(pixels)
+    if max(image.size) > side:
+        image.thumbnail((side, side), reducing_gap=2.0)
+    buffer = io.BytesIO()
+    if max(image.size) <= LOSSLESS:
+        image.save(buffer, "PNG", compress_level=1)
+        return Picture(buffer.getvalue(), "image/png")
+    image.save(buffer, "JPEG", quality=90)
+    return Picture(buffer.getvalue(), "image/jpeg")

@@ -1,0 +1,40 @@
+"""How much and how often: limits on the size of a request and on the rate of a client."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one client may do."""
+
+    body: int = 64 * 1024  # bytes of a request
+    rate: float = 200.0  # requests a second, in the long run
+    burst: float = 600.0  # and at once: a grid of pictures is many requests
+    tries_a_minute: float = 10.0  # at signing in, for one address and for one name
+
+
+class Buckets:
+    """A bucket of permits for each key, refilled at a steady rate. The longest unused key is forgotten first."""
+
+    def __init__(self, rate: float, burst: float, most: int = 10_000, clock: Callable[[], float] = time.monotonic):
+        self.rate, self.burst, self.most, self._clock = rate, burst, most, clock
+        self._lock = threading.Lock()
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # key -> (permits, when)
+
+    def take(self, key: str) -> float:
+        """0 where there was a permit, else the seconds until there is one."""
+        with self._lock:
+            now = self._clock()
+            left, then = self._left.pop(key, (self.burst, now))
+            left = min(self.burst, left + (now - then) * self.rate)
+            wait = 0.0 if left >= 1 else (1 - left) / self.rate
+            self._left[key] = (left if wait else left - 1, now)
+            if len(self._left) > self.most:
+                self._left.popitem(last=False)
+            return wait

@@ -1,0 +1,134 @@
+"""The pages."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from tailor.errors import InputError
+from tailor.web.access import Person
+from tailor.web.charts import accuracy_line, arm_bars, class_bars
+from tailor.web.shapes import NewName, Offset
+from tailor.web.site import PageUser, Site, SiteOf, person_of_page, same_session
+
+router = APIRouter(dependencies=[Depends(person_of_page)], include_in_schema=False, default_response_class=HTMLResponse)
+changes = APIRouter(dependencies=[Depends(same_session)], include_in_schema=False)
+
+GRID = 60  # examples on a page of the review
+
+
+def render(site: Site, request: Request, person: Person | None, template: str, **more: Any) -> Response:
+    """A page; `data` is what its script gets to know. Strangers get to know nothing but the project's name."""
+    data: dict[str, Any] = {}
+    if person is not None:
+        data = {
+            "csrf": person.csrf, "name": person.name, "project": site.key, "classes": list(site.room.classes),
+            "multi": site.room.kind == "multi-label",
+        }  # fmt: skip
+    known = {"site": site, "person": person, "data": data | more.pop("data", {}), "mode": site.access.mode}
+    return site.templates.TemplateResponse(request, template, known | more)
+
+
+@router.get("/")
+def label(site: SiteOf, person: PageUser, request: Request) -> Response:
+    what = {"image": "picture", "text": "text"}.get(site.examples.kind, "example")
+    multi = site.room.kind == "multi-label"
+    question = f"What is in this {what}?" if multi else f"What is this {what}?"
+    return render(site, request, person, "label.html", data={"question": question}, what=what, **panel_data(site))
+
+
+@router.get("/panel")
+def panel(site: SiteOf, person: PageUser, request: Request) -> Response:
+    """The numbers beside the picture, drawn anew."""
+    site.room.heartbeat(person.name)
+    return site.templates.TemplateResponse(request, "panel.html", panel_data(site))
+
+
+def panel_data(site: Site) -> dict[str, Any]:
+    now = site.room.overview()
+    return {
+        "now": now,
+        "line": accuracy_line(now["reserve"]),
+        "bars": class_bars(now["counts"]),
+        "arms": arm_bars(now["arms"]),
+    }
+
+
+# ---------------------------------------------------------------------- review
+
+
+@router.get("/review")
+def review(
+    site: SiteOf, person: PageUser, request: Request, klass: str = "", arm: str = "", annotator: str = "",
+    disagrees: bool = False, offset: Offset = 0,
+) -> Response:  # fmt: skip
+    page = site.room.labelled(
+        klass=klass or None, arm=arm or None, annotator=annotator or None, disagrees=disagrees, offset=offset,
+        limit=GRID,
+    )  # fmt: skip
+    now = site.room.overview()
+    chosen = {"klass": klass, "arm": arm, "annotator": annotator, "disagrees": "true" if disagrees else ""}
+
+    def there(start: int) -> str:
+        return "/review?" + urlencode({k: v for k, v in chosen.items() if v} | {"offset": start})
+
+    return render(
+        site, request, person, "review.html", items=site.show(page.items), total=page.total, offset=offset,
+        before=there(max(0, offset - GRID)) if offset else None,
+        after=there(offset + GRID) if offset + GRID < page.total else None,
+        chosen=chosen, now=now, all_arms=[one["name"] for one in now["arms"]],
+        annotators=[one["name"] for one in now["annotators"]],
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- classes
+
+
+@router.get("/classes")
+def classes(site: SiteOf, person: PageUser, request: Request, done: str = "", problem: str = "") -> Response:
+    now = site.room.overview()
+    return render(
+        site, request, person, "classes.html", bars=class_bars(now["counts"]), done=done[:500], problem=problem[:500]
+    )
+
+
+@changes.post("/classes/{change}")
+def change_classes(
+    site: SiteOf, person: PageUser, change: Literal["add", "rename", "merge"],
+    name: Annotated[NewName | None, Form()] = None, old: Annotated[str, Form(max_length=1000)] = "",
+    into: Annotated[str, Form(max_length=1000)] = "",
+) -> Response:  # fmt: skip
+    room = site.room
+    try:
+        if change == "add":
+            room.add_class(name or "", person.name)
+            said = f"{name} is a class now."
+        elif change == "rename":
+            room.rename_class(old, name or "", person.name)
+            said = f"{old} is called {name} now."
+        else:
+            room.merge_classes(old, into, person.name)
+            said = f"{old} is part of {into} now."
+    except InputError as error:
+        return back("/classes", problem=str(error))
+    return back("/classes", done=said)
+
+
+def back(page: str, **said: str) -> Response:
+    return RedirectResponse(f"{page}?{urlencode(said)}", 303)
+
+
+# ---------------------------------------------------------------------- team
+
+
+@router.get("/team")
+def team(site: SiteOf, person: PageUser, request: Request, offset: Offset = 0) -> Response:
+    page = site.room.disagreements(offset, GRID)
+    return render(
+        site, request, person, "team.html", now=site.room.overview(), agreement=site.room.agreement(),
+        items=site.show(page.items), total=page.total, offset=offset, clock=time.time(),
+    )  # fmt: skip

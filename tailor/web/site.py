@@ -1,0 +1,121 @@
+"""What all routes share: the room, the examples, the door, the templates."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Depends, HTTPException, Request
+from fastapi.responses import JSONResponse
+from fastapi.templating import Jinja2Templates
+
+from tailor.errors import TailorError
+from tailor.live import Item, Room
+from tailor.project import Project
+from tailor.web.access import Access, Person
+from tailor.web.examples import Examples
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Site:
+    project: Project
+    room: Room
+    examples: Examples
+    access: Access
+    templates: Jinja2Templates
+
+    @property
+    def key(self) -> str:
+        """A short name of the project, for what a browser keeps about it."""
+        return sha256(str(self.project.folder.resolve()).encode()).hexdigest()[:12]
+
+    @property
+    def name(self) -> str:
+        return self.project.folder.resolve().name.removesuffix("-labels")
+
+    def show(self, items: list[Item] | tuple[Item, ...]) -> list[dict[str, Any]]:
+        """Items with what is needed to show them."""
+        shown = self.examples.shown([item.id for item in items])
+        return [asdict(item) | {"shown": one} for item, one in zip(items, shown)]
+
+
+class PlainJSON(JSONResponse):
+    """JSON in ASCII: whatever text comes out of a pool, it can be sent."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+class SignIn(Exception):
+    """A page that needs someone signed in."""
+
+
+def site_of(request: Request) -> Site:
+    site: Site = request.app.state.site
+    return site
+
+
+def visitor(request: Request) -> Person | None:
+    access = site_of(request).access
+    return access.person(request.cookies.get(access.cookie))
+
+
+def person_of_page(request: Request) -> Person:
+    if found := visitor(request):
+        return found
+    raise SignIn
+
+
+def person_of_api(request: Request) -> Person:
+    if found := visitor(request):
+        return found
+    raise HTTPException(401, "sign in first")
+
+
+async def same_session(request: Request) -> None:
+    """A change must come from a page of this session: no other site can make a browser send it."""
+    import hmac
+
+    found = visitor(request)
+    if found is None:
+        raise HTTPException(401, "sign in first")
+    given = request.headers.get("x-csrf-token")
+    if given is None and "form" in request.headers.get("content-type", ""):
+        value = (await request.form()).get("csrf")
+        given = value if isinstance(value, str) else None
+    if given is None or not hmac.compare_digest(given.encode(), found.csrf.encode()):
+        raise HTTPException(403, "this request did not come from the page: reload it and try again")
+    same_site(request)
+
+
+def same_site(request: Request) -> None:
+    """Browsers say where a change comes from: another site's is refused."""
+    origin = request.headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
+        raise HTTPException(403, "this request came from another site")
+
+
+def set_cookie(response: Any, request: Request, value: str) -> None:
+    from tailor.web.sessions import LIFETIME
+
+    response.set_cookie(
+        site_of(request).access.cookie, value, max_age=int(LIFETIME), httponly=True, samesite="lax",
+        secure=request.url.scheme == "https",
+    )  # fmt: skip
+
+
+def status_of(error: TailorError) -> int:
+    """What went wrong inside is a 503: try again; the rest is the request's fault."""
+    from tailor.errors import InputError
+
+    return 422 if isinstance(error, InputError) else 503
+
+
+SiteOf = Annotated[Site, Depends(site_of)]
+PageUser = Annotated[Person, Depends(person_of_page)]
+ApiUser = Annotated[Person, Depends(person_of_api)]

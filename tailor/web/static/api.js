@@ -1,0 +1,60 @@
+// Talking to the server: JSON in and out, the session's token with every change.
+
+export const page = JSON.parse(document.getElementById("data").textContent);
+
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function send(path, body) {
+  const options = { headers: { Accept: "application/json" }, credentials: "same-origin" };
+  if (body !== undefined) {
+    options.method = "POST";
+    options.headers["Content-Type"] = "application/json";
+    options.headers["X-CSRF-Token"] = page.csrf;
+    options.body = JSON.stringify(body);
+  }
+  const response = await fetch(path, options);
+  if (response.ok) return response.json();
+  let message = `the server said ${response.status}`;
+  try { message = (await response.json()).error || message; } catch { /* no JSON: keep the number */ }
+  throw new Refused(response.status, message);
+}
+
+// The session may be another one by now, or over; where no sign-in is needed a new one is free.
+async function comeBack() {
+  let me;
+  try {
+    me = await send("/api/session");
+  } catch {
+    await fetch("/login", { credentials: "same-origin" });
+    me = await send("/api/session");
+  }
+  if (me.name !== page.name) throw new Refused(401, `you are now signed in as ${me.name}: reload the page`);
+  page.csrf = me.csrf;
+}
+
+export async function call(path, body) {
+  try {
+    return await send(path, body);
+  } catch (error) {
+    if (!(error instanceof Refused) || (error.status !== 401 && error.status !== 403)) throw error;
+    try { await comeBack(); } catch { throw error; }
+    return send(path, body);
+  }
+}
+
+export const pictureOf = (id, side) => `/picture?id=${encodeURIComponent(id)}&side=${side}`;
+
+export function el(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children); // strings become text, never markup
+  return made;
+}

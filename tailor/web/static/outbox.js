@@ -1,0 +1,102 @@
+// Answers on their way. Each is in localStorage from the moment it is given until the server has acknowledged it,
+// so that neither a lost connection, nor a reload, nor a crash on either side loses one.
+
+import { call, Refused } from "./api.js";
+
+const PAUSES = [300, 700, 1500, 3000, 5000]; // milliseconds before the next try
+
+export class Outbox {
+  // changed(outbox) is called whenever something is put in, sent, or stuck
+  constructor(prefix, changed) {
+    this.prefix = prefix;
+    this.changed = changed;
+    this.entries = new Map(); // key -> {id, label}, in the order in which they were given
+    this.refused = []; // {id, label, why}: the server will not take these
+    this.acknowledged = 0;
+    this.doneAt = new Map(); // id -> when the server had taken it
+    this.trouble = null; // why the last try failed
+    this.kept = true; // whether localStorage takes them
+    this.sending = false;
+    this.tries = 0;
+    this.count = 0;
+    for (const key of this.storedKeys()) {
+      try { this.entries.set(key, JSON.parse(localStorage.getItem(key))); } catch { localStorage.removeItem(key); }
+    }
+    window.addEventListener("online", () => this.pump());
+    window.addEventListener("beforeunload", (event) => {
+      if (!this.kept && this.entries.size) event.preventDefault();
+    });
+  }
+
+  storedKeys() {
+    try {
+      return Object.keys(localStorage).filter((key) => key.startsWith(this.prefix)).sort();
+    } catch {
+      this.kept = false;
+      return [];
+    }
+  }
+
+  get size() { return this.entries.size; }
+
+  // Whether an answer is on its way, or was until after `since`: a list asked for then may not know of it yet.
+  answered(id, since) {
+    for (const entry of this.entries.values()) if (entry.id === id) return true;
+    return this.doneAt.get(id) > since;
+  }
+
+  put(id, label) {
+    const stamp = String(Date.now()).padStart(15, "0") + String(this.count++).padStart(6, "0");
+    const key = this.prefix + stamp + Math.random().toString(36).slice(2, 8);
+    const entry = { id, label };
+    this.entries.set(key, entry);
+    try { localStorage.setItem(key, JSON.stringify(entry)); } catch { this.kept = false; }
+    this.changed(this);
+    this.pump();
+  }
+
+  // One at a time and in order: a correction never overtakes what it corrects. With several tabs, one tab at a time.
+  async pump() {
+    if (this.sending || !this.entries.size) return;
+    this.sending = true;
+    clearTimeout(this.timer);
+    try {
+      if (navigator.locks) await navigator.locks.request(this.prefix, () => this.sendAll());
+      else await this.sendAll();
+      this.trouble = null;
+      this.tries = 0;
+    } catch (error) {
+      this.trouble = error instanceof Refused ? error.message : "the server can't be reached";
+      this.signedOut = error instanceof Refused && (error.status === 401 || error.status === 403);
+      this.timer = setTimeout(() => this.pump(), PAUSES[Math.min(this.tries++, PAUSES.length - 1)]);
+    } finally {
+      this.sending = false;
+      this.changed(this);
+    }
+    if (this.entries.size && !this.trouble) this.pump();
+  }
+
+  async sendAll() {
+    for (const [key, entry] of this.entries) {
+      try {
+        const receipt = await call("/api/answer", entry);
+        this.acknowledged += 1;
+        this.latest = receipt;
+      } catch (error) {
+        const final = error instanceof Refused && [400, 404, 409, 413, 422].includes(error.status);
+        if (!final) throw error;
+        this.refused.push({ ...entry, why: error.message });
+      }
+      this.doneAt.set(entry.id, performance.now());
+      this.forget(key);
+      this.trouble = null;
+      this.signedOut = false;
+      this.changed(this);
+    }
+  }
+
+  forget(key) {
+    this.entries.delete(key);
+    try { localStorage.removeItem(key); } catch { /* it was never there */ }
+  }
+}

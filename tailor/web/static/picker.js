@@ -1,0 +1,196 @@
+// Choosing classes: a button and a key each while they are few, a search box when they are many.
+
+import { el } from "./api.js";
+
+export const KEYS = [..."123456789abcdefghijklmnopqrstuvwxyz"];
+const SHOWN = 8; // matches in the list
+
+const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+
+// How well a name fits what was typed: smaller is better, null is not at all.
+export function rank(name, typed) {
+  const text = plain(name);
+  if (text === typed) return 0;
+  if (text.startsWith(typed)) return 1;
+  if (text.split(/[^\p{L}\p{N}]+/u).some((word) => word.startsWith(typed))) return 2;
+  if (text.includes(typed)) return 3;
+  let at = 0;
+  for (const letter of text) if (letter === typed[at]) at += 1;
+  return at === typed.length ? 4 : null;
+}
+
+export function matches(classes, typed) {
+  const wanted = plain(typed.trim());
+  const found = [];
+  for (const name of classes) {
+    const place = rank(name, wanted);
+    if (place !== null) found.push([place, name.length, name]);
+  }
+  found.sort((a, b) => a[0] - b[0] || a[1] - b[1] || (a[2] < b[2] ? -1 : 1));
+  return found.map((one) => one[2]);
+}
+
+export class Picker {
+  // picked(classes): the answer. root: an empty element. multi: any number, confirmed by Enter.
+  constructor(root, classes, { multi, picked, labelId }) {
+    Object.assign(this, { root, classes, multi, picked });
+    this.chosen = new Set();
+    this.recent = [];
+    this.many = classes.length > KEYS.length;
+    this.digitsAreText = classes.some((name) => /^\d/.test(name));
+    this.root.replaceChildren();
+    if (this.many) this.buildSearch(labelId);
+    else this.buildButtons(labelId);
+  }
+
+  // ---------------------------------------------------------------- few classes
+
+  buildButtons(labelId) {
+    this.buttons = new Map();
+    const group = el("div", { class: "choices", role: "group", "aria-labelledby": labelId });
+    this.classes.forEach((name, at) => {
+      const button = el(
+        "button", { type: "button", class: "choice", "aria-keyshortcuts": KEYS[at], "aria-pressed": this.multi && "false" },
+        el("kbd", { "aria-hidden": "true" }, KEYS[at]), el("span", {}, name),
+      );
+      button.addEventListener("click", () => this.take(name));
+      this.buttons.set(name, button);
+      group.append(button);
+    });
+    this.root.append(group);
+  }
+
+  // ---------------------------------------------------------------- many classes
+
+  buildSearch(labelId) {
+    const listId = `${labelId}-list`;
+    this.tags = el("div", { class: "tags", "aria-label": "Chosen classes", role: "group" });
+    this.input = el("input", {
+      type: "text", role: "combobox", class: "search", placeholder: `Type a few letters of one of ${this.classes.length} classes`,
+      "aria-labelledby": labelId, "aria-controls": listId, "aria-expanded": "false", "aria-autocomplete": "list",
+      autocomplete: "off", autocapitalize: "off", spellcheck: "false",
+    });
+    this.list = el("ul", { id: listId, role: "listbox", class: "matches", "aria-labelledby": labelId });
+    this.root.append(this.tags, this.input, this.list);
+    this.input.addEventListener("input", () => this.search());
+    this.list.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps the focus
+    this.list.addEventListener("click", (event) => {
+      const option = event.target.closest("[role=option]");
+      if (option) this.take(this.found[Number(option.dataset.at)]);
+    });
+    this.search();
+  }
+
+  search() {
+    const typed = this.input.value;
+    this.found = (typed.trim() ? matches(this.classes, typed) : this.recent).slice(0, SHOWN);
+    this.active = typed.trim() && this.found.length ? 0 : -1;
+    this.drawList();
+  }
+
+  drawList() {
+    const typed = this.input.value.trim();
+    const options = this.found.map((name, at) => {
+      const key = !typed && !this.digitsAreText ? el("kbd", { "aria-hidden": "true" }, String(at + 1)) : "";
+      const id = `${this.list.id}-${at}`;
+      return el("li", { role: "option", id, "data-at": at, "aria-selected": String(at === this.active) }, key, name);
+    });
+    if (typed && !options.length) options.push(el("li", { class: "none" }, "No class fits"));
+    if (!typed && options.length) options.unshift(el("li", { class: "none", role: "presentation" }, "Used last"));
+    this.list.replaceChildren(...options);
+    this.input.setAttribute("aria-expanded", String(this.found.length > 0));
+    if (this.active >= 0) this.input.setAttribute("aria-activedescendant", `${this.list.id}-${this.active}`);
+    else this.input.removeAttribute("aria-activedescendant");
+  }
+
+  // ---------------------------------------------------------------- both
+
+  reset(label = []) {
+    this.chosen = new Set(label);
+    if (this.input) {
+      this.input.value = "";
+      this.search();
+    }
+    this.mark();
+  }
+
+  focus() { this.input?.focus(); }
+
+  get typing() { return Boolean(this.input && document.activeElement === this.input && this.input.value); }
+
+  take(name) {
+    if (name === undefined) return;
+    this.recent = [name, ...this.recent.filter((one) => one !== name)].slice(0, SHOWN);
+    if (!this.multi) {
+      this.picked([name]);
+      return;
+    }
+    if (!this.chosen.delete(name)) this.chosen.add(name);
+    if (this.input) {
+      this.input.value = "";
+      this.search();
+    }
+    this.mark();
+  }
+
+  confirm() {
+    if (this.multi) this.picked(this.classes.filter((name) => this.chosen.has(name)));
+  }
+
+  mark() {
+    if (this.buttons) {
+      for (const [name, button] of this.buttons) {
+        if (this.multi) button.setAttribute("aria-pressed", String(this.chosen.has(name)));
+        else button.classList.toggle("was", this.chosen.has(name));
+      }
+      return;
+    }
+    this.tags.replaceChildren(...[...this.chosen].map((name) => {
+      if (!this.multi) return el("span", { class: "tag" }, name);
+      const tag = el("button", { type: "button", class: "tag", "aria-label": `Remove ${name}` }, name, el("span", { "aria-hidden": "true" }, "×"));
+      tag.addEventListener("click", () => { this.take(name); this.focus(); });
+      return tag;
+    }));
+  }
+
+  // A key that belongs to choosing; true where it was used.
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return false;
+    if (event.key === "Enter" && event.target instanceof HTMLButtonElement && !this.multi) return false;
+    if (this.many) return this.searchKey(event);
+    if (event.key === "Enter" && this.multi) return this.confirm(), true;
+    const at = KEYS.indexOf(event.key.toLowerCase());
+    if (at < 0 || at >= this.classes.length) return false;
+    this.take(this.classes[at]);
+    return true;
+  }
+
+  searchKey(event) {
+    const empty = !this.input.value;
+    const steps = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (steps && this.found.length) {
+      const size = this.found.length;
+      this.active = this.active < 0 && steps < 0 ? size - 1 : (this.active + steps + size) % size;
+      this.drawList();
+      return true;
+    }
+    if (event.key === "Enter") {
+      if (this.active >= 0) this.take(this.found[this.active]);
+      else if (empty) this.confirm();
+      return true;
+    }
+    if (event.key === "Escape") {
+      this.input.value = "";
+      this.search();
+      return true;
+    }
+    if (empty && !this.digitsAreText && /^[1-9]$/.test(event.key)) {
+      this.take(this.found[Number(event.key) - 1]);
+      return true;
+    }
+    if (event.key.length === 1 && event.key !== " " && document.activeElement !== this.input) {
+      this.focus(); // the letter then lands in the box
+    }
+    return false;
+  }
+}

@@ -1,0 +1,174 @@
+"""Pools on S3, through a real server on loopback: shards, the cache and its limit, and what can go wrong."""
+
+from __future__ import annotations
+
+import socket
+
+import numpy as np
+import pytest
+from pool_samples import parquet, picture
+
+from tailor import InputError
+from tailor.pools import Unreadable, open_pool
+from tailor.pools.file_cache import FileCache
+from tailor.testing.pools_contract import check_pool
+
+
+@pytest.fixture
+def opened(bucket, tmp_path):
+    """Opens the bucket as a pool."""
+
+    def make(address=None, **options):
+        options = {"cache": str(tmp_path / "cache"), "storage": bucket.storage} | options
+        return open_pool(address or bucket.address, **options)
+
+    return make
+
+
+@pytest.fixture
+def texts(bucket, tmp_path):
+    """Three Parquet shards of four rows each."""
+    for n in range(3):
+        rows = range(4 * n, 4 * n + 4)
+        columns = {"text": [f"text {i}" for i in rows], "label": [i % 2 for i in rows]}
+        bucket.put_file(f"part-{n}.parquet", parquet(tmp_path / f"{n}.parquet", columns))
+    return bucket
+
+
+def cached(pool):
+    return sorted(p.stat().st_size for p in pool._cache.folder.iterdir())
+
+
+def test_shards_of_rows(texts, opened):
+    check_pool(opened)
+    pool = opened()
+    assert list(pool.ids) == [str(i) for i in range(12)]
+    assert pool.read([11, 0, 5]) == ["text 11", "text 0", "text 5"]
+    assert pool.labels()["7"] == "1"
+    assert open_pool(pool.describe()).read([3]) == ["text 3"]
+
+
+def test_pictures(bucket, opened):
+    bucket.put("cat/a.png", picture(1))
+    bucket.put("dog/b.png", picture(2))
+    bucket.put("dog/cut.jpg", picture(3, (64, 64), "JPEG")[:600])
+    pool = opened(labels="folder")
+    assert list(pool.ids) == ["cat/a.png", "dog/b.png", "dog/cut.jpg"]
+    assert pool.labels() == {"cat/a.png": "cat", "dog/b.png": "dog", "dog/cut.jpg": "dog"}
+    first, _, cut = pool.read([0, 1, 2])
+    assert first.shape == (8, 12, 3)
+    assert isinstance(cut, Unreadable)
+    check_pool(lambda: opened(labels="folder"))
+
+
+def test_vectors_in_one_file(bucket, opened, tmp_path):
+    points = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    np.save(tmp_path / "points.npy", points)
+    bucket.put_file("deep/points.npy", tmp_path / "points.npy")
+    pool = opened(f"{bucket.address}/deep/points.npy")
+    assert np.array_equal(np.stack(pool.read(range(5))), points)
+
+
+def test_the_cache_keeps_its_limit(texts, opened):
+    size = cached(opened())[0]
+    pool = opened(cache_bytes=2 * size + size // 2)
+    for position in (0, 4, 8, 1, 5, 9, 0):  # each from another shard than the one before
+        assert pool.read([position]) == [f"text {position}"]
+        assert sum(cached(pool)) <= pool._cache.limit
+    assert len(cached(pool)) == 2
+
+
+def test_what_is_cached_is_not_fetched_again(texts, opened, monkeypatch):
+    opened()
+    pool = opened()
+    monkeypatch.setattr(pool._fs, "get_file", None)  # any use fails
+    assert pool.read([10]) == ["text 10"]
+
+
+def test_a_file_larger_than_the_cache(texts, opened):
+    with pytest.raises(InputError, match="does not fit the cache of 100: raise cache_bytes"):
+        opened(cache_bytes=100)
+
+
+def test_shards_that_appear_later_count_on(texts, opened, tmp_path):
+    pool = opened()
+    texts.put_file("a-first.parquet", parquet(tmp_path / "new.parquet", {"text": ["new"], "label": [0]}))
+    assert pool.refresh() == 1
+    assert pool.ids[-1] == "12"
+    assert pool.read([12, 0]) == ["new", "text 0"]
+    again = open_pool(pool.describe())
+    assert again.read([12, 0]) == ["new", "text 0"]
+
+
+def test_a_shard_that_changes_or_goes_is_unreadable(texts, opened, tmp_path):
+    pool = opened(cache_bytes=10**7, cache=str(tmp_path / "other"))
+    texts.put_file("part-1.parquet", parquet(tmp_path / "n.parquet", {"text": ["else"] * 4, "label": [0] * 4}))
+    pool.refresh()
+    assert pool.read([4]) == [Unreadable("part-1.parquet has changed since it was opened")]
+    assert pool.read([0]) == ["text 0"]
+    texts.remove("part-2.parquet")
+    for copy in pool._cache.folder.iterdir():
+        copy.unlink()
+    assert pool.read([8]) == [Unreadable("missing")]
+
+
+def test_a_broken_shard_is_set_aside(texts, opened):
+    texts.put("part-9.parquet", b"no parquet")
+    pool = opened()
+    assert len(pool) == 12
+    assert list(pool.set_aside()) == ["part-9.parquet"]
+
+
+def test_errors_name_the_address(bucket, opened):
+    with pytest.raises(InputError, match=f"nothing at {bucket.address}: give an existing bucket"):
+        opened()
+    with pytest.raises(InputError, match="nothing at s3://no-such-bucket"):
+        opened("s3://no-such-bucket")
+    bucket.put("notes.txt", b"no picture")
+    with pytest.raises(InputError, match="holds 1 files, none of them an image"):
+        opened()
+
+
+def test_a_server_that_does_not_answer(texts, opened):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    gone = {"client_kwargs": {"endpoint_url": f"http://127.0.0.1:{port}", "region_name": "us-east-1"}}
+    storage = texts.storage | gone | {"config_kwargs": {"retries": {"max_attempts": 0}, "connect_timeout": 1}}
+    with pytest.raises(InputError, match=f"{texts.address} can't be reached .* check the address and the network"):
+        opened(storage=storage)
+
+
+def test_an_unknown_kind_of_address():
+    with pytest.raises(InputError, match=r"nosuch://x can't be (read|reached)"):
+        open_pool("nosuch://x")
+
+
+def test_a_cache_is_shared_and_survives(tmp_path):
+    calls = []
+
+    def fetch(path):
+        calls.append(path)
+        with open(path, "wb") as file:
+            file.write(b"x" * 40)
+
+    first = FileCache(tmp_path, 100)
+    one = first.get("a", ".bin", 40, fetch)
+    second = FileCache(tmp_path, 100)
+    assert second.get("a", ".bin", 40, fetch) == one
+    assert len(calls) == 1
+    second.get("b", ".bin", 40, fetch)
+    second.get("a", ".bin", 40, fetch)
+    second.get("c", ".bin", 40, fetch)  # b goes, the least lately used
+    assert second.held == 80
+    assert one.exists()
+    assert len(list(tmp_path.iterdir())) == 2
+
+    def fails(path):
+        with open(path, "wb") as file:
+            file.write(b"half")
+        raise OSError("cut")
+
+    with pytest.raises(OSError, match="cut"):
+        second.get("d", ".bin", 40, fails)
+    assert all(p.stat().st_size == 40 for p in tmp_path.iterdir())

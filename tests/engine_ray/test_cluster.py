@@ -1,0 +1,105 @@
+"""The ray engine on a cluster of several nodes: the same picks, also when workers, nodes and the driver are lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from losses import Losing, square, when
+
+from tailor import InputError, MultiClass, MultiLabel
+from tailor.engine import LocalEngine, Predictions
+from tailor.round import Round
+from tailor.strategies import make_arms
+from tailor.testing import make_pool
+from tailor.testing.engines import check_same_picks, families_for
+from tailor.view import RoundView
+
+pytestmark = pytest.mark.xdist_group("ray")
+
+
+@pytest.mark.parametrize("task", [MultiClass(4), MultiLabel(3)], ids=lambda t: t.kind)
+@pytest.mark.parametrize("state", [{"labelled": 0.2, "pending": 0.1}, {"labelled": 0.0}], ids=["some", "none"])
+def test_every_family_picks_the_same(engine, task, state, tmp_path):
+    pool = make_pool(task, 60, seed=1, grid=64, copies=0.2)
+    check_same_picks(engine, pool, families_for(task), tmp_path, seed=4, shard=16, **state)
+
+
+@pytest.mark.usefixtures("engine")
+def test_token_authentication_is_on_and_only_loopback_listens(nodes):
+    from ray._raylet import AuthenticationMode, get_authentication_mode
+
+    assert get_authentication_mode() == AuthenticationMode.TOKEN
+    host, port = nodes.address.rsplit(":", 1)
+    assert host == "127.0.0.1"
+    outside = {a[4][0] for a in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    for address in outside - {"127.0.0.1"}:
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection((address, int(port)), timeout=5)
+
+
+def test_workers_killed_in_the_middle_of_a_round(engine, tmp_path):
+    """SIGKILL of the process that runs a shard's task, in two passes over the pool."""
+    killed = []
+
+    def kill(pid, node):
+        os.kill(pid, signal.SIGKILL)
+        killed.append(pid)
+
+    losing = Losing(engine, tmp_path, kill)
+    pool = make_pool(MultiClass(4), 60, seed=2)
+    check_same_picks(losing, pool, families_for(pool.task), tmp_path, seed=6, shard=16, labelled=0.2)
+    assert not losing.problems
+    assert len(killed) == 2
+
+
+def test_a_node_leaves_in_the_middle_of_a_round_and_one_joins(engine, nodes, tmp_path):
+    def leave(pid, node):
+        gone = next(n for n in nodes.nodes if n.node_id == node)
+        nodes.remove(gone)
+        nodes.nodes.remove(gone)
+
+    def join():
+        nodes.nodes.append(nodes.add())
+
+    losing = Losing(engine, tmp_path, leave, at=(1,), after=join)
+    pool = make_pool(MultiLabel(3), 60, seed=1)
+    check_same_picks(losing, pool, families_for(pool.task), tmp_path, seed=2, shard=16, labelled=0.2)
+    assert not losing.problems
+    assert len(nodes.nodes) == engine.workers == 2
+
+
+def test_a_driver_that_is_killed_and_started_again(nodes, tmp_path):
+    pool = make_pool(MultiClass(4), 80, seed=3)
+    labelled, plan = np.arange(0, 80, 5), np.random.default_rng(0).integers(0, 7, 40)
+    labels = pool.truth[labelled]
+    view = RoundView(pool.task, pool.probs, pool.features, labelled=labelled, labels=labels, seed=7)
+    arms = make_arms(["galaxy", "confidence", "badge", "coreset"], pool.task)
+    wanted = Round(view, arms, plan, 7).batch().indices.tolist()
+
+    made = Predictions(str(tmp_path / "predictions"), 80, 4, pool.features.shape[1], "float64", shard=16)
+    made.write_all(pool.probs, pool.features)
+    np.savez(tmp_path / "state.npz", labelled=labelled, labels=labels, plan=plan)
+    script = Path(__file__).with_name("restarted_driver.py")
+    marker = tmp_path / "half"
+    command = [sys.executable, script, nodes.address, made.folder, tmp_path / "state.npz", marker]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as first:
+        when(lambda: marker.exists() or first.poll() is not None)
+        first.kill()
+        assert not first.stdout.read()
+    second = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert json.loads(second.stdout.splitlines()[-1]) == wanted
+
+
+def test_map_keeps_the_order_and_raises_what_a_task_raised(engine):
+    calls = [(number,) for number in range(9)]
+    assert engine.map(square, calls, shared=2) == LocalEngine().map(square, calls, shared=2)
+    with pytest.raises(InputError, match=r"^number -3 is no good$"):
+        engine.map(square, [(1,), (-3,)], shared=1)

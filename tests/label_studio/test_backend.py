@@ -1,0 +1,172 @@
+"""Called by Label Studio: webhooks, and as its machine-learning backend."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+
+import pytest
+from studio_runs import WORDS, linked, settings, texts, topic
+from studio_server import LEFT_OUT, http, wait_for
+
+from tailor.errors import InputError
+from tailor.label_studio.client import Studio
+
+httpx = http()
+listen = pytest.importorskip("tailor.label_studio.listen", reason=LEFT_OUT)
+HEADER, WEBHOOKS, BACKENDS = listen.HEADER, listen.WEBHOOKS, listen.BACKENDS
+
+
+@contextlib.contextmanager
+def running(there, tmp_path, said=None, backend=False, **options):
+    """The loop with its port, looking by itself only every ten minutes: (link, address, secret)."""
+    stop, pool = threading.Event(), texts(tmp_path / "news.jsonl")
+    said = [] if said is None else said
+    options = {"pool": pool, "settings": settings("text"), "ahead": 0} | options
+    with linked(there, tmp_path / "run", said=said, **options) as connection:
+        link, secret = connection.link, connection.bond.secret
+        link.step()
+        with listen.listening(link, secret, "127.0.0.1", 0, backend=backend, say=said.append) as at:
+            thread = threading.Thread(target=link.run, args=(600, stop))
+            thread.start()
+            try:
+                yield link, at, secret
+            finally:
+                stop.set()
+                link.wake()
+                thread.join()
+
+
+def test_webhooks_bring_annotations_at_once(desk, tmp_path):
+    there = desk("text", "single", WORDS)
+    with running(there, tmp_path) as (link, _, _):
+        (hook,) = there.call("GET", WEBHOOKS, params={"project": there.id})
+        assert not hook["send_payload"]  # we only want to be woken
+        tasks = there.waiting()
+        marks = [there.annotate(task, topic(task["data"]["text"])) for task in tasks[:-1]]
+        wait_for(lambda: link.session.journal.answered() == 7)
+        there.delete(marks[0])
+        wait_for(lambda: link.session.journal.answered() == 6)
+        there.annotate(tasks[0], "sport")
+        there.annotate(tasks[-1], "sport")
+        wait_for(lambda: len(there.tasks()) == 16)  # the round is over: the next batch is there
+    assert there.call("GET", WEBHOOKS, params={"project": there.id}) == []  # nobody listens any more
+
+
+def test_a_webhook_that_label_studio_refuses(desk, tmp_path):
+    """As it does with local addresses unless it is told otherwise: then looking now and then is enough."""
+    there = desk("text", "single", WORDS)
+    pool, said, stop = texts(tmp_path / "news.jsonl"), [], threading.Event()
+    with linked(there, tmp_path / "run", pool=pool, settings=settings("text"), ahead=0) as connection:
+        link, secret = connection.link, connection.bond.secret
+        with listen.listening(link, secret, "127.0.0.1", 0, reach="http://no such host", say=said.append):
+            thread = threading.Thread(target=link.run, args=(0.1, stop))
+            thread.start()
+            try:
+                there.annotate(wait_for(there.waiting)[0], "sport")
+                wait_for(lambda: link.session.journal.answered() == 1)
+            finally:
+                stop.set()
+                link.wake()
+                thread.join()
+        assert any("No webhook" in text and "SSRF_PROTECTION_ENABLED=false" in text for text in said)
+        with pytest.raises(InputError, match=r"as a backend: .*ML_BLOCK_LOCAL_IP=false"):
+            listen.set_backend(link.board.studio, "http://127.0.0.1:9", secret)
+
+
+def test_as_a_backend(desk, tmp_path):
+    """Added and asked for predictions through Label Studio itself."""
+    there = desk("text", "single", WORDS)
+    with running(there, tmp_path, backend=True) as (link, at, _):
+        (backend,) = there.call("GET", BACKENDS, params={"project": there.id})
+        assert (backend["url"], backend["title"], backend["readable_state"]) == (at, listen.TITLE, "Connected")
+        assert len(there.call("GET", WEBHOOKS, params={"project": there.id})) == 1  # Label Studio's own is ours
+        for task in there.waiting():
+            there.annotate(task, topic(task["data"]["text"]))
+        wait_for(lambda: len(there.tasks()) == 16)
+        wait_for(lambda: link.forecast.version == "TAILOR round 1")
+        test = there.call("POST", f"{BACKENDS}/{backend['id']}/predict/test", params={"random": "true"})
+        assert test["status"] == 200
+        asked = [t for t in there.tasks() if t["data"]["tailor_round"] == 0]
+        selected = {"all": False, "included": [t["id"] for t in asked]}
+        where = {"project": there.id, "id": "retrieve_tasks_predictions"}
+        there.call("POST", "/api/dm/actions/", params=where, json={"selectedItems": selected})
+        predicted = {t["data"]["tailor_id"]: t["predictions"] for t in there.tasks() if t["data"]["tailor_round"] == 0}
+        for task in asked:
+            found = predicted[task["data"]["tailor_id"]]
+            if task["data"]["tailor_arm"] == "reserve":
+                assert found == []
+                continue
+            probs = link.forecast(task["data"]["tailor_id"])
+            assert found[0]["model_version"] == "TAILOR round 1"
+            assert found[0]["result"][0]["value"]["choices"] == [list(WORDS)[int(probs.argmax())]]
+            assert found[0]["score"] == pytest.approx(float(probs.max()), abs=1e-3)
+
+        before = link.session.journal.answered()
+        for task in there.waiting()[:3]:
+            there.annotate(task, topic(task["data"]["text"]))
+        wait_for(lambda: link.session.journal.answered() == before + 3)
+        there.call("POST", f"{BACKENDS}/{backend['id']}/train", json={})
+        wait_for(lambda: link.forecast.version == f"TAILOR round 1, {before + 3} labels")
+        refreshed = there.call("GET", BACKENDS, params={"project": there.id})[0]
+        assert refreshed["model_version"] == link.forecast.version
+    with running(there, tmp_path, backend=True, pool=None) as (link, at, _):  # after a restart, on another port
+        (backend,) = there.call("GET", BACKENDS, params={"project": there.id})
+        assert (backend["url"], backend["readable_state"]) == (at, "Connected")
+
+
+def test_added_by_hand_before_we_listen(desk, tmp_path):
+    """Label Studio makes a webhook without our secret then; it gets one."""
+    there = desk("text", "single", WORDS)
+    with running(there, tmp_path, backend=True) as (_, at, secret):
+        (hook,) = there.call("GET", WEBHOOKS, params={"project": there.id})
+        there.call("PATCH", f"{WEBHOOKS}{hook['id']}/", json={"headers": {}, "url": hook["url"]})
+        studio = Studio(there.server.url, there.http.headers["authorization"].split()[1], there.id)
+        listen.set_webhook(studio, f"{at}/webhook", secret)
+        studio.close()
+        (hook,) = there.call("GET", WEBHOOKS, params={"project": there.id})
+        assert hook["headers"] == {HEADER: secret}
+
+
+def test_who_may_call(desk, tmp_path):
+    there = desk("text", "single", WORDS)
+    with running(there, tmp_path) as (link, at, secret):
+        assert httpx.get(f"{at}/health").json()["status"] == "UP"
+        task = there.tasks()[0]
+        bodies = {
+            "setup": {"project": f"{there.id}.1", "access_token": "a" * 40},
+            "predict": {"tasks": [task]},
+            "webhook": {"action": "ANNOTATION_CREATED"},
+        }
+        for path, body in bodies.items():
+            url = f"{at}/{path}"
+            assert httpx.post(url, json=body).status_code == 401
+            assert httpx.post(url, json=body, headers={HEADER: "wrong"}).status_code == 401
+            assert httpx.post(url, json=body, headers={HEADER: ""}).status_code == 401
+            assert httpx.post(url, json=body, headers={"Authorization": "Basic !"}).status_code == 401
+            assert httpx.post(url, json=body, auth=(listen.USER, "wrong")).status_code == 401
+            assert httpx.post(url, json=body, headers={HEADER: secret}).status_code == 200
+            assert httpx.post(url, json=body, auth=(listen.USER, secret)).status_code == 200
+            for odd in (b"{", b"[]", b"[" * 100_000, b'"x"', b"\xff"):
+                assert httpx.post(url, content=odd, headers={HEADER: secret}).status_code == 400
+        setup = httpx.post(f"{at}/setup", json={"project": "999.1"}, headers={HEADER: secret})
+        assert (setup.status_code, setup.json()["detail"]) == (400, f"this backend serves project {there.id}, not 999")
+        for tasks in (None, "x", [1], {"a": 1}):
+            assert httpx.post(f"{at}/predict", json={"tasks": tasks}, headers={HEADER: secret}).status_code == 400
+        foreign = [{"id": 1, "data": {"text": "x"}}, {"id": "x", "data": None}, {}, {"id": 2, "data": {"tailor_id": 3}}]
+        answer = httpx.post(f"{at}/predict", json={"tasks": foreign}, headers={HEADER: secret}).json()
+        assert answer["results"] == [[], [], [], []]
+        assert httpx.get(f"{at}/docs").status_code == httpx.get(f"{at}/openapi.json").status_code == 404
+        assert link.session.journal.answered() == 0
+
+
+def test_a_port_in_use(desk, tmp_path):
+    there = desk("text", "single", WORDS)
+    pool = texts(tmp_path / "news.jsonl")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with linked(there, tmp_path / "run", pool=pool, settings=settings("text")) as connection:
+            trying = listen.listening(connection.link, connection.bond.secret, "127.0.0.1", port, say=print)
+            with pytest.raises(InputError, match=f"can't listen on 127.0.0.1:{port}"), trying:
+                pass

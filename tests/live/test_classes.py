@@ -1,0 +1,266 @@
+"""Classes that are added, renamed or merged in the middle of a run: labels, posteriors and model follow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from rooms import label, open_room, open_session, prepare, state, truth
+from small import Points
+
+from tailor import config
+from tailor.bandit.reward import make_reward
+from tailor.classes import added, merged, renamed
+from tailor.desk import Desk
+from tailor.errors import InputError, UnknownName
+from tailor.export import rows
+from tailor.loop import Loop
+from tailor.models.base import Notice
+from tailor.project import Project
+from tailor.store import SqliteStore
+from tailor.task import MultiClass, MultiLabel
+
+FAMILIES = ("galaxy", "confidence")
+
+
+@pytest.fixture
+def room(tmp_path):
+    room = open_room(tmp_path / "a.db", Points(200), families=FAMILIES)
+    label(room, 40)
+    yield room
+    room.close()
+
+
+def reopened(room):
+    room.close()
+    return open_room(room.session.store.path, Points(200), families=FAMILIES)
+
+
+def posterior(journal):
+    """Evidence by the name of arm and class."""
+    (evidence,) = (v for v in journal.loop.selector.state().values() if np.ndim(v) >= 2)
+    evidence = evidence[:, : journal.task.size].reshape(len(journal.loop.arms), journal.task.size, -1).sum(2)
+    return {
+        (arm.name, name): evidence[i, k]
+        for i, arm in enumerate(journal.loop.arms)
+        for k, name in enumerate(journal.task.classes)
+    }
+
+
+def test_a_new_class_can_be_answered_and_gets_its_arms(room):
+    before, counts = posterior(room.journal()), room.journal().counts()
+    assert room.add_class("d", "ann") == ("a", "b", "c", "d")
+    after = posterior(room.journal())
+    assert all(after[key] == value for key, value in before.items())
+    assert room.journal().counts() == counts | {"d": 0}
+    held = room.next("ann")
+    prepare(room)
+    (item,) = held.items or room.next("ann").items
+    assert room.answer("ann", item.id, ["d"]).counts["d"] == 1
+    label(room, 30)
+    assert "galaxy[d]" in {arm.name for arm in room.journal().loop.arms}
+    assert room.session.model.task.classes == room.classes
+    assert len(room.labelled(klass="d").items) == 1
+
+
+def test_a_rename_changes_nothing_but_the_name(room):
+    before, walk = room.journal(), room.session.walk
+    room.rename_class("b", "bee", "ann")
+    now = room.journal()
+    assert now.counts() == {{"b": "bee"}.get(k, k): n for k, n in before.counts().items()}
+    assert posterior(now) == {
+        (arm.replace("[b]", "[bee]"), {"b": "bee"}.get(k, k)): v for (arm, k), v in posterior(before).items()
+    }
+    assert room.session.walk is walk
+    assert {row["label"] for row in rows(now)} <= {"a", "bee", "c"}
+    item = room.next("ann").items[0]
+    assert room.answer("ann", item.id, ["bee"]).counts["bee"] == now.counts()["bee"] + 1
+
+
+def test_a_merge_is_as_if_there_had_been_one_class(room):
+    before = room.journal()
+    labels = {row["id"]: row["label"] for row in rows(before)}
+    room.merge_classes("c", "b", "ann")
+    now = room.journal()
+    assert now.task.classes == ("a", "b")
+    assert {row["id"]: row["label"] for row in rows(now)} == {i: "b" if n == "c" else n for i, n in labels.items()}
+    assert now.counts() == {"a": before.counts()["a"], "b": before.counts()["b"] + before.counts()["c"]}
+    expected = fresh_posterior(before, {"a": "a", "b": "b", "c": "b"}, MultiClass(["a", "b"]))
+    assert posterior(now) == pytest.approx(expected)
+    assert all(p[1] in {"galaxy[a]", "galaxy[b]", "confidence", "reserve", "random start"}
+               for p in ((i, now.story(i).arm) for i in now.stories))  # fmt: skip
+    # and the run goes on
+    assert not set(label_two(room, 30)) & set(labels)
+
+
+def fresh_posterior(before, name_of, task):
+    """Every round learned anew, in the new classes, by arms of that name."""
+    loop = Loop(task, 1, families=FAMILIES, batch=12, rounds=6)
+    names, old = [arm.name for arm in loop.arms], before.task.classes
+    for where, heard in before.loop._learned:
+        arms = []
+        for arm in heard.arms.tolist():
+            family, _, rest = before.loop.arms[arm].name.partition("[")
+            arms.append(names.index(f"{family}[{name_of[rest[:-1]]}]" if rest else family))
+        answers = [name_of[old[k]] for k in before.books.labels_of(where).argmax(1)]
+        labels = task.encode(answers) if answers else np.zeros((0, task.size))
+        loop.selector.learn(type(heard)(heard.round, np.ones(task.size) / task.size, np.array(arms, int), labels))
+
+    class Told:
+        pass
+
+    told = Told()
+    told.loop, told.task = loop, task
+    return posterior(told)
+
+
+def label_two(room, n):
+    done = []
+    for _ in range(n):
+        prepare(room)
+        (item,) = room.next("ann").items
+        room.answer("ann", item.id, [{"c": "b"}.get(truth(room, item.id)[0], truth(room, item.id)[0])])
+        done.append(item.id)
+    return done
+
+
+def test_what_waits_goes_on_waiting_and_what_is_held_stays_held(room):
+    held = [i.id for i in room.next("ann", 3).items]
+    room.merge_classes("c", "a", "bob")
+    assert [i.id for i in room.next("ann", 3).items] == held
+    for one in held:
+        room.answer("ann", one, ["a"])
+    prepare(room)
+    assert room.next("ann").items[0].round == len(room.journal().rounds) - 1
+
+
+def test_edits_survive_a_restart(room):
+    room.add_class("d", "ann")
+    label(room, 5)
+    room.rename_class("a", "first", "ann")
+    room.merge_classes("c", "b", "ann")
+    before = state(room.session.journal)
+    again = reopened(room)
+    assert state(again.session.journal) == before
+    assert again.classes == ("first", "b", "d")
+    again.close()
+
+
+def test_a_dispute_may_be_over_when_classes_are_one(tmp_path):
+    room = open_room(tmp_path / "a.db", room={"overlap": 2, "overlap_share": 1.0})
+    prepare(room)
+    one = room.next("ann").items[0].id
+    room.answer("ann", one, ["b"])
+    room.answer("bob", one, ["c"])
+    assert room.disagreements().total == 1
+    room.merge_classes("c", "b", "chief")
+    assert room.disagreements().total == 0
+    assert room.item(one).label == ("b",)
+    room.close()
+
+
+def test_a_round_that_was_being_prepared_for_other_classes_is_dropped(room):
+    draft = room.session.draft()
+    room.add_class("d", "ann")
+    assert not room.session.enter(draft)
+    assert draft.number == len(room.journal().rounds)
+
+
+@pytest.mark.parametrize(("edit", "word"), [
+    (lambda room: room.add_class("a", "ann"), "'a' is given 2 times"),
+    (lambda room: room.add_class("", "ann"), "non-empty"), (lambda room: room.rename_class("a", "b", "ann"), "2 times"),
+    (lambda room: room.rename_class("zebra", "b", "ann"), "zebra"),
+    (lambda room: room.merge_classes("a", "a", "ann"), "itself"),
+    (lambda room: room.merge_classes("a", "zebra", "ann"), "zebra"),
+])  # fmt: skip
+def test_bad_edits_change_nothing(room, edit, word):
+    events = room.session.store.last().number
+    with pytest.raises(InputError, match=word):
+        edit(room)
+    assert room.session.store.last().number == events
+    assert room.classes == ("a", "b", "c")
+
+
+def test_two_classes_of_two_cannot_be_merged(tmp_path):
+    room = open_room(tmp_path / "a.db", Points(50, classes=2), classes=("a", "b"))
+    with pytest.raises(InputError, match="needs 2 classes"):
+        room.merge_classes("a", "b", "ann")
+    room.close()
+
+
+def test_a_reward_for_the_old_classes_refuses_new_ones(tmp_path):
+    room = open_room(tmp_path / "a.db")
+    room.session.journal.loop.reward = make_reward(("domain", {"weights": [0.3, 0.2, 0.1]}))
+    with pytest.raises(InputError, match="weights have shape"):
+        room.add_class("d", "ann")
+    assert room.classes == ("a", "b", "c")
+    room.close()
+
+
+def test_changes_of_columns():
+    labels = np.array([[1, 0, 1], [0, 1, 0], [0, 0, 0]])
+    merge = merged(MultiLabel(["x", "y", "z"]), "z", "x")
+    assert merge.labels(labels).tolist() == [[1, 0], [0, 1], [0, 0]]
+    assert merge.shares(np.array([[0.2, 0.5, 0.6]])).tolist() == [[0.6, 0.5]]
+    joint = merged(MultiClass(["x", "y", "z"]), "x", "z")
+    assert joint.shares(np.array([[0.25, 0.5, 0.25]])).tolist() == [[0.5, 0.5]]
+    assert joint.weights(np.array([1 / 3, 1 / 6, 1 / 6])).tolist() == pytest.approx([0.25, 0.375])
+    more = added(MultiClass(["x", "y"]), "z")
+    assert more.labels(labels[:, :2]).tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
+    assert more.weights(np.array([0.5, 0.25])).tolist() == pytest.approx([1 / 3, 1 / 6, 1 / 3])
+    assert renamed(MultiClass(["x", "y"]), "y", "z").only_names
+    with pytest.raises(UnknownName):
+        renamed(MultiClass(["x", "y"]), "z", "y")
+
+
+def test_a_session_without_a_way_to_make_models_says_so(tmp_path):
+    session = open_session(tmp_path / "a.db")
+    session._remodel = None
+    with pytest.raises(InputError, match="remodel"):
+        session.add_class("d")
+    session.store.close()
+
+
+# ---------------------------------------------------------------------- tailor.toml
+
+
+def project(folder, classes):
+    folder.mkdir(exist_ok=True)
+    if not (folder / "x.npy").exists():
+        np.save(folder / "x.npy", np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32))
+    (folder / config.FILE).unlink(missing_ok=True)
+    config.write(folder, {
+        "task": {"kind": "multi-class", "classes": list(classes)},
+        "pool": {"path": "x.npy"},
+        "model": {"name": "probe(steps=5)"},
+        "selection": {"batch": 10, "families": ["confidence", "random"]},
+    })  # fmt: skip
+    return Project(folder)
+
+
+def test_the_runs_classes_win_over_tailor_toml(tmp_path):
+    first = project(tmp_path / "run", "abc")
+    session = first.session()
+    assert first.notes == []
+    ids = session.ask().ids
+    session.tell({one: "abc"[n % 3] for n, one in enumerate(ids)})
+    session.merge_classes("c", "b", by="ann")
+    session.add_class("d")
+    session.store.close()
+    with pytest.warns(Notice, match="changed in the run"):
+        again = Project(tmp_path / "run")
+    assert again.settings.classes == ("a", "b", "d")
+    assert again.journal().task.classes == ("a", "b", "d")
+    assert "changed in the run to a, b, d" in again.notes[0]
+    assert "tailor.toml" in again.notes[0]
+    session = again.session()
+    session.tell({ids[0]: "d"})
+    assert len(session.ask()) == 10
+    session.store.close()
+    followed = project(tmp_path / "run", ["a", "b", "d"])  # tailor.toml was brought up to date
+    assert followed.notes == []
+    followed.session().store.close()
+    with SqliteStore(tmp_path / "run" / "run.db") as store:  # a desk needs no model to change classes
+        Desk(store, followed.settings).rename_class("d", "dee")
+    assert project(tmp_path / "run", "abc").settings.classes == ("a", "b", "dee")
+    with pytest.raises(InputError, match=r"edited since to \('a', 'b', 'dee'\)"):
+        project(tmp_path / "run", ["a", "b", "e"]).session()

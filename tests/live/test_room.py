@@ -1,0 +1,237 @@
+"""What a room promises to each annotator."""
+
+from __future__ import annotations
+
+import pytest
+from rooms import Clock, counted, found, label, open_room, prepare, truth
+from small import Points
+
+from tailor.errors import InputError, UnknownName
+from tailor.stopping import Budget, ClassCounts
+
+
+@pytest.fixture
+def room(tmp_path):
+    room = open_room(tmp_path / "a.db")
+    assert room.next("ann").state == "preparing"
+    prepare(room)
+    yield room
+    room.close()
+
+
+def ids(handed):
+    return [item.id for item in handed.items]
+
+
+def test_a_reload_gives_the_same_and_nobody_gets_anothers(room):
+    mine = ids(room.next("ann", 3))
+    assert ids(room.next("ann", 3)) == mine
+    assert ids(room.next("ann", 2)) == mine[:2]
+    theirs = ids(room.next("bob", 5))
+    assert len({*mine, *theirs}) == 8
+    room.answer("ann", mine[0], ["a"])
+    again = ids(room.next("ann", 3))
+    assert again[:2] == mine[1:]
+    assert again[2] not in theirs
+
+
+def test_an_answer_is_durable_and_counted(room):
+    (item,) = room.next("ann").items
+    assert (item.label, item.skipped, item.by, item.arm, item.round) == (None, False, None, item.arm, 0)
+    before = room.overview()["progress"]["left"]
+    receipt = room.answer("ann", item.id, ["b"])
+    assert receipt.counts == {"a": 0, "b": 1, "c": 0}
+    assert receipt.event == room.session.store.last().number
+    assert receipt.left == before - 1
+    (back,) = room.history("ann")
+    assert (back.id, back.label, back.by) == (item.id, ("b",), "ann")
+    assert room.history("bob") == []
+
+
+def test_corrections_by_oneself_and_by_others(room):
+    (item,) = room.next("ann").items
+    room.answer("ann", item.id, ["b"])
+    assert room.answer("ann", item.id, ["c"]).counts == {"a": 0, "b": 0, "c": 1}
+    room.answer("bob", item.id, ["a"])
+    assert room.item(item.id).label == ("a",)
+    assert room.item(item.id).by == "bob"
+    assert [p["answered"] for p in room.overview()["annotators"]] == [1, 1]
+
+
+def test_skip_go_back_and_answer_and_skip_again(room):
+    (item,) = room.next("ann").items
+    room.answer("ann", item.id, None)
+    assert room.item(item.id).skipped
+    assert item.id not in ids(room.next("ann", 20))
+    assert [i.id for i in room.history("ann")] == [item.id]
+    assert room.answer("ann", item.id, ["a"]).counts["a"] == 1
+    assert room.answer("ann", item.id, None).counts["a"] == 0
+    assert room.item(item.id).label is None
+    assert room.item(item.id).skipped
+
+
+def test_who_leaves_or_falls_silent_gives_back_what_he_had(tmp_path):
+    clock = Clock()
+    room = open_room(tmp_path / "a.db", clock=clock, room={"lease": 60})
+    prepare(room)
+    gone, quiet = ids(room.next("gone", 2)), ids(room.next("quiet", 2))
+    assert room.release("gone") == 2
+    assert ids(room.next("bob", 2)) == gone
+    clock.now += 59
+    room.heartbeat("quiet")
+    clock.now += 59
+    room.heartbeat("bob")
+    assert not set(ids(room.next("cid", 3))) & set(quiet)
+    clock.now += 2
+    assert ids(room.next("dan", 2)) == quiet
+    room.answer("quiet", quiet[0], ["a"])  # late, and not lost
+    assert room.item(quiet[0]).label == ("a",)
+    assert ids(room.next("dan", 1)) == quiet[1:]
+    room.close()
+
+
+def test_the_round_goes_on_and_the_overview_is_right(room):
+    done = label(room, 45)
+    assert len(set(done)) == 45
+    view, journal = room.overview(), room.journal()
+    assert view["progress"]["answered"] == 45
+    assert {c["name"]: c["count"] for c in view["counts"]} == journal.counts()
+    assert [c["count"] for c in view["counts"]] == sorted(c["count"] for c in view["counts"])
+    assert found(journal) == counted(journal)
+    assert sum(a["pulls"] for a in view["arms"]) == len(journal.stories)
+    assert sum(a["round_pulls"] for a in view["arms"]) == journal.rounds[-1].asked
+    assert sum(sum(a["found"].values()) for a in view["arms"]) == 45
+    assert view["progress"]["round"] >= 2
+    assert view["reserve"][-1]["lower"] <= view["reserve"][-1]["accuracy"] <= view["reserve"][-1]["upper"]
+    assert [r["labels"] for r in view["reserve"]] == sorted(r["labels"] for r in view["reserve"])
+    assert view["training"]["state"] == "idle"
+    assert view["pace"] > 0
+
+
+def test_why_says_so_in_words(room):
+    start = room.next("ann").items[0]
+    assert "at random" in room.why(start.id)["sentences"][0]
+    label(room, 30)
+    told = {room.why(i.id)["arm"]: room.why(i.id) for i in room.labelled(limit=1000).items}
+    arms = [said for arm, said in told.items() if "[" in arm]
+    assert arms
+    for said in arms:
+        assert said["arm"] in said["sentences"][0]
+        assert 0 < said["chance"] <= 1
+        assert len(said["predicted"]) == 3
+        assert len(said["sentences"]) == 3
+
+
+def test_review_filters(room):
+    label(room, 20, "ann")
+    label(room, 10, "bob")
+    everything = room.labelled(limit=1000)
+    assert everything.total == len(everything.items) == 30
+    assert [i.id for i in everything.items] == sorted(i.id for i in everything.items)
+    for name in "abc":
+        page = room.labelled(klass=name, limit=1000)
+        assert all(i.label == (name,) for i in page.items)
+        assert page.total == room.journal().counts()[name]
+    assert room.labelled(annotator="bob").total == 10
+    assert room.labelled(annotator="bob", offset=8, limit=5).items == room.labelled(annotator="bob").items[8:]
+    arms = {i.arm for i in everything.items}
+    assert sum(room.labelled(arm=arm).total for arm in arms) == 30
+    wrong = [i.id for i in room.labelled(disagrees=True, limit=1000).items]
+    assert wrong == [i.id for i in everything.items if i.predicted and next(iter(i.predicted)) not in i.label]
+    target = everything.items[0]
+    room.answer("bob", target.id, ["c" if target.label != ("c",) else "a"])
+    assert target.id in [i.id for i in room.labelled(disagrees=True, limit=1000).items]
+    with pytest.raises(UnknownName):
+        room.labelled(klass="zebra")
+    with pytest.raises(InputError, match="no arm"):
+        room.labelled(arm="zebra")
+
+
+@pytest.mark.parametrize(("call", "word"), [
+    (lambda room, one: room.next(""), "1 to 200"), (lambda room, one: room.next("x" * 201), "1 to 200"),
+    (lambda room, one: room.next("ann", 0), "n is 0"), (lambda room, one: room.answer("ann", one, []), "exactly one"),
+    (lambda room, one: room.answer("ann", one, ["a", "b"]), "exactly one"),
+    (lambda room, one: room.answer("ann", one, "a"), "list of class names"),
+    (lambda room, one: room.answer("ann", one, ["zebra"]), "zebra"),
+    (lambda room, one: room.answer("ann", "nope", ["a"]), "nope"), (lambda room, one: room.why("nope"), "nope"),
+    (lambda room, one: room.labelled(offset=-1), "offset -1"),
+])  # fmt: skip
+def test_bad_input_changes_nothing(room, call, word):
+    (item,) = room.next("ann").items
+    events = room.session.store.last().number
+    with pytest.raises(InputError, match=word):
+        call(room, item.id)
+    assert room.session.store.last().number == events
+    assert room.overview()["progress"]["answered"] == 0
+
+
+def test_multi_label_none_of_these_is_an_answer(tmp_path):
+    room = open_room(tmp_path / "a.db", kind="multi-label")
+    prepare(room)
+    a, b = room.next("ann", 2).items
+    room.answer("ann", a.id, [])
+    room.answer("ann", b.id, ["a", "c"])
+    assert room.item(a.id).label == ()
+    assert room.item(b.id).label == ("a", "c")
+    assert room.labelled().total == 2
+    label(room, 30)
+    room.close()
+
+
+def test_a_budget_is_kept_with_people_in_parallel(tmp_path):
+    room = open_room(tmp_path / "a.db", stop=[Budget(30)])
+    prepare(room)
+    handed = [ids(room.next(f"p{k}", 4)) for k in range(5)]
+    for k, some in enumerate(handed):
+        for one in some:
+            room.answer(f"p{k}", one, truth(room, one))
+            prepare(room)
+    label(room, 10)
+    end = room.next("ann")
+    assert (end.items, end.state) == ((), "stopped")
+    assert "budget of 30" in end.reason
+    assert len(room.journal().stories) == 30
+    assert room.overview()["stopped"] == end.reason
+    room.close()
+
+
+def test_other_rules_stop_when_the_batch_is_done(tmp_path):
+    room = open_room(tmp_path / "a.db", Points(400), stop=[ClassCounts(3)])
+    prepare(room)
+    while (handed := room.next("ann")).state != "stopped":
+        if not handed.items:
+            prepare(room)
+            continue
+        room.answer("ann", handed.items[0].id, truth(room, handed.items[0].id))
+    assert "every class has 3" in handed.reason
+    journal = room.journal()
+    assert journal.current.asked >= journal.current.size
+    room.close()
+
+
+def test_the_pool_runs_out(tmp_path):
+    room = open_room(tmp_path / "a.db", Points(40))
+    done = label(room, 40)
+    assert sorted(done) == room.session.pool.ids
+    prepare(room)
+    end = room.next("ann")
+    assert (end.state, end.reason) == ("stopped", "no example is left to ask")
+    room.session.withdraw([done[0]])
+    assert ids(room.next("ann")) == [done[0]]
+    room.close()
+
+
+def test_what_was_answered_by_another_way_is_not_handed_out(room):
+    one, two = ids(room.next("ann", 2))
+    room.session.tell({one: "a"}, by="a program")
+    assert ids(room.next("ann", 1)) == [two]
+    room.session.withdraw([one], by="a program")
+    assert one in ids(room.next("bob", 5))
+
+
+def test_what_cannot_be_read_is_never_handed_out(tmp_path):
+    broken = tuple(range(0, 60, 2))
+    room = open_room(tmp_path / "a.db", Points(60, broken=broken))
+    done = label(room, 30)
+    assert not {int(one[1:]) for one in done} & set(broken)
+    room.close()

@@ -1,0 +1,94 @@
+"""Answers that are taken back: as if they had never come."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_odd_moments import reopened
+from test_session import begin, play
+
+from tailor.errors import InputError, UnknownName
+from tailor.session import SKIP
+
+
+def posterior(session):
+    return {name: np.asarray(value) for name, value in session.journal.loop.selector.state().items()}
+
+
+def same(one, other):
+    assert one.keys() == other.keys()
+    for name in one:
+        np.testing.assert_allclose(one[name], other[name])
+
+
+def test_an_asked_example_waits_again_and_another_is_free(tmp_path):
+    session = begin(tmp_path / "a.db", holdout=0.3)
+    asked = session.ask().ids
+    session.tell({i: "a" for i in asked})
+    outside = next(i for i in session.pool.ids if i not in asked)
+    session.tell({outside: "b"})
+    session.withdraw([asked[0], outside], by="ann")
+    assert [s.id for s in session.waiting()] == [asked[0]]
+    position = session.journal.position
+    assert session.journal.books.untouched[position[outside]]
+    assert position[outside] not in session.journal.who
+    assert session.journal.counts() == {"a": len(asked) - 1, "b": 0, "c": 0}
+    assert session.journal.answered() == len(asked) - 1
+    before = session.journal.summary()
+    assert reopened(session, holdout=0.3).journal.summary() == before
+
+
+def test_the_selector_has_never_heard_of_it_until_it_is_answered_again(tmp_path):
+    """After it has learned from it."""
+    kept, taken_back = begin(tmp_path / "a.db", holdout=0.0), begin(tmp_path / "b.db", holdout=0.0)
+    for session in (kept, taken_back):
+        play(session, 2)
+    learned = [p for at, _ in kept.journal.loop._learned for p in at.tolist()]
+    assert not learned  # the second round's answers are learned from when the third is opened
+    for session in (kept, taken_back):
+        session.ask(1)
+    one = kept.journal.ids[int(kept.journal.loop._learned[0][0][0])]
+    label = kept.journal.label_of(kept.journal.position[one])
+    full = posterior(kept)
+    taken_back.withdraw([one])
+    assert any((posterior(taken_back)[name] != full[name]).any() for name in full)
+    before = posterior(taken_back)
+    taken_back = reopened(taken_back, holdout=0.0)
+    same(posterior(taken_back), before)
+    taken_back.tell({one: int(label.argmax())})
+    same(posterior(taken_back), full)
+    taken_back.withdraw([one])
+    taken_back.tell({one: SKIP})
+    taken_back.offer_again([one])
+    same(posterior(taken_back), before)
+    assert one in {i for _ in range(20) for i in play(taken_back, 1)}
+
+
+def test_a_skip_can_be_taken_back(tmp_path):
+    session = begin(tmp_path / "a.db")
+    one = session.ask().ids[0]
+    session.tell({one: SKIP})
+    session.withdraw([one])
+    assert one in [s.id for s in session.waiting()]
+
+
+def test_what_was_never_answered_cannot(tmp_path):
+    session = begin(tmp_path / "a.db")
+    one, two = session.ask().ids[:2]
+    session.tell({one: "a"})
+    with pytest.raises(InputError, match="has no answer"):
+        session.withdraw([one, two])
+    with pytest.raises(UnknownName):
+        session.withdraw(["nope"])
+    assert session.journal.answered() == 1
+
+
+def test_a_vote_can_be_taken_back(tmp_path):
+    session = begin(tmp_path / "a.db")
+    one = session.ask().ids[0]
+    session.vote(one, "a", "ann", 2)
+    session.vote(one, "b", "bob", 2)
+    session.withdraw([one])
+    assert not session.journal.votes.on(session.journal.position[one])
+    assert not session.journal.votes.disputed
+    assert one in [s.id for s in session.waiting()]

@@ -1,0 +1,210 @@
+"""Connections that break, servers that crash: nothing acknowledged is lost, nobody goes on from a false picture."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+
+import pytest
+from small import Centroids, Points, answer, settings
+
+from tailor.session import Session
+from tailor.store import Busy, StoreError, open_store
+
+
+def cut(postgres, store):
+    """End the session of a store, as a broken network does."""
+    postgres.execute("SELECT pg_terminate_backend(%s)", store._db.info.backend_pid)
+
+
+def numbers(store):
+    return [e.number for e in store.events()]
+
+
+class Wire:
+    """Between a store and its server. A request that holds `word` is passed on, and its answer is not: it hangs up."""
+
+    def __init__(self, port):
+        self.target, self.word, self.listener = port, None, socket.create_server(("127.0.0.1", 0))
+        self.port, self.passed = self.listener.getsockname()[1], False
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                server = socket.create_connection(("127.0.0.1", self.target))
+                threading.Thread(target=self._pass, args=(client, server, False), daemon=True).start()
+                threading.Thread(target=self._pass, args=(server, client, True), daemon=True).start()
+
+    def _pass(self, source, sink, answers):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if answers and self.passed:  # the server has answered: what was asked for is done
+                    break
+                self.passed |= not answers and self.word is not None and self.word in data
+                sink.sendall(data)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def wire(postgres):
+    wire = Wire(postgres.port)
+    yield wire
+    wire.listener.close()
+
+
+def test_a_lost_connection_is_an_error_and_the_next_call_goes_on(postgres):
+    with open_store(postgres.url()) as store:
+        store.append("told", {"n": 1})
+        cut(postgres, store)
+        with pytest.raises(StoreError, match=r"was lost.*the next call connects again"):
+            store.append("told", {"n": 2})
+        assert store.append("told", {"n": 3}) == 2
+        cut(postgres, store)
+        with pytest.raises(StoreError, match="was lost"):
+            store.add_examples([f"{i}" for i in range(1000)])
+        assert store.examples() == []
+        store.add_examples(["a"])
+        assert [e.body.get("n") for e in store.events()] == [1, 3, None]
+        cut(postgres, store)
+        with pytest.raises(StoreError, match="was lost"):
+            list(store.events())
+        assert numbers(store) == [1, 2, 3]
+
+
+def test_reading_goes_on_too(postgres):
+    url = postgres.url()
+    with open_store(url) as store:
+        store.append("told", {})
+        with open_store(url, readonly=True) as reader:
+            cut(postgres, reader)
+            with pytest.raises(StoreError, match="was lost"):
+                reader.last()
+            store.append("told", {})
+            assert numbers(reader) == [1, 2]
+
+
+def test_the_lock_must_be_had_again(postgres):
+    """Another writer came in between: Busy while it is there. It wrote: reopen, whatever happens."""
+    url = postgres.url()
+    with open_store(url) as store:
+        store.append("told", {"n": 1})
+        cut(postgres, store)
+        with pytest.raises(StoreError, match="was lost"):
+            store.append("told", {"n": 2})
+        with open_store(url), pytest.raises(Busy):
+            store.append("told", {"n": 3})
+        assert store.append("told", {"n": 4}) == 2  # it only looked
+        cut(postgres, store)
+        with pytest.raises(StoreError, match="was lost"):
+            store.append("told", {"n": 5})
+        with open_store(url) as other:
+            other.append("told", {"n": 6})
+        for _ in range(2):
+            with pytest.raises(StoreError, match=r"has 3 events where this process knows of 2.*open the run again"):
+                store.append("told", {"n": 7})
+            assert numbers(store) == [1, 2, 3]  # reading is fine
+    with open_store(url) as store:
+        assert store.append("told", {"n": 8}) == 4
+
+
+@pytest.mark.parametrize("what", ["append", "add_examples"])
+def test_an_event_that_arrived_though_its_answer_did_not(postgres, wire, what):
+    """It was not acknowledged, but is there: writing goes on only after it was read."""
+    with open_store(postgres.url().replace(f":{postgres.port}/", f":{wire.port}/")) as store:
+        store.append("told", {"n": 1})
+        wire.word = b"INSERT" if what == "append" else b"COMMIT"
+        with pytest.raises(StoreError, match="may have arrived"):
+            _ = store.append("told", {"n": 2}) if what == "append" else store.add_examples(["a", "b"])
+        wire.word, wire.passed = None, False
+        for _ in range(2):
+            with pytest.raises(StoreError, match=r"event 2 .* did arrive: read the events"):
+                store.append("told", {"n": 3})
+        assert store.examples() == ([] if what == "append" else ["a", "b"])
+        assert numbers(store) == [1, 2]
+        assert store.append("told", {"n": 4}) == 3
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_session_takes_in_what_arrived_unacknowledged(postgres, wire, again):
+    """The answer that was told when the line went dead is there, once, whatever the annotator does about the error."""
+    pool, chosen = Points(), settings(holdout=0.0)
+    with open_store(postgres.url().replace(f":{postgres.port}/", f":{wire.port}/")) as store:
+        session = Session(store, pool, Centroids(chosen.task, pool), chosen)
+        first, second, *_ = session.ask().ids
+        wire.word = b"INSERT"
+        with pytest.raises(StoreError):
+            session.tell({first: "a"})
+        wire.word, wire.passed = None, False
+        if again:  # the same answer: acknowledged now
+            session.tell({first: "a"})
+        else:  # another one: first what arrived is taken in
+            with pytest.raises(StoreError, match="did arrive"):
+                session.tell({second: "b"})
+            assert session.journal.answered() == 1
+            session.tell({second: "b"})
+        assert session.journal.answered() == 2 - again
+        assert session.journal.books.counts.tolist() == [1, 1 - again, 0]
+        assert sum(e.kind == "told" for e in store.events()) == 2 - again
+
+
+def test_a_crash_of_the_server_loses_nothing_acknowledged(postgres):
+    """Stopped at once in the middle of appends, several times."""
+    url = postgres.url()
+    for _ in range(3):
+        with open_store(url) as store:
+            acknowledged, going = numbers(store), threading.Event()
+
+            enough = len(acknowledged) + 20
+
+            def write(store=store, acknowledged=acknowledged, going=going, enough=enough):
+                with contextlib.suppress(StoreError):
+                    while True:
+                        acknowledged.append(store.append("told", {"x": "y" * 500}))
+                        if len(acknowledged) > enough:
+                            going.set()
+
+            thread = threading.Thread(target=write)
+            thread.start()
+            assert going.wait(60)
+            postgres.stop("immediate")
+            thread.join()
+            with pytest.raises(StoreError, match="check that the server runs"):
+                store.append("told", {})
+            postgres.start()
+            found = numbers(store)
+            assert found == list(range(1, len(found) + 1))
+            assert found[: len(acknowledged)] == acknowledged
+            assert len(found) - len(acknowledged) in (0, 1)
+            assert store.append("told", {}) == len(found) + 1
+
+
+def test_a_session_goes_on_with_the_same_picks(postgres, tmp_path):
+    """The server is gone in the middle of asking and telling; what follows is what would have come anyway."""
+
+    def play(place, disturb):
+        pool, chosen = Points(), settings(families=("galaxy(pending=revealed)", "badge", "random"))
+        with open_store(place) as store:
+            session, seen = Session(store, pool, Centroids(chosen.task, pool), chosen), []
+            for n in range(14):
+                (story,) = patiently(lambda session=session: session.ask(1), disturb and n in (3, 12))
+                seen.append((story.id, story.arm, story.slot))
+                given = {story.id: answer(pool, "multi-class", story.id)}
+                patiently(lambda session=session, given=given: session.tell(given), disturb and n == 9)
+            return seen
+
+    def patiently(use, disturbed):
+        if disturbed:
+            postgres.stop("immediate")
+            with pytest.raises(StoreError):
+                use()
+            with pytest.raises(StoreError):
+                use()
+            postgres.start()
+        return use()
+
+    assert play(postgres.url(), True) == play(tmp_path / "a.db", False)

@@ -1,0 +1,150 @@
+"""A real browser, and servers for it on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from fruit import KINDS, truth
+from sites import Access, Project, Room, create_app  # or a skip that says what is missing
+
+LEFT_OUT = "browser tests are left out: "
+sync_api = pytest.importorskip("playwright.sync_api", reason=f"{LEFT_OUT}pip install 'tailor[browser]'")
+
+expect = sync_api.expect
+WAIT = 30_000  # milliseconds, for slow machines; nothing waits this long where all is well
+ARGUMENTS = [
+    "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+def chromium() -> str | None:
+    places = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+    return next((place for place in places if place), None)
+
+
+@contextlib.contextmanager
+def browsing():
+    path = chromium()
+    if path is None:
+        pytest.skip(f"{LEFT_OUT}there is no chromium (Debian: apt install chromium)")
+    expect.set_options(timeout=WAIT)
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS + sandbox)
+        yield browser
+        browser.close()
+
+
+@contextlib.contextmanager
+def running(project: Project, *, limits=None, room_options=None, **access):
+    """The pages of a project, served from a thread; the address and the room."""
+    import uvicorn
+
+    from tailor.web.serve import listening
+
+    with listening("127.0.0.1", 0) as sock:
+        room = Room(project, **(room_options or {}))
+        app = create_app(project, room, Access(project.folder, limits=limits, **access), limits=limits)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
+        thread.start()
+        wait_for(lambda: server.started)
+        try:
+            yield f"http://127.0.0.1:{sock.getsockname()[1]}", room
+        finally:
+            server.should_exit = True
+            thread.join(30)
+
+
+class Server:
+    """The command itself, in a process that can be killed."""
+
+    def __init__(self, run: Path, *words: str) -> None:
+        self.run, self.words = run, words
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> Server:
+        command = [sys.executable, "-m", "tailor", "label", str(self.run), "--no-open", "--port", str(self.port)]
+        self.process = subprocess.Popen([*command, *self.words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        wait_for(self.answers)
+        return self
+
+    def answers(self) -> bool:
+        import httpx
+
+        assert self.process.poll() is None, self.process.stderr.read().decode()
+        try:
+            return httpx.get(self.url + "/login", timeout=5).status_code < 400
+        except httpx.TransportError:
+            return False
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def wait_for(condition, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+class Tab:
+    """A page that is labelled on, as a person sees it. Complaints of the browser are collected."""
+
+    def __init__(self, browser, url: str, **options) -> None:
+        self.context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
+        self.page, self.url = self.context.new_page(), url
+        self.complaints: list[str] = []
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+
+    def open(self, path: str = "/") -> Tab:
+        self.page.goto(self.url + path)
+        return self
+
+    @property
+    def name(self) -> str:
+        """The id of what is shown; waits until something is."""
+        expect(self.page.locator("#name")).not_to_have_text("")
+        return self.page.locator("#name").text_content()
+
+    def answer(self) -> tuple[str, str]:
+        """Press the right key; wait until another one is shown or all is done."""
+        one = self.name
+        self.page.keyboard.press(str(KINDS.index(truth(one)) + 1))
+        expect(self.page.locator("#name")).not_to_have_text(one)
+        return one, truth(one)
+
+    def all_saved(self) -> None:
+        expect(self.page.locator("#saved")).to_have_text("All saved")
+
+    @property
+    def acknowledged(self) -> int:
+        return int(self.page.evaluate("() => document.documentElement.dataset.acknowledged || '0'"))
+
+    def close(self) -> None:
+        self.context.close()
+        assert not self.complaints, self.complaints
+
+
+def labels(project: Project) -> dict[str, str]:
+    """What the store holds: id -> label."""
+    from tailor.export import rows
+
+    return {row["id"]: row["label"] for row in rows(Project(project.folder).journal())}

@@ -1,0 +1,135 @@
+"""`tailor label` and `tailor users`, as typed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import sites
+from browsing import wait_for
+from fruit import orchard
+from typer.testing import CliRunner
+
+import tailor
+from tailor.cli.app import app
+from tailor.cli.label import find_or_begin
+from tailor.errors import InputError
+from tailor.web.users import Users
+
+ROOT = Path(tailor.__file__).parents[1]
+
+
+def command(*words, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tailor", *map(str, words)], input=stdin, capture_output=True, text=True, timeout=120,
+        env=os.environ | environment,
+    )  # fmt: skip
+
+
+def begin(path: Path, classes: str = "a,b", run: Path | None = None, multi_label: bool = False):
+    return find_or_begin(path, run, classes, multi_label, 20, "pixels(size=8)")
+
+
+def test_a_folder_becomes_a_run_beside_it_and_goes_on(tmp_path, capsys):
+    pool = orchard(tmp_path / "photos", 5)
+    project = begin(pool, "cat,dog,fox")
+    assert project.folder == tmp_path / "photos-labels"
+    assert project.settings.classes == ("cat", "dog", "fox")
+    assert len(project.pool()) == 5
+    again = begin(pool, "cat,dog,fox")
+    assert again.settings == project.settings
+    assert "Going on" not in capsys.readouterr().out
+    begin(pool, "cat,cow")  # a run keeps its classes, and says so
+    assert "which has classes already" in capsys.readouterr().out
+    assert begin(project.folder, "").settings == project.settings  # the run itself can be named too
+
+
+def test_a_file_becomes_a_run_beside_it(tmp_path):
+    (tmp_path / "reviews.csv").write_text("text\ngood\nbad\n")
+    project = begin(tmp_path / "reviews.csv", "good,bad", multi_label=True)
+    assert project.folder == tmp_path / "reviews-labels"
+    assert project.settings.kind == "multi-label"
+
+
+def test_bad_input_is_told_and_leaves_nothing(tmp_path):
+    pool = orchard(tmp_path / "photos", 2)
+    with pytest.raises(InputError, match="name the classes"):
+        begin(pool, "")
+    with pytest.raises(InputError, match="at least 2 classes"):
+        begin(pool, "cat")
+    with pytest.raises(InputError, match="nothing at"):
+        begin(tmp_path / "nowhere")
+    assert not (tmp_path / "photos-labels").exists()
+
+
+def test_the_command_opens_the_browser_and_ends_politely(tmp_path):
+    """BROWSER is what Python asks for a browser: here a script that writes down where it was sent."""
+    pool = orchard(tmp_path / "photos", 6)
+    seen, script = tmp_path / "seen", tmp_path / "browser"
+    script.write_text(f'#!/bin/sh\necho "$1" > {seen}.part && mv {seen}.part {seen}\n')
+    script.chmod(0o755)
+    words = ["label", pool, "--classes", "a,b", "--port", "0", "--backbone", "pixels(size=8)"]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tailor", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"BROWSER": f"{script} %s"},
+    )  # fmt: skip
+    wait_for(seen.exists)
+    url = seen.read_text().strip()
+    assert url.startswith("http://127.0.0.1:")
+    server.send_signal(signal.SIGINT)
+    out, error = server.communicate(timeout=60)
+    assert f"Label at {url}\n" in out
+    assert server.returncode == 130
+    assert "everything answered is saved" in error
+    assert "Traceback" not in error
+
+
+def test_other_addresses_are_refused(tmp_path):
+    project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 5))
+    refused = command("label", project.folder, "--host", "0.0.0.0", "--no-open")
+    assert refused.returncode == 2
+    assert "tailor users add" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_users_are_added_and_removed(tmp_path):
+    project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 5))
+
+    def users(*words, stdin="", run=project.folder):
+        return CliRunner().invoke(app, ["users", *words, "--run", str(run)], input=stdin)
+
+    assert users("add", "anna", stdin="correct horse\n").exit_code == 0
+    assert isinstance(users("add", "bert", stdin="short\n").exception, InputError)
+    assert isinstance(users("add", "bert", stdin="").exception, InputError)
+    assert users("list").stdout == "anna\n"
+    assert Users(project.folder).check("anna", "correct horse")
+    assert not Users(project.folder).check("anna", "correct horse ")
+    assert stat.S_IMODE((project.folder / "web" / "users.json").stat().st_mode) == 0o600
+    assert isinstance(users("remove", "bert").exception, InputError)
+    assert users("remove", "anna").exit_code == 0
+    assert users("list").stdout == ""
+    assert isinstance(users("list", run=tmp_path).exception, InputError)  # no run there
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path):
+    (tmp_path / "fastapi.py").write_text("raise ModuleNotFoundError(\"No module named 'fastapi'\", name='fastapi')")
+    pool = orchard(tmp_path / "photos", 2)
+    told = command("label", pool, "--classes", "a,b", PYTHONPATH=str(tmp_path))
+    assert told.returncode == 2
+    assert "pip install 'tailor[web]'" in told.stderr
+    assert command("--help", PYTHONPATH=str(tmp_path)).returncode == 0
+
+
+def test_every_file_of_the_page_is_in_the_wheel():
+    """setuptools takes what these patterns match."""
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["tailor"]
+    packed = {path for pattern in patterns for path in (ROOT / "tailor").glob(pattern)}
+    files = {p for p in (ROOT / "tailor" / "web").rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")}
+    assert len(files) >= 15
+    assert files <= packed
