@@ -23,8 +23,8 @@ class Bridge:
 
     def connect(self, ids: list[str]) -> None:
         """ids: the run's, by position."""
-        listed = self.pool.ids
-        if len(listed) == len(ids) and all(a == b for a, b in zip(listed, ids)):
+        listed = list(self.pool.ids)
+        if listed == ids:
             self._at = np.arange(len(ids))
         else:
             place = {one: at for at, one in enumerate(listed)}

@@ -320,8 +320,8 @@ class Session(Desk):
 
     def _join_pool(self) -> None:
         """New entries of the pool join at the end."""
-        known = self.journal.position
-        new = [one for one in self.pool.ids if one not in known]
+        listed, known = list(self.pool.ids), self.journal.position
+        new = [one for one in listed if one not in known] if listed != self.journal.ids else []
         if new:
             with self.lock:
                 self._record("pool", {"pool": _described(self.pool)})

@@ -31,6 +31,7 @@ class Estimate:
 
     stage: str
     seconds: float
+    cpu_seconds: float  # of all threads
     memory: float
     disk: float = 0
 
@@ -41,17 +42,19 @@ def forecast(size: Size, folder: Path | None = None) -> list[Estimate]:
     Both probes have the round's own K, d, labels and batch, so only N is extrapolated; a pool that is not larger than
     the larger probe is simply run. folder: whose disk is used, by default that of temporary files.
     """
-    small = _parts(max(2 * CHUNK, 2.5 * size.batch))
-    pools = [replace(size, pool=min(size.pool, n)) for n in (small, 2 * small)]
+    small = _parts(max(2 * CHUNK, 2.2 * size.batch))
+    pools = [replace(size, pool=min(size.pool, n)) for n in (small, 4 * small)]
     runs = [_probe(pool, folder) for pool in pools]
     found = []
     for less, more in zip(*(stages for stages, _ in runs)):
-        probes = (pools[0].pool, less.seconds), (pools[1].pool, more.seconds)
-        seconds = extrapolate(more.name, *probes, size.pool)
+        seconds, busy = (
+            extrapolate(more.name, (pools[0].pool, a), (pools[1].pool, b), size.pool)
+            for a, b in ((less.seconds, more.seconds), (less.cpu_seconds, more.cpu_seconds))
+        )
         kept = _kept(more.name, size, runs[1][1])
         memory = more.peak_mib * 2**20 + kept * (size.pool - pools[1].pool)
         disk = 2 * size.pool * (size.classes + size.features) if more.name == "predict" else 0
-        found.append(Estimate(more.name, seconds, memory, disk))
+        found.append(Estimate(more.name, seconds, busy, memory, disk))
     return found
 
 
@@ -70,7 +73,7 @@ def _probe(size: Size, folder: Path | None) -> tuple[list[Stage], float]:
             model = measure_model(pool, LocalEngine(), Path(where) / "again", steps=STEPS)
             stages, walk = measure_round(pool, LocalEngine())
             runs.append([*model, *stages])
-    best = [min(same, key=lambda stage: stage.seconds) for same in zip(*runs)]
+    best = [min(same, key=lambda stage: stage.cpu_seconds) for same in zip(*runs)]
     return best, lines_of(walk) / size.pool
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ class Stage:
 
     name: str
     seconds: float
+    cpu_seconds: float  # of all threads of this process: what is left of a measurement on a busy machine
     peak_mib: float
     bytes: float = 0
     flops: float = 0
@@ -73,9 +75,9 @@ def write_pool(size: Size, folder: Path) -> ShardedPool:
 @contextmanager
 def _measured(stages: list[Stage], name: str, device: str, **work: float) -> Iterator[None]:
     reset_peak()
-    started = now(device)
+    started, busy = now(device), time.process_time()
     yield
-    stages.append(Stage(name, now(device) - started, peak_mib(), **work))
+    stages.append(Stage(name, now(device) - started, time.process_time() - busy, peak_mib(), **work))
 
 
 def measure_model(

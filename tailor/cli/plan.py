@@ -38,16 +38,16 @@ def plan(
     from rich.table import Table
 
     table = Table("stage", title=f"A round of {size.batch:,} of {size.pool:,} examples, {size.classes:,} classes")
-    for column in ("seconds", "memory at its height", "written to disk"):
+    for column in ("seconds", "CPU seconds", "memory at its height", "written to disk"):
         table.add_column(column, justify="right")
     for one in found:
         written = f"{one.disk / 2**30:.2f} GiB" if one.disk else ""
-        table.add_row(one.stage, f"{one.seconds:.1f}", f"{one.memory / 2**30:.2f} GiB", written)
+        table.add_row(one.stage, f"{one.seconds:.1f}", f"{one.cpu_seconds:.1f}", f"{one.memory / 2**30:.2f} GiB", written)
     written_in_all = sum(one.disk for one in found)
     table.add_section()
     height = max(one.memory for one in found) / 2**30
-    seconds = sum(one.seconds for one in found)
-    table.add_row("all", f"{seconds:.1f}", f"{height:.2f} GiB", f"{written_in_all / 2**30:.2f} GiB")
+    seconds, busy = (sum(getattr(one, name) for one in found) for name in ("seconds", "cpu_seconds"))
+    table.add_row("all", f"{seconds:.1f}", f"{busy:.1f}", f"{height:.2f} GiB", f"{written_in_all / 2**30:.2f} GiB")
     console = Console(width=100)
     console.print(table)
     free = shutil.disk_usage(disk or tempfile.gettempdir()).free

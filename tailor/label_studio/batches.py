@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 VERSION = "TAILOR"
 #: pictures in one upload; Label Studio takes 100 files and 250 MB at once
 CHUNK = 20
+#: pixels of the longer side of an uploaded picture, at most
+LARGEST = 1600
 #: the Data Manager's tab that lists what was asked
 TAB = "TAILOR"
 VIEWS = "/api/dm/views/"
@@ -108,13 +110,13 @@ class Batches:
 
     def _pictures(self, ids: Sequence[str]) -> dict[str, Any]:
         """Each as (name, content, type), decoded and encoded anew: nothing but pixels gets through."""
-        from tailor.web.examples import SIDES, Examples, Picture
+        from tailor.web.examples import Examples, Picture
 
         if self._examples is None:
             self._examples = Examples(self.pool, memory=0)
         found: dict[str, Any] = {}
         for one in ids:
-            picture = self._examples.picture(one, SIDES[-1])
+            picture = self._examples.picture(one, LARGEST)
             name = re.sub(r"[^A-Za-z0-9_-]", "_", one.rsplit("/", 1)[-1].rsplit(".", 1)[0])[:80]
             if isinstance(picture, Picture):
                 found[one] = (f"{name}.{picture.kind.rpartition('/')[2]}", picture.content, picture.kind)

@@ -89,10 +89,11 @@ class Intake:
     def _skipped_before(self) -> set[str]:
         found: set[int] = set()
         for event in self.session.store.events():
-            if event.kind == "told":
-                found -= {position for position, _ in event.body["answers"]}
-                if (event.body.get("by") or "").endswith(VIA):
-                    found |= set(event.body["skipped"])
-            elif event.kind in ("withdrawn", "again"):
-                found -= set(event.body["positions"])
+            for kind, body in event.body["events"] if event.kind == "several" else [(event.kind, event.body)]:
+                if kind == "told":
+                    found -= {position for position, _ in body["answers"]}
+                    if (body.get("by") or "").endswith(VIA):
+                        found |= set(body["skipped"])
+                elif kind in ("withdrawn", "again"):
+                    found -= set(body["positions"])
         return {self.session.journal.ids[p] for p in found}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,6 +62,7 @@ class RowGroups:
             raise InputError(f"cache_bytes is {cache_bytes}: it must be 0 or more")
         self.column, self.cache_bytes = column, cache_bytes
         self._kept: OrderedDict[tuple[TableFile, int], Any] = OrderedDict()
+        self._lock = threading.Lock()  # pages and training may read at the same time
         self.held_bytes = 0
 
     def values(self, file: TableFile, rows: Sequence[int]) -> dict[int, Any]:
@@ -84,8 +86,10 @@ class RowGroups:
     def _pick(self, file: TableFile, group: int, rows: list[int]) -> list[Any]:
         import pyarrow.parquet as pq
 
-        if (kept := self._kept.get((file, group))) is not None:
-            self._kept.move_to_end((file, group))
+        with self._lock:
+            if (kept := self._kept.get((file, group))) is not None:
+                self._kept.move_to_end((file, group))
+        if kept is not None:
             return [_plain(kept[row]) for row in rows]
         with pq.ParquetFile(file.path) as opened:
             part = opened.metadata.row_group(group)
@@ -111,10 +115,13 @@ class RowGroups:
             return picked
 
     def _keep(self, at: tuple[TableFile, int], column: Any) -> None:
-        self._kept[at] = column
-        self.held_bytes += column.nbytes
-        while self.held_bytes > self.cache_bytes and self._kept:
-            self.held_bytes -= self._kept.popitem(last=False)[1].nbytes
+        with self._lock:
+            if at in self._kept:  # another thread was faster
+                return
+            self._kept[at] = column
+            self.held_bytes += column.nbytes
+            while self.held_bytes > self.cache_bytes and self._kept:
+                self.held_bytes -= self._kept.popitem(last=False)[1].nbytes
 
 
 def _plain(scalar: Any) -> Any:

@@ -68,6 +68,7 @@ class Bar:
     count: int
     share: float  # of the longest, in percent
     note: str = ""
+    now: int = 0  # of these, in this round
 
 
 def class_bars(counts: Sequence[dict[str, Any]]) -> list[Bar]:
@@ -84,5 +85,6 @@ def arm_bars(arms: Sequence[dict[str, Any]], classes: int = 3) -> list[Bar]:
         found = sorted(((n, c) for c, n in one["found"].items() if n), key=lambda pair: (-pair[0], pair[1]))
         rest = sum(n for n, _ in found[classes:])
         note = ", ".join(f"{name} {n}" for n, name in found[:classes]) + (f", others {rest}" if rest else "")
-        bars.append(Bar(one["name"], one["pulls"], round(100 * one["pulls"] / most, 1), note or "nothing answered yet"))
+        share = round(100 * one["pulls"] / most, 1)
+        bars.append(Bar(one["name"], one["pulls"], share, note or "nothing answered yet", one["round_pulls"]))
     return bars

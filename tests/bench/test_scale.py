@@ -40,7 +40,7 @@ def test_every_stage_is_measured(tmp_path):
 
 def test_the_limit_is_what_must_be_read_multiplied_and_sorted():
     machine = Machine(read=10, multiply=100, sort=5, write=1, cores=1)
-    assert Stage("x", 9, 9, bytes=20, flops=300, sorted=5).limit(machine) == 2 + 3 + 1
+    assert Stage("x", 9, 9, 9, bytes=20, flops=300, sorted=5).limit(machine) == 2 + 3 + 1
     found = measure_machine()
     assert min(found.read, found.multiply, found.sort, found.write) > 1e5
 

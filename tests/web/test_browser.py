@@ -65,6 +65,7 @@ def test_an_afternoon_of_labelling(browser, pool, tmp_path):
 def review(tab: Tab, project, given: dict[str, str]) -> None:
     page = tab.page
     page.get_by_role("link", name="Review", exact=True).click()
+    page.wait_for_load_state("load")  # the script is there
     expect(page.locator(".tile")).to_have_count(50)
     page.locator("select[name=klass]").select_option("lemon")
     expect(page.locator(".tile")).to_have_count(sum(label == "lemon" for label in given.values()))

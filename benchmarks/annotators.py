@@ -1,0 +1,202 @@
+"""Fifty annotators at one server: how long each waits, and whether anything is lost or given twice.
+
+    python benchmarks/annotators.py [--store postgresql sqlite] [--people 50] [--minutes 20] [--speed 4] [--examples 100000]
+
+`tailor label` runs in a process of its own, PostgreSQL is started for it with every flush to disk; the annotators
+(benchmarks/crowd.py) are HTTP clients on loopback in this process. --minutes of work happen in fast motion: pauses and
+leases are --speed times shorter, everything else takes its time. Then what the annotators saw is compared with the
+store. Prints one JSON object a store; exits with 1 where anything is wrong. Needs pip install 'tailor[web,postgres]' httpx.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+from crowd import Acknowledged, Annotator, Ledger, served
+from room import begin
+
+from tailor.journal import Journal, rebuild
+from tailor.project import Project
+from tailor.store import Event
+from tailor.testing.postgres import postgres_server
+
+LEASE = 300.0  # seconds of real life
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--store", nargs="+", choices=["postgresql", "sqlite"], default=["postgresql", "sqlite"])
+    parser.add_argument("--people", type=int, default=50)
+    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--speed", type=float, default=4)
+    parser.add_argument("--examples", type=int, default=100_000)
+    parser.add_argument("--classes", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=500)
+    given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that both servers are stopped
+    wrong = False
+    for store in given.store:
+        with tempfile.TemporaryDirectory() as folder, postgres_server() if store == "postgresql" else nothing() as server:
+            row = measure(Path(folder), given, server)
+            print(json.dumps({"store": store} | row), flush=True)
+            wrong |= bool(row["wrong"])
+    sys.exit(wrong)
+
+
+@contextlib.contextmanager
+def nothing() -> Iterator[None]:
+    yield None
+
+
+def measure(folder: Path, given: argparse.Namespace, database: Any) -> dict[str, Any]:
+    url = database.url() if database is not None else None
+    truth = begin(folder, given.examples, given.classes, given.batch, url)
+    lease, ledger = max(10.0, LEASE / given.speed), Ledger()
+    with served(folder, "--lease", str(lease)) as (address, server):
+        load, cpu, started = os.getloadavg()[0], cpu_seconds(server.pid), time.monotonic()
+        base = cpu_seconds(*database_processes(database))
+        own = time.process_time()
+        people = [
+            Annotator(f"annotator {n}", address, lambda one: str(truth[int(one)]), given.classes, ledger,
+                      speed=given.speed, lease=lease)
+            for n in range(given.people)
+        ]  # fmt: skip
+        until = started + given.minutes * 60 / given.speed
+        seen = asyncio.run(everybody(people, until, address))
+        took = time.monotonic() - started
+        spent = {
+            "server": cpu_seconds(server.pid) - cpu,
+            "database": cpu_seconds(*database_processes(database)) - base,
+            "annotators": time.process_time() - own,
+        }
+        idle, high = waited_for_a_core(server.pid), peak_mib(server.pid)
+    journal, events = read(folder)
+    return {
+        "people": given.people, "examples": given.examples, "classes": given.classes, "batch": given.batch,
+        "minutes": given.minutes, "speed": given.speed, "took_s": round(took, 1),
+        "load": [round(load, 1), round(os.getloadavg()[0], 1)],
+        "acknowledged": len(ledger.acknowledged), "per_second": round(len(ledger.acknowledged) / took, 1),
+        "requests_per_second": round(sum(map(len, ledger.times.values())) / took, 1),
+        **{f"{kind}_ms": milliseconds(ledger.times[kind]) for kind in ("next", "answer", "panel", "why")},
+        "rounds": len(journal.rounds), "did": dict(ledger.did), "passed_on": ledger.passed_on(),
+        "cpu_s": {name: round(seconds, 1) for name, seconds in spent.items()},
+        "server_waited_for_a_core_s": round(idle, 1), "server_peak_mib": high,
+        "wrong": compare(ledger, journal, events, seen),
+    }  # fmt: skip
+
+
+async def everybody(people: list[Annotator], until: float, address: str) -> dict[str, Any]:
+    """All of them at once; what the server says of it in the end."""
+    await asyncio.gather(*(one.work(until) for one in people))
+    async with httpx.AsyncClient(base_url=address, verify=False, trust_env=False, follow_redirects=True) as client:
+        await client.get("/")
+        return (await client.get("/api/overview")).json()
+
+
+# ---------------------------------------------------------------------- checks
+
+
+def read(folder: Path) -> tuple[Journal, list[Event]]:
+    """What is in the store, replayed."""
+    project = Project(folder)
+    with project.store(readonly=True) as store:
+        return rebuild(project.settings, store), list(store.events())
+
+
+def compare(ledger: Ledger, journal: Journal, events: list[Event], seen: dict[str, Any]) -> list[str]:
+    """What the annotators saw, what the store holds, and what the server counted: where they differ, in words."""
+    wrong = list(ledger.trouble)
+    stored = answers_in(events)
+    latest: dict[str, Acknowledged] = {}
+    for ack in ledger.acknowledged:
+        key = (ack.event, journal.position[ack.id])
+        kept = stored.pop(key, None)
+        expected = (ack.who, None if ack.label is None else [journal.task.classes.index(ack.label)])
+        if kept != expected:
+            wrong.append(f"lost: event {ack.event} should say {expected} of {ack.id}, and says {kept}")
+        if ack.id not in latest or latest[ack.id].event < ack.event:
+            latest[ack.id] = ack
+    wrong += [f"nobody was told of {answer} in event {key}" for key, answer in stored.items()]
+    for ack in latest.values():
+        row = journal.label_of(journal.position[ack.id])
+        label = None if row is None else journal.task.classes[int(np.flatnonzero(row)[0])]
+        if label != ack.label or (label is None and not journal.is_skipped(journal.position[ack.id])):
+            wrong.append(f"{ack.id} has the label {label}, the last answer was {ack.label}")
+    wrong += [f"{one} was in two hands at once" for one in ledger.shared()]
+    wrong += [f"{one} was given out after it had been answered" for one in ledger.given_again()]
+    if [event.number for event in events] != list(range(1, len(events) + 1)):
+        wrong.append("the numbers of the events have holes")
+    counts = {one["name"]: one["count"] for one in seen["counts"]}
+    if counts != journal.counts() or seen["progress"]["answered"] != journal.answered():
+        wrong.append(f"the server counted {counts}, the events replayed give {journal.counts()}")
+    if sum(ack.label is not None for ack in latest.values()) != journal.answered():
+        wrong.append(f"{journal.answered()} labels, and {len(latest)} examples were answered")
+    return wrong
+
+
+def answers_in(events: list[Event]) -> dict[tuple[int, int], tuple[str, list[int] | None]]:
+    """(event, position) -> (who, classes), None where it was skipped."""
+    found: dict[tuple[int, int], tuple[str, list[int] | None]] = {}
+    for event in events:
+        parts = event.body["events"] if event.kind == "several" else [(event.kind, event.body)]
+        for body in (body for kind, body in parts if kind == "told"):
+            found |= {(event.number, position): (body["by"], classes) for position, classes in body["answers"]}
+            found |= {(event.number, position): (body["by"], None) for position in body["skipped"]}
+    return found
+
+
+# ---------------------------------------------------------------------- figures
+
+
+def milliseconds(times: list[float]) -> dict[str, float]:
+    if not times:
+        return {}
+    p50, p95, p99, longest = (round(float(ms), 1) for ms in np.quantile(times, [0.5, 0.95, 0.99, 1]) * 1000)
+    over = sum(seconds > 0.1 for seconds in times)
+    return {"p50": p50, "p95": p95, "p99": p99, "max": longest, "n": len(times), "over_100": over}
+
+
+def cpu_seconds(*pids: int) -> float:
+    """Of these processes so far, and of their children that have ended."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(FileNotFoundError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            total += sum(map(int, fields[11:15]))
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def waited_for_a_core(pid: int) -> float:
+    """Seconds, all threads together, in which there was work and other processes had the cores."""
+    return sum(int(path.read_text().split()[1]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+
+
+def database_processes(database: Any) -> list[int]:
+    if database is None:
+        return []
+    first = (database.folder / "data" / "postmaster.pid").read_text().split()[0]
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", first], capture_output=True, text=True, check=True)
+    return [int(first), *map(int, found.stdout.split())]
+
+
+def peak_mib(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) // 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+"""Simulated annotators who use a labelling server as the page does, and a ledger of all that they were given and told."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+#: an annotator answers after at least and on average so many seconds of real life
+QUICKEST, USUAL = 0.5, 2.5
+#: chances of each answer: to skip, to be wrong and notice it later, to look back, to take a break, to just go away
+SKIP, MISTAKE, LOOK_BACK, BREAK, VANISH = 0.03, 0.04, 0.02, 0.004, 0.001
+#: seconds of a break in real life; someone who vanishes stays away for so many leases
+PAUSE, AWAY = 60.0, 1.3
+AHEAD = 3  # examples that the page loads beyond the one on the screen
+POLL = 0.4  # seconds between two looks while a round is prepared
+
+
+@dataclass(eq=False)
+class Hold:
+    """An example was certainly in someone's hand from `start`, when he had the reply, to `end`, when he sent the
+    answer or a good-bye, or a lease after his last request before he vanished."""
+
+    who: str
+    start: float
+    end: float = float("inf")
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """An answer that the server called safe, under the number of its event. label None: skipped."""
+
+    who: str
+    id: str
+    label: str | None
+    event: int
+    at: float
+
+
+@dataclass
+class Ledger:
+    """What happened, as the annotators saw it."""
+
+    holds: dict[str, list[Hold]] = field(default_factory=lambda: defaultdict(list))
+    given: dict[str, list[tuple[str, float]]] = field(default_factory=lambda: defaultdict(list))  # id -> (who, asked at)
+    acknowledged: list[Acknowledged] = field(default_factory=list)
+    times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # request -> seconds
+    did: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    trouble: list[str] = field(default_factory=list)
+
+    def shared(self) -> list[str]:
+        """Examples that two people certainly had in hand at the same time."""
+        found = []
+        for one, holds in self.holds.items():
+            in_order = sorted(holds, key=lambda hold: hold.start)
+            for n, first in enumerate(in_order):
+                found += [one for then in in_order[n + 1 :] if then.who != first.who and then.start < first.end]
+        return found
+
+    def given_again(self) -> list[str]:
+        """Examples that someone was given who asked after an answer to it had been acknowledged."""
+        answered: dict[str, float] = {}
+        for ack in self.acknowledged:
+            answered[ack.id] = min(ack.at, answered.get(ack.id, ack.at))
+        return [one for one, to in self.given.items() for _, asked in to if asked > answered.get(one, asked)]
+
+    def passed_on(self) -> int:
+        """Examples that went to another person after someone had left."""
+        return sum(len({hold.who for hold in holds}) > 1 for holds in self.holds.values())
+
+
+class Annotator:
+    """One person with a browser: answers travel while the next examples are fetched, the numbers are looked at."""
+
+    def __init__(self, name: str, url: str, truth: Callable[[str], str], classes: int, ledger: Ledger,
+                 *, speed: float, lease: float) -> None:  # fmt: skip
+        """speed: of the fast motion; lease: the server's, in its own seconds"""
+        self.name, self.truth, self.classes, self.ledger = name, truth, classes, ledger
+        self.speed, self.lease, self.chance = speed, lease, random.Random(name)
+        # uvicorn closes connections that were idle for five seconds: leave them before
+        limits = httpx.Limits(keepalive_expiry=3.0)
+        self.client = httpx.AsyncClient(
+            base_url=url, verify=False, trust_env=False, limits=limits, timeout=60, follow_redirects=True
+        )
+        self.csrf: dict[str, str] = {}
+        self.hand: dict[str, Hold] = {}  # on the screen and loaded, the one on the screen first
+        self.wrong: list[str] = []  # own mistakes, not noticed yet
+        self.last_sign = 0.0  # when the last request was sent
+
+    async def work(self, until: float) -> None:
+        try:
+            async with self.client:
+                await self._enter()
+                await self._fetch()
+                while time.monotonic() < until:
+                    await self._step(until)
+                await self._leave()
+        except Exception as error:  # a benchmark that goes on with fewer people would say too little
+            self.ledger.trouble.append(f"{self.name}: {error!r}")
+
+    async def _step(self, until: float) -> None:
+        if not self.hand:
+            self.ledger.did["ran dry"] += 1
+            await asyncio.sleep(POLL)
+            await self._fetch()
+            return
+        await self._wait(QUICKEST + self.chance.expovariate(1 / (USUAL - QUICKEST)))
+        one = next(iter(self.hand))
+        await asyncio.gather(self._answer(one, self._first_thought(one)), self._fetch())
+        if self.hand:
+            await self._get("why", "/api/why", id=next(iter(self.hand)))
+        await self._get("panel", "/panel")
+        if self.wrong and self.chance.random() < 0.3:
+            await self._correct()
+        if self.chance.random() < LOOK_BACK:
+            await self._get("history", "/api/history", n=20)
+            self.ledger.did["looked back"] += 1
+        if self.chance.random() < BREAK:
+            await self._leave()
+            await self._wait(self.chance.uniform(0.5, 1.5) * PAUSE)
+            await self._page("/")
+            await self._fetch()
+        elif self.chance.random() < VANISH:
+            await self._vanish(until)
+
+    def _first_thought(self, one: str) -> str | None:
+        draw = self.chance.random()
+        if draw < SKIP:
+            self.ledger.did["skipped"] += 1
+            return None
+        if draw < SKIP + MISTAKE:
+            self.wrong.append(one)
+            return str((int(self.truth(one)) + self.chance.randrange(1, self.classes)) % self.classes)
+        return self.truth(one)
+
+    async def _correct(self) -> None:
+        """Back to a mistake, as the page goes back: through the history."""
+        one = self.wrong.pop()
+        seen = [item["id"] for item in (await self._get("history", "/api/history", n=50))["items"]]
+        if one in seen:
+            await self._answer(one, self.truth(one))
+            self.ledger.did["corrected"] += 1
+
+    async def _vanish(self, until: float) -> None:
+        """The lid is closed without a word; back after the lease, some first answer what is still on the screen."""
+        self.ledger.did["vanished"] += 1
+        await asyncio.sleep(max(0, min(AWAY * self.lease, until - time.monotonic())))
+        for hold in self.hand.values():
+            hold.end = min(time.monotonic(), self.last_sign + self.lease)
+        stale, self.hand = list(self.hand), {}
+        if stale and self.chance.random() < 0.5:
+            await self._answer(stale[0], self.truth(stale[0]))
+            self.ledger.did["answered late"] += 1
+        await self._fetch()
+
+    # ------------------------------------------------------------------ requests
+
+    async def _enter(self) -> None:
+        await self._page("/")
+        self.csrf = {"X-CSRF-Token": (await self._get("session", "/api/session"))["csrf"]}
+        reply = await self.client.post("/name", data={"name": self.name}, headers=self.csrf)
+        reply.raise_for_status()
+        me = await self._get("session", "/api/session")
+        assert me["name"] == self.name, me
+        self.csrf = {"X-CSRF-Token": me["csrf"]}
+
+    async def _page(self, path: str) -> None:
+        (await self.client.get(path)).raise_for_status()
+
+    async def _fetch(self) -> None:
+        """Until there are enough ahead. What was answered meanwhile may still be on the list: it is not new."""
+        asked = time.monotonic()
+        handed = await self._get("next", "/api/next", n=AHEAD + 2)
+        now = time.monotonic()
+        for one in (item["id"] for item in handed["items"]):
+            self.ledger.given[one].append((self.name, asked))
+            if one not in self.hand and not self._has_answered(one, asked):
+                self.hand[one] = Hold(self.name, now)
+                self.ledger.holds[one].append(self.hand[one])
+
+    def _has_answered(self, one: str, since: float) -> bool:
+        return any(hold.who == self.name and hold.end > since for hold in self.ledger.holds.get(one, ()))
+
+    async def _answer(self, one: str, label: str | None) -> None:
+        if one in self.hand:
+            self.hand.pop(one).end = time.monotonic()
+        body = {"id": one, "label": None if label is None else [label]}
+        receipt = await self._timed("answer", self.client.post("/api/answer", json=body, headers=self.csrf))
+        self.ledger.acknowledged.append(
+            Acknowledged(self.name, one, label, receipt.json()["event"], time.monotonic())
+        )
+
+    async def _leave(self) -> None:
+        for hold in self.hand.values():
+            hold.end = time.monotonic()
+        self.hand = {}
+        await self._timed("leave", self.client.post("/api/leave", headers=self.csrf))
+        self.ledger.did["left"] += 1
+
+    async def _get(self, kind: str, path: str, **params: Any) -> Any:
+        reply = await self._timed(kind, self.client.get(path, params=params))
+        return reply.json() if path.startswith("/api") else reply.text
+
+    async def _timed(self, kind: str, request: Any) -> httpx.Response:
+        started = self.last_sign = time.monotonic()
+        reply: httpx.Response = await request
+        self.ledger.times[kind].append(time.monotonic() - started)
+        if reply.status_code != 200:
+            raise RuntimeError(f"{kind} answered {reply.status_code}: {reply.text[:200]}")
+        return reply
+
+    async def _wait(self, seconds: float) -> None:
+        """So long in real life."""
+        await asyncio.sleep(seconds / self.speed)
+
+
+@contextlib.contextmanager
+def served(run: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """`tailor label` in a process of its own -> its address. It ends as by Ctrl-C."""
+    command = [sys.executable, "-m", "tailor", "label", str(run), "--no-open", "--port", "0", *words]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        found = re.search(r"Label at (\S+)", server.stdout.readline())
+        if found is None:
+            raise RuntimeError(f"the server did not start: {' '.join(command)}")
+        yield found[1], server
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.communicate(timeout=60)
