@@ -56,7 +56,7 @@ class Ledger:
     holds: dict[str, list[Hold]] = field(default_factory=lambda: defaultdict(list))
     given: dict[str, list[tuple[str, float]]] = field(default_factory=lambda: defaultdict(list))  # id -> (who, asked at)
     acknowledged: list[Acknowledged] = field(default_factory=list)
-    times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # request -> seconds
+    times: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))  # request -> (at, took)
     did: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     trouble: list[str] = field(default_factory=list)
 
@@ -129,7 +129,7 @@ class Annotator:
             self.ledger.did["looked back"] += 1
         if self.chance.random() < BREAK:
             await self._leave()
-            await self._wait(self.chance.uniform(0.5, 1.5) * PAUSE)
+            await self._wait(min(self.chance.uniform(0.5, 1.5) * PAUSE, (until - time.monotonic()) * self.speed))
             await self._page("/")
             await self._fetch()
         elif self.chance.random() < VANISH:
@@ -216,7 +216,7 @@ class Annotator:
     async def _timed(self, kind: str, request: Any) -> httpx.Response:
         started = self.last_sign = time.monotonic()
         reply: httpx.Response = await request
-        self.ledger.times[kind].append(time.monotonic() - started)
+        self.ledger.times[kind].append((started, time.monotonic() - started))
         if reply.status_code != 200:
             raise RuntimeError(f"{kind} answered {reply.status_code}: {reply.text[:200]}")
         return reply

@@ -58,7 +58,8 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket at this port, or where others use it at one of the next."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for wanted in range(port, port + TRIES) if port else [0]:
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        # asyncio sends at once only where TCP is named; else a reply waits for the acknowledgement of its head, 40 ms
+        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((host.strip("[]"), min(wanted, 65535)))

@@ -65,13 +65,20 @@ def visitor(request: Request) -> Person | None:
     return access.person(request.cookies.get(access.cookie))
 
 
-def person_of_page(request: Request) -> Person:
+# What routes depend on is async although it never waits: FastAPI would send it to another thread and back.
+
+
+async def site_of_route(request: Request) -> Site:
+    return site_of(request)
+
+
+async def person_of_page(request: Request) -> Person:
     if found := visitor(request):
         return found
     raise SignIn
 
 
-def person_of_api(request: Request) -> Person:
+async def person_of_api(request: Request) -> Person:
     if found := visitor(request):
         return found
     raise HTTPException(401, "sign in first")
@@ -116,6 +123,6 @@ def status_of(error: TailorError) -> int:
     return 422 if isinstance(error, InputError) else 503
 
 
-SiteOf = Annotated[Site, Depends(site_of)]
+SiteOf = Annotated[Site, Depends(site_of_route)]
 PageUser = Annotated[Person, Depends(person_of_page)]
 ApiUser = Annotated[Person, Depends(person_of_api)]
