@@ -36,6 +36,7 @@ class Planner:
         self._took: float | None = None  # seconds that preparing took the last time
         self._knew = -1  # answers that the last round was prepared with
         self._pool_is_read = False
+        self._dropped: int | None = None  # the round whose rest was dropped
         self._resting_until = 0.0
         self.trouble: str | None = None  # why there is no round, in words
         self.nothing_left: str | None = None
@@ -89,11 +90,18 @@ class Planner:
         with session.lock:
             if time.monotonic() < self._resting_until:
                 return None
-            if session.walk is None and not session.batch_is_asked():
+            if session.walk is None and self._can_go_on():
                 return self._walk_again
             if self._ready is None and self._is_due():
                 return self._draft
             return None if self._pool_is_read else self._read_pool
+
+    def _can_go_on(self) -> bool:
+        """Whether more can be asked of the round that was open when the last process ended. A random start has picks
+        to spare beyond its batch, and going through it again takes no training."""
+        current = self._session.journal.current
+        spare = current is not None and current.seed_round and current.event != self._dropped
+        return spare or not self._session.batch_is_asked()
 
     def _walk_again(self) -> None:
         """A round was open when the last process ended. Where it can't be gone through, a new one takes its place."""
@@ -103,6 +111,8 @@ class Planner:
             raise
         except Exception:
             log.exception("the round that was open can't be gone through again: its rest is dropped")
+            current = self._session.journal.current
+            self._dropped = None if current is None else current.event
             self._session.drop_rest()
 
     def _is_due(self) -> bool:

@@ -45,10 +45,12 @@ class Examples:
         """For each id what a page needs to show it: a text, some values, or the mere fact that it is a picture."""
         if self.kind == "image":
             return [{"kind": "image"}] * len(ids)
-        return [self._shown(one) for one in ids]
+        places = [self._position(one) for one in ids]
+        with self._reading:
+            read = iter(self.pool.read([place for place in places if place is not None]))
+        return [self._shown(None if place is None else next(read)) for place in places]
 
-    def _shown(self, one: str) -> dict[str, Any]:
-        example = self._read(one)
+    def _shown(self, example: Any) -> dict[str, Any]:
         if example is None or isinstance(example, Unreadable):
             return {"kind": "unreadable", "reason": "not in the pool any more" if example is None else example.reason}
         if self.kind == "text":
@@ -83,7 +85,7 @@ class Examples:
                 self._cached -= len(oldest.content)
         return made
 
-    def _read(self, one: str, side: int | None = None) -> Any:
+    def _read(self, one: str, side: int) -> Any:
         position = self._position(one)
         if position is None:
             return None

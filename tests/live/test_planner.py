@@ -73,6 +73,16 @@ def test_labelling_goes_on_while_the_model_trains(room):
     assert learned[asked].any()
 
 
+def test_after_a_restart_a_random_start_has_picks_to_spare_again(tmp_path):
+    with open_room(tmp_path / "a.db", Points(200), model=Gated, holdout=0.0) as room:
+        until(lambda: room.next("ann").state == "ready")
+        before = answer_some(room, room.session.settings.batch)
+    with open_room(tmp_path / "a.db", Points(200), model=Gated, holdout=0.0) as room:
+        until(lambda: room.next("ann").state == "ready")
+        assert not room.session.model.go_on.is_set()  # nothing has been trained
+        assert not set(before) & set(answer_some(room, 20))
+
+
 def test_closing_gives_up_what_is_being_trained(room):
     answer_some(room, 6)
     assert room.session.model.begun.wait(TIMEOUT)
