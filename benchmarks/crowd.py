@@ -1,4 +1,4 @@
-"""Simulated annotators who use a labelling server as the page does, and a ledger of all that they were given and told."""
+"""Simulated annotators who use a labelling server as the page does, and a ledger of what they were given and told."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,15 +49,19 @@ class Acknowledged:
     at: float
 
 
+def _lists() -> dict[str, list[Any]]:
+    return defaultdict(list)
+
+
 @dataclass
 class Ledger:
     """What happened, as the annotators saw it."""
 
-    holds: dict[str, list[Hold]] = field(default_factory=lambda: defaultdict(list))
-    given: dict[str, list[tuple[str, float]]] = field(default_factory=lambda: defaultdict(list))  # id -> (who, asked at)
+    holds: dict[str, list[Hold]] = field(default_factory=_lists)  # of each example
+    given: dict[str, list[tuple[str, float]]] = field(default_factory=_lists)  # example -> (who, when he asked)
     acknowledged: list[Acknowledged] = field(default_factory=list)
-    times: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))  # request -> (at, took)
-    did: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    times: dict[str, list[tuple[float, float]]] = field(default_factory=_lists)  # request -> (when, how long)
+    did: Counter[str] = field(default_factory=Counter)
     trouble: list[str] = field(default_factory=list)
 
     def shared(self) -> list[str]:
@@ -198,9 +202,7 @@ class Annotator:
             self.hand.pop(one).end = time.monotonic()
         body = {"id": one, "label": None if label is None else [label]}
         receipt = await self._timed("answer", self.client.post("/api/answer", json=body, headers=self.csrf))
-        self.ledger.acknowledged.append(
-            Acknowledged(self.name, one, label, receipt.json()["event"], time.monotonic())
-        )
+        self.ledger.acknowledged.append(Acknowledged(self.name, one, label, receipt.json()["event"], time.monotonic()))
 
     async def _leave(self) -> None:
         for hold in self.hand.values():

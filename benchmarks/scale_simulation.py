@@ -138,7 +138,7 @@ def cluster_plan(examples: float, nodes: int, rates: dict[str, float], classes: 
     vectors = 113 * examples  # on the driver: who is free, ties, norms, clocks, bounds
     hours = (reading + computing) / 3600
     return (
-        f"{examples:.0e}  {size / 1e12:6.2f} TB  {size / 65536 / 2 / (classes + features) :9,.0f} shards  {nodes:4d} nodes  "
+        f"{examples:.0e}  {size / 1e12:6.2f} TB  {examples / 65536:9,.0f} shards  {nodes:4d} nodes  "
         f"read {reading:6.0f} s  compute {computing:6.0f} s  driver {vectors / 2**30:6.1f} GiB  "
         f"${nodes * PRICE * hours:6.2f} a round"
     )
@@ -155,7 +155,8 @@ def main() -> None:
         rows += mine
         last = mine[-1]
         print(
-            f"{family:22s} passes {last['passes']}, sent {last['sent'] / 2**20:8.2f} MiB ~ N^{slope(mine, 'sent'):.2f}, "
+            f"{family:22s} passes {last['passes']}, "
+            f"sent {last['sent'] / 2**20:8.2f} MiB ~ N^{slope(mine, 'sent'):.2f}, "
             f"fetched {last['fetched']:9,} rows ~ N^{slope(mine, 'fetched'):.2f}, "
             f"take {last['take_seconds']:.2f} s ~ N^{slope(mine, 'take_seconds'):.2f}", flush=True,
         )  # fmt: skip

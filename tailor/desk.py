@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,10 @@ class Desk:
         self.store = store
         if next(self.store.events(), None) is None:
             self.store.append("opened", {"settings": settings.as_dict()})
-        self._given = settings
         self.journal = rebuild(settings, store)
+        begun = next(self.store.events()).body["settings"]
+        #: as the run was begun: its classes may be edited any number of times before it is rebuilt
+        self._begun = replace(settings, classes=tuple(begun["classes"]))
 
     @property
     def settings(self) -> Settings:
@@ -153,7 +156,7 @@ class Desk:
 
     def _start_over(self) -> None:
         """Something went wrong between memory and store: the store is right."""
-        self.journal = rebuild(self._given, self.store)
+        self.journal = rebuild(self._begun, self.store)
 
     def record(self, happened: Sequence[Happening]) -> None:
         """What was checked, all or none, at the price of one event."""

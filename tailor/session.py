@@ -240,7 +240,7 @@ class Session(Desk):
         if not current.seed_round:
             self.enter_stage("reading")
             bridge.prepare()
-        before = rebuild(self._given, self.store, until=current.as_of)
+        before = rebuild(self._begun, self.store, until=current.as_of)
         journal, walk = before.copy(), None
         for event in self.store.events(after=current.as_of):
             if event.number == current.event:

@@ -13,7 +13,7 @@ from tailor.errors import InputError
 from tailor.task import MultiClass, Task
 
 #: a cell that begins with one of these is a formula to a spreadsheet
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
 SEPARATOR = "|"
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,7 +46,9 @@ def forecast(size: Size, folder: Path | None = None) -> list[Estimate]:
     """
     small = _parts(max(2 * CHUNK, 2.2 * size.batch))
     pools = [replace(size, pool=min(size.pool, n)) for n in (small, 4 * small)]
-    runs = [_probe(pool, folder) for pool in pools]
+    fresh = multiprocessing.get_context("spawn")  # memory that an earlier probe left behind would count
+    with ProcessPoolExecutor(1, mp_context=fresh, max_tasks_per_child=1) as processes:
+        runs = [processes.submit(_probe, pool, folder).result() for pool in pools]
     found = []
     for less, more in zip(*(stages for stages, _ in runs)):
         seconds, busy = (
@@ -73,7 +77,9 @@ def _probe(size: Size, folder: Path | None) -> tuple[list[Stage], float]:
             model = measure_model(pool, LocalEngine(), Path(where) / "again", steps=STEPS)
             stages, walk = measure_round(pool, LocalEngine())
             runs.append([*model, *stages])
-    best = [min(same, key=lambda stage: stage.cpu_seconds) for same in zip(*runs)]
+    best = [
+        replace(min(same, key=lambda stage: stage.cpu_seconds), peak_mib=same[0].peak_mib) for same in zip(*runs)
+    ]
     return best, lines_of(walk) / size.pool
 
 

@@ -44,7 +44,7 @@ def measure_machine(folder: Path | None = None, device: str = "cpu") -> Machine:
     )
 
 
-def _best(work: Callable[[], object], device: str = "cpu", times: int = 5) -> float:
+def _best(work: Callable[[], object], device: str = "cpu", times: int = 20) -> float:
     from tailor.bench.device import now
 
     work()

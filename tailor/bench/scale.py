@@ -92,7 +92,8 @@ def engine_for(point: Point) -> AbstractContextManager[Engine]:
 
 
 def total(stages: list[Stage]) -> Stage:
-    sums = {name: sum(getattr(s, name) for s in stages) for name in ("seconds", "cpu_seconds", "bytes", "flops", "sorted")}
+    names = ("seconds", "cpu_seconds", "bytes", "flops", "sorted")
+    sums = {name: sum(getattr(s, name) for s in stages) for name in names}
     return Stage("whole round", peak_mib=max(s.peak_mib for s in stages), **sums)
 
 
@@ -100,7 +101,8 @@ def _row(point: Point, stage: Stage, machine: Machine, device: str) -> Row:
     size, limit = point.size, stage.limit(machine)
     return {
         "axis": point.axis, "value": point.value, "stage": stage.name, "seconds": stage.seconds,
-        "cpu_seconds": stage.cpu_seconds, "peak_mib": round(stage.peak_mib), "limit_seconds": limit, "of_limit": limit / max(stage.seconds, 1e-9),
+        "cpu_seconds": stage.cpu_seconds, "peak_mib": round(stage.peak_mib),
+        "limit_seconds": limit, "of_limit": limit / max(stage.seconds, 1e-9),
         "pool": size.pool, "classes": size.classes, "arms": len(make_arms(size.families, size.task)),
         "batch": size.batch, "features": size.features, "workers": point.workers, "device": device_name(device),
     }  # fmt: skip
@@ -124,12 +126,16 @@ def skipped(axes: Iterable[str]) -> dict[str, str]:
 
 
 def exponents(rows: list[Row]) -> dict[tuple[str, str], float]:
-    """(axis, stage) -> the slope in log-log, where the stage takes long enough to tell."""
+    """(axis, stage) -> the slope in log-log, where the stage takes long enough to tell.
+
+    Of the CPU's seconds where this process does all the work on one: other work on the machine changes them least.
+    """
     found: dict[tuple[str, str], float] = {}
     for axis, stage in dict.fromkeys((r["axis"], r["stage"]) for r in rows):
         mine = [r for r in rows if (r["axis"], r["stage"]) == (axis, stage)]
-        if len({r["value"] for r in mine}) > 1 and max(r["seconds"] for r in mine) >= SHORT:
-            x, y = [log(r["value"]) for r in mine], [log(max(r["seconds"], 1e-4)) for r in mine]
+        clock = "cpu_seconds" if axis != "workers" and mine[0]["device"].startswith("cpu") else "seconds"
+        if len({r["value"] for r in mine}) > 1 and max(r[clock] for r in mine) >= SHORT:
+            x, y = [log(r["value"]) for r in mine], [log(max(r[clock], 1e-4)) for r in mine]
             found[axis, stage] = linear_regression(x, y).slope
     return found
 

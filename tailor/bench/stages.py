@@ -172,19 +172,19 @@ def _on(device: str, predictions: Predictions, name: str) -> Any:
 
 
 def work_of(size: Size) -> dict[str, dict[str, float]]:
-    """What each stage can't do without, by its name: predictions are float16."""
+    """What each stage can't do without, by its name: float16 is read, and galaxy sorts the labelled for each class."""
     rows, probs, both = size.pool, 2 * size.pool * size.classes, 2 * size.pool * (size.classes + size.features)
     queries = min(5 * size.classes, size.batch)
     return {
         "check": {"bytes": both},
         "galaxy": {"bytes": probs, "sorted": size.batch * size.classes},
         "galaxy-all": {"bytes": probs, "sorted": size.batch * size.classes},
-        "confidence": {"bytes": 4 * rows, "sorted": rows},
-        "margin": {"bytes": probs, "sorted": rows},
-        "entropy": {"bytes": probs, "sorted": rows},
-        "emal": {"bytes": probs, "sorted": rows},
-        "uncertainty": {"bytes": probs, "sorted": rows * size.classes},
-        "most-likely-positive": {"bytes": probs, "sorted": rows * size.classes},
+        "confidence": {"bytes": 4 * rows},
+        "margin": {"bytes": probs},
+        "entropy": {"bytes": probs},
+        "emal": {"bytes": probs},
+        "uncertainty": {"bytes": probs},
+        "most-likely-positive": {"bytes": probs},
         "badge": {"bytes": both},
         "coreset": {"bytes": 2 * rows * size.features},
         "submodular": {"bytes": both, "flops": 2.0 * rows * queries * (size.classes + size.features)},

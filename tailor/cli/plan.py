@@ -42,7 +42,8 @@ def plan(
         table.add_column(column, justify="right")
     for one in found:
         written = f"{one.disk / 2**30:.2f} GiB" if one.disk else ""
-        table.add_row(one.stage, f"{one.seconds:.1f}", f"{one.cpu_seconds:.1f}", f"{one.memory / 2**30:.2f} GiB", written)
+        times = f"{one.seconds:.1f}", f"{one.cpu_seconds:.1f}"
+        table.add_row(one.stage, *times, f"{one.memory / 2**30:.2f} GiB", written)
     written_in_all = sum(one.disk for one in found)
     table.add_section()
     height = max(one.memory for one in found) / 2**30

@@ -12,6 +12,7 @@ class Leases:
         self.seconds, self._clock = seconds, clock
         self._held: dict[str, dict[int, None]] = {}  # who -> positions, oldest first
         self._holders: dict[int, set[str]] = {}
+        self._late: set[tuple[str, int]] = set()  # handed out, and taken back before there was an answer
         self.seen: dict[str, float] = {}  # who -> last sign of life
 
     def touch(self, who: str) -> None:
@@ -19,11 +20,13 @@ class Leases:
         self.seen[who] = self._clock()
 
     def take(self, who: str, position: int) -> None:
+        self._late.discard((who, position))
         self._held.setdefault(who, {})[position] = None
         self._holders.setdefault(position, set()).add(who)
 
     def end(self, who: str, position: int) -> None:
-        """This one is done, or given up. No lease, no harm."""
+        """This one is answered. No lease, no harm."""
+        self._late.discard((who, position))
         self._held.get(who, {}).pop(position, None)
         holders = self._holders.get(position, set())
         holders.discard(who)
@@ -33,16 +36,24 @@ class Leases:
     def end_all(self, position: int) -> None:
         """Nobody needs to work on this one any more."""
         for who in list(self.holders(position)):
-            self.end(who, position)
+            self._take_back(who, position)
 
     def release(self, who: str) -> list[int]:
         """Someone leaves -> what was held."""
         self.seen.pop(who, None)
         held = self.of(who)
         for position in held:
-            self.end(who, position)
+            self._take_back(who, position)
         self._held.pop(who, None)
         return held
+
+    def _take_back(self, who: str, position: int) -> None:
+        self.end(who, position)
+        self._late.add((who, position))
+
+    def is_late(self, who: str, position: int) -> bool:
+        """Whether an answer of theirs would be to what they were handed, but after its lease."""
+        return (who, position) in self._late
 
     def expire(self) -> list[int]:
         """End the leases of those who gave no sign of life -> what they held."""

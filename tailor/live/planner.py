@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from tailor.session import GivenUp, Session
+from tailor.store.base import StoreError
 from tailor.walk import Walk
 
 log = logging.getLogger(__name__)
@@ -16,6 +17,8 @@ log = logging.getLogger(__name__)
 START_SPARE, LEAST_SPARE, MOST_SPARE = 5000, 1, 10
 #: seconds before preparing is tried again after a failure, and where there was nothing left to ask
 PATIENCE, LONG_PATIENCE = 10.0, 60.0
+#: seconds that closing waits for training that does not look up
+GRACE = 5.0
 
 
 class Planner:
@@ -49,11 +52,12 @@ class Planner:
             self._thread.start()
 
     def close(self) -> None:
-        """Give up what is being prepared."""
+        """Give up what is being prepared. Where that hangs (a download, a long fit) it is left behind: the store is
+        closed to it."""
         self._closed = self._session.stopping = True
         self._wake.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(GRACE)
 
     def wake(self) -> None:
         """Something has changed: there may be work."""
@@ -77,6 +81,8 @@ class Planner:
         except GivenUp:
             return False
         except Exception as error:
+            if self._closed:
+                return False
             log.exception("the next round could not be prepared")
             self.trouble = f"the next round could not be prepared: {error}"
             self._resting_until = time.monotonic() + PATIENCE
@@ -107,7 +113,7 @@ class Planner:
         """A round was open when the last process ended. Where it can't be gone through, a new one takes its place."""
         try:
             self._session.walk_again()
-        except GivenUp:
+        except (GivenUp, StoreError):  # a store that is away comes back, and the round with it
             raise
         except Exception:
             log.exception("the round that was open can't be gone through again: its rest is dropped")

@@ -288,13 +288,18 @@ class Room:
         if not answer.settles and self._is_vote(answer.who, position):
             return [session.voting(answer.id, given, answer.who, self._shelf.asked_for(position))]
         if given is None and journal.label_of(position) is not None:
+            if not answer.settles and journal.who.get(position, (None,))[0] != answer.who:
+                return []  # a page that did not know of the label: nobody's answer is lost by another's skip
             skip = ("told", {"answers": [], "skipped": [position], "by": answer.who})
             return [session.withdrawing([answer.id], answer.who), skip]
         return [session.telling({answer.id: given}, answer.who)]
 
     def _is_vote(self, who: str, position: int) -> bool:
-        """An answer counts as one vote among several while the matter is open, and from those who have voted."""
+        """An answer counts as one vote among several while the matter is open, from those who have voted, and from
+        those who were to vote and come late."""
         votes = self._journal.votes
+        if votes.on(position) and self._leases.is_late(who, position):
+            return True
         if position in votes.settled:
             return False
         if votes.on(position):

@@ -11,8 +11,12 @@ from typing import Any
 from tailor.store.address import Address, driver
 from tailor.store.base import Busy, StoreError
 
-#: A vanished machine is noticed by both sides within a minute, and its lock is free again.
-PATIENCE = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+#: A vanished machine is noticed by both sides within a minute, and its lock is free again. Keepalives say nothing while
+#: something that was sent is not acknowledged: without a limit of its own that would last for a quarter of an hour.
+PATIENCE = {
+    "connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}  # fmt: skip
 SESSION = """
     SELECT set_config('search_path', quote_ident(%(schema)s), false),
         set_config('default_transaction_read_only', %(readonly)s, false),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
 from tailor.errors import InputError
-from tailor.web.limits import Buckets, Limits
+from tailor.web.limits import Buckets, Limits, neighbourhood
 from tailor.web.sessions import Sessions, csrf_token
 from tailor.web.users import Users, check_name
 
@@ -52,13 +53,14 @@ class Access:
     """The door of one project.
 
     host   where the server listens: without users and token only this machine's own address will do
+    hosts  further names under which it is called, by a proxy that lets others in: they need users or a token too
     token  a shared secret
     name   what a visitor is called who has given no name
     """
 
     def __init__(
         self, folder: Path, *, host: str = "127.0.0.1", token: str | None = None, name: str = "me",
-        limits: Limits | None = None,
+        hosts: Sequence[str] = (), limits: Limits | None = None,
     ) -> None:  # fmt: skip
         self.limits = limits or Limits()
         self.users, self.sessions = Users(folder), Sessions(folder)
@@ -67,17 +69,22 @@ class Access:
         self.cookie = f"tailor-{sha256(str(folder.resolve()).encode()).hexdigest()[:12]}"
         self._tries = Buckets(self.limits.tries_a_minute / 60, self.limits.tries_a_minute)
         self._hashing = threading.Lock()  # Argon2 takes 64 MiB: one at a time
+        self._may_be_open = is_loopback(host) and not hosts and not len(self.users)
         if self.token and len(self.token) < SHORTEST_TOKEN:
             raise InputError(f"the token has {len(self.token)} characters: at least {SHORTEST_TOKEN} are needed")
-        if self.mode == "open" and not is_loopback(host):
+        if not self._may_be_open and not self.token and not len(self.users):
+            how = f"--allow-host {hosts[0]}" if is_loopback(host) else f"--host {host}"
             raise InputError(
-                f"--host {host} lets others in: add users with `tailor users add NAME`, or give a --token; without "
+                f"{how} lets others in: add users with `tailor users add NAME`, or give a --token; without "
                 "them the page is for this machine alone (127.0.0.1)"
             )
 
     @property
     def mode(self) -> Mode:
-        return "users" if len(self.users) else "token" if self.token else "open"
+        if len(self.users):
+            self._may_be_open = False  # for good: when the last user is removed nobody is let in, instead of everybody
+            return "users"
+        return "token" if self.token else "open" if self._may_be_open else "users"
 
     def person(self, cookie: str | None) -> Person | None:
         """Who sends this cookie; None for a stranger."""
@@ -94,7 +101,9 @@ class Access:
 
     def sign_in(self, name: str, secret: str, address: str) -> str | None:
         """The cookie's value, or None where name and secret don't fit."""
-        for key in (f"address {address}", f"name {name}"):
+        name = name.strip()
+        keys = f"address {neighbourhood(address)}", f"name {name}"
+        for key in keys:
             if wait := self._tries.take(key):
                 raise TooOften(wait)
         if self.mode == "users":
@@ -103,7 +112,11 @@ class Access:
         else:
             name = check_name(name)
             right = self.token is None or hmac.compare_digest(secret.encode(), self.token.encode())
-        return self.sessions.open(name, self._stamp(name) or "") if right else None
+        if not right:
+            return None
+        for key in keys:  # only those who fail are slowed: a class behind one address may come in at once
+            self._tries.give_back(key)
+        return self.sessions.open(name, self._stamp(name) or "")
 
     def rename(self, name: str) -> str:
         """The same browser under another name; the new cookie's value. Named users keep theirs."""

@@ -67,8 +67,10 @@ def _add_errors(app: FastAPI) -> None:
     def said(request: Request, status: int, text: str) -> Response:
         if request.url.path.startswith(("/api", "/picture", "/openapi")):
             return PlainJSON({"error": text}, status)
-        site = site_of(request)
-        response = pages.render(site, request, visitor(request), "problem.html", text=text)
+        try:
+            response = pages.render(site_of(request), request, visitor(request), "problem.html", text=text)
+        except TailorError:  # the door itself is broken: no page can be drawn
+            return PlainJSON({"error": text}, status)
         response.status_code = status
         return response
 
@@ -81,6 +83,12 @@ def _add_errors(app: FastAPI) -> None:
     def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, TailorError)
         return said(request, status_of(error), str(error))
+
+    @app.exception_handler(OSError)
+    def system(request: Request, error: Exception) -> Response:
+        """A full disk, say. Without the name of the file: it is nobody's business."""
+        assert isinstance(error, OSError)
+        return said(request, 503, f"the server can't do this now: {error.strerror or type(error).__name__}")
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: Exception) -> Response:

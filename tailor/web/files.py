@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-from tailor.errors import InputError
+from tailor.errors import TailorError
 
 
 def write_private(path: Path, content: dict[str, Any]) -> None:
@@ -34,7 +34,7 @@ def read_private(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        raise InputError(f"{path} is damaged ({error}): restore it, or delete it and begin anew") from error
+        raise TailorError(f"{path} is damaged ({error}): restore it, or delete it and begin anew") from error
     if not isinstance(found, dict):
-        raise InputError(f"{path} is damaged: it holds a {type(found).__name__}")
+        raise TailorError(f"{path} is damaged: it holds a {type(found).__name__}")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import threading
 import time
 from collections import OrderedDict
@@ -17,6 +18,17 @@ class Limits:
     rate: float = 200.0  # requests a second, in the long run
     burst: float = 600.0  # and at once: a grid of pictures is many requests
     tries_a_minute: float = 10.0  # at signing in, for one address and for one name
+
+
+def neighbourhood(address: str) -> str:
+    """What one client can call its own: an IPv4 address, or the 2**64 addresses of an IPv6 network."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))
 
 
 class Buckets:
@@ -38,3 +50,10 @@ class Buckets:
             if len(self._left) > self.most:
                 self._left.popitem(last=False)
             return wait
+
+    def give_back(self, key: str) -> None:
+        """A permit that was not needed."""
+        with self._lock:
+            if key in self._left:
+                left, then = self._left[key]
+                self._left[key] = (min(self.burst, left + 1), then)

@@ -119,7 +119,7 @@ def change_classes(
 
 
 def back(page: str, **said: str) -> Response:
-    return RedirectResponse(f"{page}?{urlencode(said)}", 303)
+    return RedirectResponse(f"{page}?{urlencode({key: text[:500] for key, text in said.items()})}", 303)
 
 
 # ---------------------------------------------------------------------- team

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tailor.web.access import Access, is_loopback
-from tailor.web.limits import Buckets, Limits
+from tailor.web.limits import Buckets, Limits, neighbourhood
 
 HEADERS = {
     # No inline script or style, nothing from elsewhere, no frames.
@@ -90,11 +90,11 @@ class Guard:
             cookie = None
         if cookie and self.access.sessions.find(cookie.value):
             return cookie.value
-        return (scope.get("client") or ("nobody", 0))[0]
+        return neighbourhood((scope.get("client") or ("nobody", 0))[0])
 
 
 def _too_long(given: str | None, limit: int) -> bool:
-    return given is not None and (not given.isdigit() or int(given[:18]) > limit)
+    return given is not None and (not (given.isascii() and given.isdigit()) or int(given[:18]) > limit)
 
 
 async def _refuse(send: Send, status: int, why: str, more: dict[str, str] | None = None) -> None:

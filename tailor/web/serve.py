@@ -18,6 +18,7 @@ from tailor.web.access import Access, is_loopback
 from tailor.web.app import create_app
 
 TRIES = 20  # ports after the wanted one
+GRACE = 5  # seconds that Ctrl-C waits for requests that never end
 
 
 def serve(
@@ -35,12 +36,16 @@ def serve(
     say: Callable[[str], object] = print,
 ) -> None:
     """Serve until Ctrl-C. Everything acknowledged is in the store by then."""
-    access = Access(project.folder, host=host, token=token, name=name or _login_name())
+    access = Access(project.folder, host=host, token=token, name=name or _login_name(), hosts=hosts)
     with listening(host, port) as sock:
         room = Room(project, overlap=overlap, overlap_share=overlap_share, lease=lease)
         try:
             app = create_app(project, room, access, hosts=hosts)
-            config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, date_header=False)
+            config = uvicorn.Config(
+                app, log_level="warning", access_log=False, server_header=False, date_header=False,
+                proxy_headers=bool(hosts),  # without a proxy anyone could claim to come from anywhere
+                timeout_graceful_shutdown=GRACE,
+            )  # fmt: skip
             server = uvicorn.Server(config)
             address = url(host, sock.getsockname()[1])
             say(f"Label at {address}{f'/login?token={token}' if access.mode == 'token' else ''}")

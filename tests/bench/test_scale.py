@@ -70,7 +70,7 @@ def test_how_a_stage_is_extrapolated(stage, seconds, wanted):
 def test_exponents():
     grows = {"check": (1e-3, 1.0), "open": (1e-3, 0.5), "short": (1e-7, 1.0)}
     rows = [
-        {"axis": "N", "stage": stage, "value": n, "seconds": c * n**e}
+        {"axis": "N", "stage": stage, "value": n, "seconds": 1, "cpu_seconds": c * n**e, "device": "cpu, 2 cores"}
         for stage, (c, e) in grows.items()
         for n in (50, 200, 1280)
     ]

@@ -16,7 +16,7 @@ from tailor.export import rows
 from tailor.loop import Loop
 from tailor.models.base import Notice
 from tailor.project import Project
-from tailor.store import SqliteStore
+from tailor.store import SqliteStore, StoreError
 from tailor.task import MultiClass, MultiLabel
 
 FAMILIES = ("galaxy", "confidence")
@@ -142,6 +142,23 @@ def test_edits_survive_a_restart(room):
     again = reopened(room)
     assert state(again.session.journal) == before
     assert again.classes == ("first", "b", "d")
+    again.close()
+
+
+def test_edits_before_and_after_a_restart_and_then_a_full_disk(room, monkeypatch):
+    """A failed write has the run rebuilt; the classes handed in are neither the first nor the last by then."""
+    room.rename_class("a", "first", "ann")
+    room.close()
+    again = open_room(room.session.store.path, Points(200), families=FAMILIES, classes=("first", "b", "c"))
+    prepare(again)
+    again.rename_class("b", "second", "ann")
+    (item,) = again.next("ann").items
+    with monkeypatch.context() as patch:
+        patch.setattr(again.session.store, "append", lambda *_: (_ for _ in ()).throw(StoreError("the disk is full")))
+        with pytest.raises(StoreError, match="full"):
+            again.answer("ann", item.id, ["second"])
+    assert again.answer("ann", item.id, ["second"]).id == item.id
+    assert again.item(item.id).label == ("second",)
     again.close()
 
 

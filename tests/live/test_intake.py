@@ -75,7 +75,7 @@ def test_a_bad_answer_among_them_hurts_nobody_else(room):
 
 def test_two_answers_to_one_example_come_one_after_the_other(room):
     (one,) = hand_out(room, 1)
-    first, second = at_once(room, [("p0", one, ["a"]), ("p1", one, None)])
+    first, second = at_once(room, [("p0", one, ["a"]), ("p0", one, None)])
     assert second.event == first.event + 1
     assert room.item(one).label is None
     assert room.item(one).skipped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from rooms import label, open_room, prepare, state
+from rooms import Clock, label, open_room, prepare, state
 from sklearn.metrics import cohen_kappa_score
 
 from tailor.live.agreement import agreement, cohen_kappa
@@ -79,6 +79,41 @@ def test_changing_ones_vote(room):
     assert room.item(one).label == ("a",)
     room.answer("chief", one, ["c"])  # a reviewer who has not voted corrects
     assert room.item(one).label == ("c",)
+
+
+def test_a_late_vote_is_a_vote_and_no_correction(tmp_path):
+    """Bob was handed the example and fell silent; two others have agreed by the time his answer comes."""
+    clock = Clock()
+    room = open_room(tmp_path / "a.db", clock=clock, room=EVERYTHING | {"lease": 60})
+    prepare(room)
+    (item,) = room.next("ann").items
+    assert room.next("bob").items[0].id == item.id
+    room.answer("ann", item.id, ["a"])
+    clock.now += 61
+    assert room.next("cid").items[0].id == item.id
+    room.answer("cid", item.id, ["a"])
+    room.answer("bob", item.id, ["b"])
+    assert room.item(item.id).label == ("a",)
+    assert {vote.by for vote in room.item(item.id).votes} == {"ann", "bob", "cid"}
+    room.answer("bob", item.id, ["a"])
+    assert room.item(item.id).by == "ann, bob, cid"
+    room.answer("dan", item.id, ["b"])  # he was never asked: he knows what he corrects
+    assert room.item(item.id).label == ("b",)
+    before = state(room.session.journal)
+    room.close()
+    again = open_room(tmp_path / "a.db", room=EVERYTHING)
+    assert state(again.session.journal) == before
+    again.close()
+
+
+def test_a_late_vote_does_not_undo_what_was_settled(room):
+    (item,) = room.next("ann").items
+    room.next("bob")
+    room.answer("ann", item.id, ["a"])
+    room.settle(item.id, ["c"], "boss")
+    room.answer("bob", item.id, ["b"])
+    assert room.item(item.id).label == ("c",)
+    assert room.item(item.id).by == "boss"
 
 
 def test_skips_leave_the_matter_to_the_others(room):

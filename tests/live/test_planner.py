@@ -9,6 +9,8 @@ import pytest
 from rooms import label, open_room, prepare, truth
 from small import Centroids, Points
 
+from tailor.store import StoreError
+
 TIMEOUT = 20
 
 
@@ -89,6 +91,53 @@ def test_closing_gives_up_what_is_being_trained(room):
     started = time.monotonic()
     room.close()
     assert time.monotonic() - started < 5
+    room.close()
+
+
+class Deaf(Centroids):
+    """Reading the pool hangs, and nobody can tell it to stop: a download, say."""
+
+    begun, go_on = threading.Event(), threading.Event()
+
+    def prepare(self, progress=None):
+        self.begun.set()
+        assert self.go_on.wait(TIMEOUT)
+        return super().prepare()
+
+
+def test_closing_does_not_wait_for_what_hangs(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("tailor.live.planner.GRACE", 0.1)
+    room = open_room(tmp_path / "a.db", model=Deaf)
+    room.start()
+    assert Deaf.begun.wait(TIMEOUT)
+    room.close()
+    Deaf.go_on.set()
+    room.planner._thread.join(TIMEOUT)
+    assert not room.planner._thread.is_alive()
+    assert not caplog.records  # it ends in silence
+
+
+def test_a_round_outlives_a_store_that_is_away_for_a_while(tmp_path, monkeypatch):
+    room = open_room(tmp_path / "a.db", Points(200), batch=10)
+    label(room, 12)
+    before = room.journal().current
+
+    def away(*_, **__):
+        raise StoreError("the connection was lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(room.session.store, "append", away)
+        patch.setattr(room.session.store, "events", away)
+        with pytest.raises(StoreError):
+            room.answer("ann", room.session.journal.ids[0], ["a"])
+        assert room.planner.step()
+        assert "lost" in room.overview()["training"]["trouble"]
+    room.planner.rest_is_over()
+    prepare(room)
+    assert room.overview()["training"]["trouble"] is None
+    now = room.journal().current
+    assert (now.number, now.size, now.asked) == (before.number, before.size, before.asked)
+    assert room.next("ann").items[0].round == before.number
     room.close()
 
 

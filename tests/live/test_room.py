@@ -90,6 +90,21 @@ def test_who_leaves_or_falls_silent_gives_back_what_he_had(tmp_path):
     room.close()
 
 
+def test_a_late_skip_takes_nobodys_label_away(tmp_path):
+    clock = Clock()
+    room = open_room(tmp_path / "a.db", clock=clock, room={"lease": 60})
+    prepare(room)
+    (item,) = room.next("ann").items
+    clock.now += 61
+    assert ids(room.next("bob")) == [item.id]
+    room.answer("bob", item.id, ["a"])
+    assert room.answer("ann", item.id, None).counts["a"] == 1
+    assert room.item(item.id).by == "bob"
+    assert room.answer("bob", item.id, None).counts["a"] == 0  # his own he may take back
+    assert room.item(item.id).skipped
+    room.close()
+
+
 def test_the_round_goes_on_and_the_overview_is_right(room):
     done = label(room, 45)
     assert len(set(done)) == 45

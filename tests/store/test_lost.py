@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 
 import pytest
 from small import Centroids, Points, answer, settings
 
+from tailor.journal import rebuild
+from tailor.live import Room
 from tailor.session import Session
 from tailor.store import Busy, StoreError, open_store
 
@@ -208,3 +211,33 @@ def test_a_session_goes_on_with_the_same_picks(postgres, tmp_path):
         return use()
 
     assert play(postgres.url(), True) == play(tmp_path / "a.db", False)
+
+
+def test_a_room_goes_on_when_the_server_is_back(postgres, monkeypatch):
+    """With its planner at work; nothing acknowledged is lost, and further rounds come."""
+    monkeypatch.setattr("tailor.live.planner.PATIENCE", 0.05)
+    pool, chosen = Points(), settings(batch=10)
+    url, given = postgres.url(), {}
+
+    def label(room, n):
+        until = time.monotonic() + 30
+        while n:
+            assert time.monotonic() < until, room.overview()["training"]
+            for item in room.next("ann").items:
+                room.answer("ann", item.id, [answer(pool, "multi-class", item.id)])
+                given[item.id] = answer(pool, "multi-class", item.id)
+                n -= 1
+
+    with Room(Session(open_store(url), pool, Centroids(chosen.task, pool), chosen)) as room:
+        label(room, 13)
+        postgres.stop("immediate")
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                room.answer("ann", pool.ids[0], ["a"])
+        assert room.overview()["progress"]["answered"] == 13  # whoever looks sees it as it stood
+        postgres.start()
+        label(room, 22)
+    with open_store(url, readonly=True) as store:
+        journal = rebuild(chosen, store)
+    assert {p: journal.task.classes[journal.label_of(journal.position[p]).argmax()] for p in given} == given
+    assert journal.answered() == len(given) == 35

@@ -76,6 +76,7 @@ def test_commits_are_flushed_whatever_the_database_says(postgres):
         store.append("told", {})
         assert store._db.execute("SHOW synchronous_commit").fetchone() == ("on",)
         assert store._db.execute("SHOW tcp_keepalives_idle").fetchone() == ("30",)  # a vanished writer is noticed
+        assert store._db.info.get_parameters()["tcp_user_timeout"] == "30000"  # and a vanished server
 
 
 def test_a_newer_format_is_left_alone(postgres):

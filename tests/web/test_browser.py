@@ -297,3 +297,39 @@ def test_signed_out_in_the_middle(browser, pool, tmp_path):
         tab.all_saved()
         wait_for(lambda: labels(project) == given)
         tab.close(but="401")
+
+
+def test_a_second_window_never_repeats_what_the_first_has_sent(browser, pool, tmp_path):
+    """Both know of an answer that could not be sent. One sends it, then a correction; the other must not repeat it."""
+    project = sites.begin(tmp_path / "run", pool)
+    with running(project) as (url, room):
+        tab = Tab(browser, url).open()
+        first = tab.page
+        first.route("**/api/answer", lambda route: route.abort())
+        one = tab.name
+        first.keyboard.press("1")
+        expect(first.locator("#saved")).to_have_text("1 not saved")
+        second = first.context.new_page()
+        second.route("**/api/answer", lambda route: route.abort())
+        second.goto(url)
+        expect(second.locator("#saved")).to_have_text("1 not saved")
+        for sender, other, keys in ((first, second, "12"), (second, first, "34")):
+            sender.unroute("**/api/answer")
+            expect(sender.locator("#saved")).to_have_text("All saved")
+            assert room.item(one).label == (KINDS[int(keys[0]) - 1],)
+            sender.evaluate(f"""async () => {{
+                const {{ call }} = await import("/static/api.js");
+                await call("/api/answer", {{ id: {one!r}, label: [{KINDS[int(keys[1]) - 1]!r}] }});
+            }}""")
+            other.unroute("**/api/answer")
+            expect(other.locator("#saved")).to_have_text("All saved")
+            assert room.item(one).label == (KINDS[int(keys[1]) - 1],)
+            if sender is first:  # and the other way round
+                for page in (first, second):
+                    page.route("**/api/answer", lambda route: route.abort())
+                first.keyboard.press("ArrowLeft")
+                first.keyboard.press("3")
+                expect(first.locator("#saved")).to_have_text("1 not saved")
+                second.reload()
+                expect(second.locator("#saved")).to_have_text("1 not saved")
+        tab.close(but="ERR_FAILED")

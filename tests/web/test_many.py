@@ -12,10 +12,10 @@ import sites  # noqa: F401  or a skip that says what is missing
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
-import annotators  # noqa: E402
-from crowd import Acknowledged, Hold, Ledger  # noqa: E402
+import annotators
+from crowd import Acknowledged, Hold, Ledger
 
-from tailor.web.serve import listening  # noqa: E402
+from tailor.web.serve import listening
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgresql"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import html
 import json
 import re
@@ -15,7 +16,7 @@ from PIL import Image
 from tailor.errors import InputError
 from tailor.web.access import Access
 from tailor.web.app import ROUTERS
-from tailor.web.limits import Buckets, Limits
+from tailor.web.limits import Buckets, Limits, neighbourhood
 from tailor.web.users import Users
 
 NASTY = '"><script>alert(1)</script>'
@@ -53,6 +54,36 @@ def test_other_addresses_need_users_or_a_token(tmp_path, host):
     assert Access(tmp_path, host=host, token=TOKEN).mode == "token"
     Users(tmp_path).add("anna", "correct horse")
     assert Access(tmp_path, host=host).mode == "users"
+
+
+def test_a_proxy_needs_users_or_a_token_too(tmp_path):
+    """Whoever it lets in comes from this machine, as far as the server can see."""
+    with pytest.raises(InputError, match=r"--allow-host label.example.org lets others in.*tailor users add"):
+        Access(tmp_path, hosts=["label.example.org"])
+    assert Access(tmp_path, hosts=["label.example.org"], token=TOKEN).mode == "token"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1"])
+def test_without_its_last_user_the_door_stays_shut(tmp_path, pool, host):
+    project = sites.begin(tmp_path / "run", pool)
+    Users(project.folder).add("anna", "correct horse")
+    with sites.serving(tmp_path, project=project, host=host, enter=False) as site:
+        sign_in(site)
+        Users(project.folder).remove("anna")
+        assert site.client.get("/").url.path == "/login"
+        assert sign_in(site).status_code == 401
+        assert site.client.get("/api/session").status_code == 401
+        Users(project.folder).add("bert", "another horse")
+        assert sign_in(site, "bert", "another horse").status_code == 200
+
+
+def test_a_door_that_cannot_be_read_stays_shut_and_says_so(with_users):
+    sign_in(with_users)
+    (with_users.project.folder / "web" / "users.json").write_text("{")
+    for path in ("/", "/login", "/api/session"):
+        answer = with_users.client.get(path)
+        assert answer.status_code == 503, path  # not the visitor's fault: a page tries again and keeps its answers
+        assert "is damaged" in answer.text
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.9.9.9"])
@@ -173,6 +204,27 @@ def test_guessing_is_slow(tmp_path, pool):
         assert sign_in(site).status_code == 429  # the right one too: nothing is learned by trying
 
 
+def test_a_class_behind_one_address_may_sign_in_at_once(tmp_path, pool):
+    project = sites.begin(tmp_path / "run", pool)
+    Users(project.folder).add("anna", "correct horse")
+    with sites.serving(tmp_path, project=project, limits=Limits(tries_a_minute=2), enter=False) as site:
+        assert [sign_in(site, "anna ").status_code for _ in range(4)] == [200] * 4
+        assert [sign_in(site, secret="wrong horse").status_code for _ in range(3)] == [401, 401, 429]
+
+
+def test_a_full_disk_is_told_at_the_door(with_users, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device", "/a/secret/place")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tailor.web.sessions.write_private", full)
+        page = sign_in(with_users)
+        assert page.status_code == 503
+        assert "No space left on device" in page.text
+        assert "secret" not in page.text
+    assert sign_in(with_users).status_code == 200
+
+
 def test_the_cookie_is_out_of_reach_for_scripts(site):
     site.client.cookies.clear()
     header = site.client.get("/", follow_redirects=True).history[1].headers["set-cookie"]
@@ -281,6 +333,22 @@ def test_buckets_refill():
     assert bucket.take("b") == 0
     assert bucket.take("c") == 0
     assert len(bucket._left) == 2  # however many addresses come, memory stays
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("2001:db8::1", "2001:db8::ffff:2", True),  # one customer's network
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("10.0.0.1", "10.0.0.2", False),
+        ("::ffff:10.0.0.1", "::ffff:10.0.0.2", False),  # IPv4, as a socket for both kinds shows it
+        ("::ffff:10.0.0.1", "10.0.0.1", True),
+        ("fe80::1%eth0", "fe80::2%eth0", True),
+        ("testclient", "nobody", False),
+    ],
+)
+def test_an_ipv6_network_counts_as_one_client(one, other, same):
+    assert (neighbourhood(one) == neighbourhood(other)) == same
 
 
 # ---------------------------------------------------------------------- what a pool may hold

@@ -3,6 +3,7 @@
 
 import { call, Refused } from "./api.js";
 
+const SENT = "sent"; // in place of an answer: another window has seen to it
 const PAUSES = [300, 700, 1500, 3000, 5000]; // milliseconds before the next try
 
 export class Outbox {
@@ -11,6 +12,7 @@ export class Outbox {
     this.prefix = prefix;
     this.changed = changed;
     this.entries = new Map(); // key -> {id, label}, in the order in which they were given
+    this.inherited = new Set(); // keys of answers that were given in another window, or before a reload
     this.refused = []; // {id, label, why}: the server will not take these
     this.acknowledged = 0;
     this.doneAt = new Map(); // id -> when the server had taken it
@@ -20,7 +22,10 @@ export class Outbox {
     this.tries = 0;
     this.count = 0;
     for (const key of this.storedKeys()) {
-      try { this.entries.set(key, JSON.parse(localStorage.getItem(key))); } catch { localStorage.removeItem(key); }
+      try {
+        this.entries.set(key, JSON.parse(localStorage.getItem(key)));
+        this.inherited.add(key);
+      } catch { localStorage.removeItem(key); }
     }
     window.addEventListener("online", () => this.pump());
     window.addEventListener("beforeunload", (event) => {
@@ -78,6 +83,10 @@ export class Outbox {
 
   async sendAll() {
     for (const [key, entry] of this.entries) {
+      if (this.sentElsewhere(key)) {
+        this.forget(key);
+        continue;
+      }
       try {
         const receipt = await call("/api/answer", entry);
         this.acknowledged += 1;
@@ -88,15 +97,29 @@ export class Outbox {
         this.refused.push({ ...entry, why: error.message });
       }
       this.doneAt.set(entry.id, performance.now());
-      this.forget(key);
+      this.forget(key, this.inherited.has(key));
       this.trouble = null;
       this.signedOut = false;
       this.changed(this);
     }
   }
 
-  forget(key) {
+  // Sent again it would undo a correction that came after it.
+  sentElsewhere(key) {
+    try {
+      const stored = localStorage.getItem(key);
+      return stored === SENT || (stored === null && this.inherited.has(key));
+    } catch {
+      return false;
+    }
+  }
+
+  // tell: another window may hold it too.
+  forget(key, tell = false) {
     this.entries.delete(key);
-    try { localStorage.removeItem(key); } catch { /* it was never there */ }
+    try {
+      if (tell) localStorage.setItem(key, SENT);
+      else localStorage.removeItem(key);
+    } catch { /* it was never there */ }
   }
 }
