@@ -20,7 +20,7 @@ from tailor.bandit.ziggurat import exponential, normal, stream, uniform
 CHUNK = 256
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _gamma(d: float, c: float, squeeze: float, boost: float, state: Any) -> tuple[float, Any]:
     """One gamma number; the four constants are those of _constants."""
     while True:
@@ -42,7 +42,7 @@ def _gamma(d: float, c: float, squeeze: float, boost: float, state: Any) -> tupl
     return d * t, state
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _constants(shape: float) -> tuple[float, float, float, float]:
     """What a shape fixes: d, c, the squeeze and the boost (0 for none).
 
@@ -58,7 +58,7 @@ def _constants(shape: float) -> tuple[float, float, float, float]:
     return d, 1.0 / math.sqrt(9.0 * d), min(0.0331, 1.0 / (54.0 * d)), boost
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def gamma_numbers(shape: float, draws: int, seed: int) -> np.ndarray:
     """(draws,) float64 gamma numbers of one shape; a shape of 0 gives zeros."""
     out = np.zeros(draws)
@@ -70,7 +70,7 @@ def gamma_numbers(shape: float, draws: int, seed: int) -> np.ndarray:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _beta_row(a: np.ndarray, b: np.ndarray, v: np.ndarray, out: np.ndarray, state: Any) -> None:
     """a, b, v (K,): one arm's <v, theta>, theta ~ Beta(a, b), into out (draws,)."""
     out[:] = 0.0
@@ -103,7 +103,7 @@ def _beta_row(a: np.ndarray, b: np.ndarray, v: np.ndarray, out: np.ndarray, stat
                     out[j] += weight
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _one_class(a: np.ndarray, state: Any) -> tuple[int, Any]:
     """a (G,): one class, drawn in proportion to a (evenly if all are 0)."""
     u, state = uniform(state)
@@ -121,7 +121,7 @@ def _one_class(a: np.ndarray, state: Any) -> tuple[int, Any]:
     return last, state
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _dirichlet_row(a: np.ndarray, v: np.ndarray, out: np.ndarray, total: np.ndarray, state: Any) -> None:
     """a, v (G,): one arm's <v, theta>, theta ~ Dirichlet(a), into out (draws,); total (draws,) is scratch."""
     # <v, theta> = v_0 + <v - v_0, theta>: arms with equal weights everywhere then tie exactly
@@ -145,7 +145,7 @@ def _dirichlet_row(a: np.ndarray, v: np.ndarray, out: np.ndarray, total: np.ndar
             out[j] = v[g]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _argmax_columns(scores: np.ndarray, best: np.ndarray, state: Any) -> None:
     """scores (M, n) -> best (n,): the largest of each column; a tie goes to each with the same chance."""
     for j in range(best.size):
@@ -161,7 +161,7 @@ def _argmax_columns(scores: np.ndarray, best: np.ndarray, state: Any) -> None:
         best[j] = arm
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def beta_scores(a: np.ndarray, b: np.ndarray, v: np.ndarray, draws: int, seed: int) -> np.ndarray:
     """a, b (M, K), v (K,) float64 -> (draws, M) float64 of <v, theta>, theta_k ~ Beta(a_k, b_k)."""
     arms = a.shape[0]
@@ -175,7 +175,7 @@ def beta_scores(a: np.ndarray, b: np.ndarray, v: np.ndarray, draws: int, seed: i
     return out
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def dirichlet_scores(a: np.ndarray, v: np.ndarray, draws: int, seed: int) -> np.ndarray:
     """a (M, G), v (G,) float64 -> (draws, M) float64 of <v, theta>, theta ~ Dirichlet(a)."""
     arms = a.shape[0]
@@ -189,7 +189,7 @@ def dirichlet_scores(a: np.ndarray, v: np.ndarray, draws: int, seed: int) -> np.
     return out
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def beta_plan(a: np.ndarray, b: np.ndarray, v: np.ndarray, draws: int, seed: int) -> np.ndarray:
     """a, b (M, K), v (K,) float64 -> (draws,) int64: the arm with the largest <v, theta> in each draw."""
     arms = a.shape[0]
@@ -203,7 +203,7 @@ def beta_plan(a: np.ndarray, b: np.ndarray, v: np.ndarray, draws: int, seed: int
     return best
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def dirichlet_plan(a: np.ndarray, v: np.ndarray, draws: int, seed: int) -> np.ndarray:
     """a (M, G), v (G,) float64 -> (draws,) int64: the arm with the largest <v, theta> in each draw."""
     arms = a.shape[0]

@@ -48,7 +48,7 @@ NORMAL_X, NORMAL_F = _layers(_NORMAL_TAIL, "normal")
 _EXP_X, _EXP_F = _layers(_EXPONENTIAL_TAIL, "exponential")
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def mix(counter: Any) -> Any:
     """A 64-bit hash of the counter."""
     z = (counter ^ (counter >> _S30)) * _MIX1
@@ -56,7 +56,7 @@ def mix(counter: Any) -> Any:
     return z ^ (z >> _S31)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def stream(seed: int, first: int, second: int) -> Any:
     """The start of a stream of its own for (seed, first, second), hashed so that starts lie far apart."""
     key = mix(np.uint64(seed) + _STEP)
@@ -64,14 +64,14 @@ def stream(seed: int, first: int, second: int) -> Any:
     return mix(key ^ mix(np.uint64(second) * _MIX1 + _STEP))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def uniform(state: Any) -> tuple[float, Any]:
     """A number in [0, 1) and the stream after it."""
     state = state + _STEP
     return np.float64(mix(state) >> _S11) * _UNIT53, state
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _normal_edge(layer: Any, size: float, state: Any) -> tuple[float, Any]:
     """The rare part of the ziggurat: the tail or the rim of a layer. Gives |x|, or -1 to draw again."""
     u, state = uniform(state)
@@ -87,7 +87,7 @@ def _normal_edge(layer: Any, size: float, state: Any) -> tuple[float, Any]:
     return -1.0, state
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def normal(state: Any) -> tuple[float, Any]:
     """A standard normal number and the stream after it."""
     while True:
@@ -102,7 +102,7 @@ def normal(state: Any) -> tuple[float, Any]:
         return (size if (bits >> _S8) & _ONE else -size), state
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def exponential(state: Any) -> tuple[float, Any]:
     """An exponential number of mean 1 and the stream after it."""
     shift = 0.0

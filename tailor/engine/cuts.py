@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit, prange
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def _score(p, row_max, i):  # type: ignore[no-untyped-def]
     """As galaxy's line_key: p - max p, or p where that is 0; without row_max, p."""
     if len(row_max) > 0 and p < row_max[i]:
@@ -14,7 +14,7 @@ def _score(p, row_max, i):  # type: ignore[no-untyped-def]
     return p
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _within(score, lows, highs, first, last):  # type: ignore[no-untyped-def]
     """Whether the score lies in one of the ranges first to last, ends included."""
     while first < last:  # the last range that begins at or below the score
@@ -26,7 +26,7 @@ def _within(score, lows, highs, first, last):  # type: ignore[no-untyped-def]
     return score <= highs[first]
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def find_hits(probs, row_max, classes, bottoms, tops, starts, lows, highs):  # type: ignore[no-untyped-def]
     """(rows (h,), which (h,), scores (h,)): rows[t] lies in a stretch of classes[which[t]].
 

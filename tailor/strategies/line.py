@@ -85,7 +85,7 @@ def _levels(size: int) -> np.ndarray:
     return np.array(starts, np.int64)
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def stretches(column, row_max, low, high):  # type: ignore[no-untyped-def]
     """(N,) bool: whose score lies in one of the ranges low[j] to high[j], ends included.
 
@@ -114,7 +114,7 @@ def stretches(column, row_max, low, high):  # type: ignore[no-untyped-def]
 # ------------------------------------------------------------------ bit sets
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _lowest_bit(word):  # type: ignore[no-untyped-def]
     place = 0
     for step in (32, 16, 8, 4, 2, 1):
@@ -124,7 +124,7 @@ def _lowest_bit(word):  # type: ignore[no-untyped-def]
     return place
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _highest_bit(word):  # type: ignore[no-untyped-def]
     place = 0
     for step in (32, 16, 8, 4, 2, 1):
@@ -134,14 +134,14 @@ def _highest_bit(word):  # type: ignore[no-untyped-def]
     return place
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _set(bits, levels, position):  # type: ignore[no-untyped-def]
     for level in range(len(levels) - 1):
         bits[levels[level] + (position >> 6)] |= np.uint64(1) << np.uint64(position & 63)
         position >>= 6
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _clear(bits, levels, position):  # type: ignore[no-untyped-def]
     for level in range(len(levels) - 1):
         word = levels[level] + (position >> 6)
@@ -151,7 +151,7 @@ def _clear(bits, levels, position):  # type: ignore[no-untyped-def]
         position >>= 6
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _down(bits, levels, level, position):  # type: ignore[no-untyped-def]
     while level > 0:
         level -= 1
@@ -159,7 +159,7 @@ def _down(bits, levels, level, position):  # type: ignore[no-untyped-def]
     return position
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _up_to(bits, levels, position):  # type: ignore[no-untyped-def]
     """The highest member at or below position, or -1."""
     if position < 0:
@@ -181,7 +181,7 @@ def _up_to(bits, levels, position):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _from(bits, levels, position):  # type: ignore[no-untyped-def]
     """The lowest member at or above position, or -1."""
     for level in range(len(levels) - 1):
@@ -198,7 +198,7 @@ def _from(bits, levels, position):  # type: ignore[no-untyped-def]
 # ------------------------------------------------------------------ heap of int64 keys
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _push(heap, size, key):  # type: ignore[no-untyped-def]
     if size == len(heap):
         larger = np.empty(2 * size + 64, np.int64)
@@ -215,7 +215,7 @@ def _push(heap, size, key):  # type: ignore[no-untyped-def]
     return heap, size + 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _pop(heap, size):  # type: ignore[no-untyped-def]
     size -= 1
     key = heap[size]
@@ -238,13 +238,13 @@ def _pop(heap, size):  # type: ignore[no-untyped-def]
 # ------------------------------------------------------------------ the line
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _is_open(state, low, high):  # type: ignore[no-untyped-def]
     below, above = state.below[low], state.above[high]
     return below != NO_LABEL and above != NO_LABEL and below != above
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _push_cut(state, cuts, size, low, high):  # type: ignore[no-untyped-def]
     """Shortest first; of equally short ones the highest on the line, where the class is likelier."""
     length = high - low - 1
@@ -253,7 +253,7 @@ def _push_cut(state, cuts, size, low, high):  # type: ignore[no-untyped-def]
     return cuts, size
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _build(state, label, cuts):  # type: ignore[no-untyped-def]
     size, count = 0, len(label)
     known = NO_LABEL
@@ -278,7 +278,7 @@ def _build(state, label, cuts):  # type: ignore[no-untyped-def]
     return cuts, size
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _spread(state, cuts, size, position, label):  # type: ignore[no-untyped-def]
     """The wall at position has a label now: tell the pending walls on both sides, and open what it opens."""
     state.kind[position] = LABELLED
@@ -309,7 +309,7 @@ def _spread(state, cuts, size, position, label):  # type: ignore[no-untyped-def]
     return cuts, size
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _mark(state, sorted_ids, positions, cuts, size, indices, labels):  # type: ignore[no-untyped-def]
     relabelled = False
     for i in range(len(indices)):
@@ -338,7 +338,7 @@ def _mark(state, sorted_ids, positions, cuts, size, indices, labels):  # type: i
     return cuts, size, relabelled
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _shortest(state, cuts, size):  # type: ignore[no-untyped-def]
     while size > 0:
         length, low = cuts[0] >> 31, _POSITIONS - (cuts[0] & _POSITIONS)
@@ -349,13 +349,13 @@ def _shortest(state, cuts, size):  # type: ignore[no-untyped-def]
     return size, -1, -1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _push_near(heap, size, place, distance, upward):  # type: ignore[no-untyped-def]
     """Nearest first; of equally near ones the highest on the line. The last bit is the direction of search."""
     return _push(heap, size, (distance << 32) | ((_POSITIONS - place) << 1) | upward)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _closed(state):  # type: ignore[no-untyped-def]
     """All closed cuts: a negative below a positive with no free example between. For each the nearest free ones."""
     heap, size = np.empty(64, np.int64), 0
@@ -382,7 +382,7 @@ def _closed(state):  # type: ignore[no-untyped-def]
     return heap, size
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _nearest(state, heap, size):  # type: ignore[no-untyped-def]
     while size > 0:
         key = heap[0]
