@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tailor.errors import InputError
 from tailor.store.address import Address, driver
 from tailor.store.base import Event, Store, StoreError, check_empty, check_text, decode, encode
-from tailor.store.postgres_link import connect, explained, take_lock
+from tailor.store.postgres_link import connect, explained, let_go, take_lock
 from tailor.store.postgres_schema import bring_up_to_date
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ class PostgresStore(Store):
         with self._mutex:
             self._closed = True
             if self._db is not None:
+                let_go(self._db)
                 self._db.close()
 
     # ------------------------------------------------------------------ writing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -65,6 +66,14 @@ def take_lock(db: Any, address: Address, patience: float) -> None:
     row = db.execute(HOLDER, (key,)).fetchone()
     holder = f"{row[1] or 'another program'} (server process {row[0]})" if row else "another process"
     raise Busy(f"{address} is in use by {holder}: wait for it or stop it; nothing was changed")
+
+
+def let_go(db: Any) -> None:
+    """Give the lock back now: the server notices only some time later that a session has ended."""
+    import psycopg
+
+    with contextlib.suppress(psycopg.Error):  # the connection is lost, and the lock with it
+        db.execute("SELECT pg_advisory_unlock_all()")
 
 
 def explained(error: Any, what: str, address: Address) -> StoreError:
