@@ -22,7 +22,8 @@ NAMES = {RESERVE: "reserve", START: "random start", NOBODY: "(nobody)"}
 #: How numpy heads an array in an .npz. numpy itself evaluates this as Python source, which CPython 3.11 cannot do
 #: in two threads at once; and rounds are prepared in one thread while answers are taken in others.
 HEADER = re.compile(
-    rb"\x93NUMPY\x01\x00..\{'descr': '([^']+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), \} *\n", re.DOTALL
+    rb"\x93NUMPY\x01\x00..\{'descr': '([^']+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), \} *\n",
+    re.DOTALL,
 )
 
 
@@ -43,8 +44,9 @@ def _array(data: bytes) -> np.ndarray:
     header = HEADER.match(data)
     if header is None:
         raise ValueError(f"an array in the run's record begins with {data[:80]!r}, which is not how numpy heads one")
-    kind, fortran, shape = header[1].decode(), header[2] == b"True", [int(n) for n in header[3].split(b",") if n.strip()]
-    return np.frombuffer(data, kind, offset=header.end()).reshape(shape, order="F" if fortran else "C").copy()
+    numbers = np.frombuffer(data, header[1].decode(), offset=header.end())
+    shape = [int(n) for n in header[3].split(b",") if n.strip()]
+    return numbers.reshape(shape, order="F" if header[2] == b"True" else "C").copy()
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -69,7 +70,7 @@ def test_the_page_stands_alone(whole, multilabel, tmp_path):
     assert pictures == {p.stem for p in tmp_path.glob("*.pdf")}
     assert len(parser.found) == len(pictures)
     kinds = ["score", "test-score", "rarest-accuracy", "rarest", "imbalance", "positives", "arms-tailor", "top-arm"]
-    assert {f"sayings-{kind}" for kind in [*kinds, "candidates", "differences"]} <= pictures
+    assert {"overall", *(f"sayings-{kind}" for kind in [*kinds, "candidates", "differences"])} <= pictures
     assert "small-positives" not in pictures
     assert "Mean rank over 2 experiments" in page
 
@@ -79,6 +80,18 @@ def test_labels_are_escaped(whole, tmp_path):
     page = write_report(group(rows), tmp_path).read_text()
     assert "<b>" not in page
     assert "&lt;b&gt;x" in page
+
+
+def test_the_short_page_has_the_best_first(tmp_path):
+    scores = {"TAILOR": [0.5, 0.7], "random": [0.6, 0.9], "a|b": [0.1, 0.2]}
+    write_report(group(rows_of(scores)), tmp_path)
+    lines = (tmp_path / "report.md").read_text().splitlines()
+    at = lines.index("### made up")
+    first, cells = [line.split(" | ")[0] for line in lines[at + 4 : at + 7]], lines[at + 4].split(" | ")
+    assert first == ["| random", "| TAILOR", "| a\\|b"]
+    assert cells[1:3] == ["2", "0.7500 ± 0.1500"]
+    assert cells[4].startswith("+0.1500 [")
+    assert lines[at + 5].split(" | ")[4] == ""  # itself
 
 
 def test_differences_by_hand(whole):
@@ -226,5 +239,13 @@ def test_rows_can_be_kept_without_the_trials(whole, tmp_path):
     kept.mkdir()
     collect(whole[0]).rename(kept / "rows.jsonl")
     assert load_rows(kept) == load_rows(whole[0])
+    packed = tmp_path / "packed"
+    packed.mkdir()
+    data = gzip.compress((kept / "rows.jsonl").read_bytes())
+    (packed / "rows.jsonl.gz").write_bytes(data)
+    assert load_rows(packed) == load_rows(whole[0])
+    (packed / "rows.jsonl.gz").write_bytes(data[:-9])
+    with pytest.raises(InputError, match="is damaged"):
+        load_rows(packed)
     with pytest.raises(InputError, match="no rows in"):
         load_rows(tmp_path)

@@ -1,4 +1,4 @@
-"""The report of results folders: tables, figures as PNG and PDF, and one page that holds them all."""
+"""The report of results folders: tables, figures as PNG and PDF, one page that holds them all, and a short one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tailor.bench.experiment.tables import Table
 from tailor.bench.figures import Curves, Interval, intervals, panels
 
 PAGE = "report.html"
+SHORT = "report.md"  # a table an experiment, for pages of a repository
 STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem;color:#111}"
     "table{border-collapse:collapse;margin:.4rem 0}td,th{padding:.2rem .7rem;border-bottom:1px solid #ccc;"
@@ -81,14 +82,41 @@ def _bars(results: Results, ours: str) -> list[tuple[str, list[Interval]]]:
     return shown
 
 
+def draw_overall(results: Sequence[Results], out: Path, focus: str | None = None) -> list[tuple[str, Path]]:
+    """How the contender in focus fares against its rivals on every experiment that is judged by a score."""
+    judged = [one for one in results if one.aim.endswith("score")]
+    shown: list[tuple[str, list[Interval]]] = []
+    for at, rival in enumerate(tables.RIVALS):
+        rows: list[Interval] = []
+        for one in judged:
+            ours = tables.focused(one, focus)
+            other = tables.rivals(one, ours)[at]
+            apart = None if other is None else one.difference(ours, other, one.aim)
+            rows.append((one.name, *((apart.mean, apart.low, apart.high) if apart else (float("nan"),) * 3)))
+        shown.append((f"minus {rival}", rows))
+    if len(judged) < 2:
+        return []
+    title = f"{focus or 'TAILOR'}: score in the end, minus its rivals'"
+    intervals(shown, f"{title}\npaired by seed, 95% intervals", out / "overall.png", out / "overall.pdf")
+    return [(title, out / "overall.png")]
+
+
 def write_report(
     results: Sequence[Results], out: Path, target: float | None = None, window: int = 3, focus: str | None = None
 ) -> Path:
-    """Figures and the page in `out`."""
+    """Figures, the page and the short one in `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    figures = [drawn for one in results for drawn in draw(one, out, window, focus)]
+    figures = draw_overall(results, out, focus) + [drawn for one in results for drawn in draw(one, out, window, focus)]
     (out / PAGE).write_text(page(results, all_tables(results, target, focus), figures), encoding="utf-8")
+    (out / SHORT).write_text(short(results, focus), encoding="utf-8")
     return out / PAGE
+
+
+def short(results: Sequence[Results], focus: str | None = None) -> str:
+    """Markdown: how the contender in focus fares on all experiments, and one table for each."""
+    over_all: list[Table | None] = [tables.yardsticks(results, focus), tables.ranks(results)]
+    each = [tables.summary(one, focus) for one in results]
+    return "\n".join(tables.markdown(table) for table in [*over_all, *each] if table is not None)
 
 
 def page(results: Sequence[Results], shown: Sequence[Table], figures: Sequence[tuple[str, Path]]) -> str:

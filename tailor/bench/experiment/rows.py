@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from typing import Any
 
 from tailor.errors import InputError
 
-ROWS, RUNS = "rows.jsonl", "runs"
+ROWS, PACKED, RUNS = "rows.jsonl", "rows.jsonl.gz", "runs"
 #: What differs between two runs of the same trial.
 INCIDENTAL = ("seconds", "peak_mib", "device_peak_mib", "versions", "resumed")
 Row = dict[str, Any]
@@ -20,10 +21,11 @@ def read_rows(path: Path) -> list[Row]:
     """The whole lines of a file; none where there is no file."""
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]  # what follows the last newline was cut off in writing
     try:
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        lines = data.decode().split("\n")[:-1]  # what follows the last newline was cut off in writing
         return [json.loads(line) for line in lines]
-    except ValueError as error:
+    except (ValueError, OSError, EOFError) as error:
         raise InputError(f"{path} is damaged: {error}; delete the line, or the folder to run the trial anew") from error
 
 
@@ -52,9 +54,9 @@ class RowFile:
 
 
 def load_rows(out: Path) -> list[Row]:
-    """All rows of a results folder: those of its trials, or where these are gone, its rows.jsonl."""
+    """All rows of a results folder: those of its trials, or where these are gone, its rows.jsonl, gzipped or not."""
     found = [row for path in sorted((out / RUNS).glob(f"*/{ROWS}")) for row in read_rows(path)]
-    found = found or read_rows(out / ROWS)
+    found = found or read_rows(out / ROWS) or read_rows(out / PACKED)
     if not found:
         raise InputError(f"no rows in {out}: give the folder that `tailor bench run` wrote to")
     return found

@@ -69,6 +69,32 @@ def differences(results: Results, focus: str | None = None) -> Table | None:
     return Table(f"{results.name}: {ours} minus", columns, tuple(rows), note)
 
 
+def summary(results: Results, focus: str | None = None) -> Table:
+    """One row a contender, the best first: what it is judged by, and how far it is from the one in focus."""
+    ours, aim = focused(results, focus), results.aim
+    shown = [m for m in compared(results) if m not in (aim, "area")]
+    order = sorted(results.contenders, key=lambda c: -results.last(c, aim).mean())
+    rows = []
+    for c in order:
+        apart = None if c == ours else results.difference(c, ours, aim)
+        cells = [with_error(results.last(c, aim), aim), with_error(results.areas(c, results.main), "score")]
+        cells.append("" if apart is None else interval(apart, aim))
+        cells += [number(float(results.last(c, m).mean()), m) for m in shown]
+        rows.append((c, str(len(results.rows[c])), *cells))
+    judged = (results.label(aim), "area under curve", f"minus {ours}")
+    columns = ("", "trials", *judged, *map(results.label, shown))
+    labels = int(max(results.labels(c)[-1] for c in order))
+    note = f"After {labels} labels: mean ± standard error; {INTERVALS}."
+    return Table(results.name, columns, tuple(rows), note)
+
+
+def markdown(table: Table) -> str:
+    """For pages of a repository."""
+    lines = [table.columns, ("---",) * len(table.columns), *table.rows]
+    text = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return f"### {table.title}\n\n{text}\n" + (f"\n{table.note}\n" if table.note else "")
+
+
 def focused(results: Results, focus: str | None) -> str:
     return focus if focus in results.rows else results.contenders[0]
 
@@ -84,10 +110,10 @@ def yardsticks(results: Sequence[Results], focus: str | None = None) -> Table | 
     rows = []
     for one in results:
         ours, cells = focused(one, focus), []
-        for other in _yardsticks(one, ours):
+        for other in rivals(one, ours):
             found = None if other is None else one.difference(ours, other, one.aim)
             cells.append("–" if found is None else f"{interval(found, one.aim)} {found.verdict}")
-        best = _yardsticks(one, ours)[0]
+        best = rivals(one, ours)[0]
         rows.append((one.name, one.label(one.aim), ours, best or "–", *cells))
     if all(cell == "–" for row in rows for cell in row[4:]):
         return None
@@ -96,8 +122,11 @@ def yardsticks(results: Sequence[Results], focus: str | None = None) -> Table | 
     return Table("Against the best single family, random meta and random", columns, tuple(rows), note)
 
 
-def _yardsticks(results: Results, ours: str) -> tuple[str | None, str | None, str | None]:
-    """The best single family, random meta (over the same candidates if it is there), random."""
+RIVALS = ("best single family", "random meta", "random")
+
+
+def rivals(results: Results, ours: str) -> tuple[str | None, str | None, str | None]:
+    """The best single family, random meta (over the same candidates if it is there), random: those of RIVALS."""
     singles = [c for c in results.singles() if c != ours]
     best = max(singles, key=lambda c: results.last(c, results.aim).mean(), default=None)
     many = [c for c in results.rows if results.sample(c)["selector"] == "random-meta" and c not in results.singles()]
