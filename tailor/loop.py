@@ -11,6 +11,7 @@ import numpy as np
 
 from tailor import bandit
 from tailor.bandit.base import Contest, Fit, Outcomes, Selector
+from tailor.bandit.evidence import difficulty
 from tailor.bandit.reward import Reward, make_reward
 from tailor.books import Books
 from tailor.classes import Reclass
@@ -151,8 +152,8 @@ class Loop:
             pending=books.pending, finetune=finetune, dropout=dropout, seed=tie_seed, device=self.device,
         )  # fmt: skip
         check_needs(view, self.arms)
-        weights = self.reward.weights(self.task, self.round, books.counts, len(books.labelled))
         heard = self._hear(view, model)
+        weights = self._weigh(len(books.labelled), heard)
         before = self.selector.state()
         try:
             if heard is not None:
@@ -249,10 +250,18 @@ class Loop:
 
     def try_out(self) -> None:
         """Selector and reward must be able to go on with these classes: an InputError where they can't."""
-        weights = self.reward.weights(self.task, self.round, self.books.counts, self.books.answered)
+        weights = self._weigh(self.books.answered)
         self.selector.plan(1, weights, np.random.default_rng(0))
 
     # ------------------------------------------------------------------ learning
+
+    def _weigh(self, labelled: int, heard: tuple[np.ndarray, Outcomes] | None = None) -> np.ndarray:
+        """v (K,) for the next round."""
+        hard = None
+        if self.reward.needs_difficulty:
+            rounds = [*self._learned, heard] if heard is not None else self._learned
+            hard = difficulty([self._as_it_stands(*one) for one in rounds], self.task.size)
+        return self.reward.weights(self.task, self.round, self.books.counts, labelled, hard)
 
     def _hear(self, view: RoundView, model: Any) -> tuple[np.ndarray, Outcomes] | None:
         if self._weights is None:
@@ -261,9 +270,7 @@ class Loop:
         fit = self._fit(view, where, model) if self.selector.needs_fit else None
         return self._heard(where, predicted, fit)
 
-    def _heard(
-        self, where: np.ndarray, predicted: np.ndarray, fit: Fit | None
-    ) -> tuple[np.ndarray, Outcomes] | None:
+    def _heard(self, where: np.ndarray, predicted: np.ndarray, fit: Fit | None) -> tuple[np.ndarray, Outcomes] | None:
         if self._weights is None:
             return None
         arms, labels = self.books.arms_of(where), self.books.labels_of(where)

@@ -288,9 +288,9 @@ def check_features(features: torch.Tensor, size: int, first: int = 0) -> None:
     if len(features) != size:
         raise InputError(f"features have {len(features)} rows, probabilities {size}: they must agree")
     for start in range(0, size, CHUNK):
-        finite = features[start : start + CHUNK].isfinite().all(1)
-        if not finite.all():
-            where = first + start + int((~finite).nonzero()[0])
+        part = features[start : start + CHUNK]
+        if part.numel() and not all(np.isfinite(float(end)) for end in part.aminmax()):  # a NaN is both ends
+            where = first + start + int((~part.isfinite().all(1)).nonzero()[0])
             raise InputError(f"features of example {where} are not finite")
 
 

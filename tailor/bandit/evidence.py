@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,24 @@ def surprise(outcomes: Outcomes, task: Task) -> np.ndarray:
     y, p = np.asarray(outcomes.labels, np.float64), _predicted(outcomes)
     news = y * (1 - p)
     return news if task.kind == "multi-class" else np.where(outcomes.weights < 0, 1 - (1 - y) * p, news)
+
+
+#: what a round counts for `difficulty` beside the one after it
+FADES = 0.8
+
+
+def difficulty(rounds: Sequence[Outcomes], size: int) -> np.ndarray:
+    """(K,) in (0, 1): how much of each class's labels was news when they were picked, the latest rounds first of all.
+
+    As if each class had been seen twice before, once as news: a class that was never found is hard by half.
+    """
+    news, seen = np.ones(size), np.full(size, 2.0)
+    for age, outcomes in enumerate(reversed(rounds)):
+        y = np.asarray(outcomes.labels, np.float64)
+        news += FADES**age * (y * (1 - _predicted(outcomes))).sum(axis=0)
+        seen += FADES**age * y.sum(axis=0)
+    share: np.ndarray = news / seen
+    return share
 
 
 def _predicted(outcomes: Outcomes) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,8 +16,17 @@ from tailor.task import Task
 class Reward(ABC):
     """Turns what has been labelled so far into v, each entry in [-1/K, 1/K]."""
 
-    def weights(self, task: Task, round: int, counts: np.ndarray, labelled: int) -> np.ndarray:
-        """counts (K,): labels so far of each class, among `labelled` examples -> v (K,) float64."""
+    #: whether _weights() is given the keyword `difficulty`
+    needs_difficulty: ClassVar[bool] = False
+
+    def weights(
+        self, task: Task, round: int, counts: np.ndarray, labelled: int, difficulty: np.ndarray | None = None
+    ) -> np.ndarray:
+        """-> v (K,) float64.
+
+        counts (K,): labels so far of each class, among `labelled` examples. difficulty (K,) in [0, 1]: how much of
+        each class's labels was news to the model when they were picked, where that is known.
+        """
         counted = np.asarray(counts, dtype=np.float64)
         if counted.shape != (task.size,):
             raise InputError(f"counts have shape {counted.shape}: give one a class, ({task.size},)")
@@ -25,7 +34,8 @@ class Reward(ABC):
             raise InputError(f"counts hold {counted[~(counted >= 0)]}: they must be 0 or more")
         if labelled < 0 or (counted > labelled + 1e-6).any():
             raise InputError(f"a class is counted {counted.max():g} times among {labelled} labelled examples")
-        return _checked(task, self._weights(task, round, counted, labelled))
+        more: dict[str, Any] = {"difficulty": difficulty} if self.needs_difficulty else {}
+        return _checked(task, self._weights(task, round, counted, labelled, **more))
 
     @abstractmethod
     def _weights(self, task: Task, round: int, counts: np.ndarray, labelled: int) -> Any: ...
@@ -72,6 +82,23 @@ class Search(Reward):
         return np.full(task.size, 1 / task.size)
 
 
+class Difficulty(Reward):
+    """A class is worth what the model gets wrong of it: v_k in proportion to its difficulty, the hardest 1 / K.
+
+    For balanced data, where counting labels says nothing; together with evidence="surprise" arms are pulled that find
+    what the model does not know of the classes it knows least.
+    """
+
+    needs_difficulty = True
+
+    def _weights(
+        self, task: Task, round: int, counts: np.ndarray, labelled: int, difficulty: np.ndarray | None = None
+    ) -> Any:
+        if difficulty is None:
+            return np.full(task.size, 1 / task.size)
+        return difficulty / (max(difficulty.max(), 1e-9) * task.size)
+
+
 class Domain(Reward):
     """The user's own: a vector (K,), or a function (round, counts) that gives one. Never clipped."""
 
@@ -89,6 +116,7 @@ rewards: Registry[Reward] = Registry(
         "diversity": "tailor.bandit.reward:Diversity",
         "search": "tailor.bandit.reward:Search",
         "domain": "tailor.bandit.reward:Domain",
+        "difficulty": "tailor.bandit.reward:Difficulty",
     },
 )
 

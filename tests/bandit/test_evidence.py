@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tailor.bandit.base import Contest, Outcomes
-from tailor.bandit.evidence import make_evidence
+from tailor.bandit.evidence import FADES, difficulty, make_evidence
 from tailor.bandit.family import FamilyPrior
 from tailor.bandit.posterior import BetaPosterior, DirichletPosterior
 from tailor.bandit.reward import Diversity
@@ -120,3 +120,12 @@ def test_family_prior_points_a_new_arm_to_its_class() -> None:
 def test_power_of_the_diversity_reward() -> None:
     v = Diversity(power=0.5).weights(MultiClass(2), 0, np.array([4.0, 9.0]), 13)
     np.testing.assert_allclose(v, [1 / 4, 1 / 6])
+
+
+def test_difficulty_by_hand() -> None:
+    """Two rounds: the older one counts FADES; a class that was never found is hard by half."""
+    old = outcomes([[1, 0, 0], [1, 0, 0]], [[0.2, 0.8, 0], [0.4, 0.6, 0]], [1 / 3] * 3)
+    new = outcomes([[1, 0, 0], [0, 1, 0]], [[0.9, 0.1, 0], [0.5, 0.5, 0]], [1 / 3] * 3)
+    first = (1 + FADES * (0.8 + 0.6) + 0.1) / (2 + FADES * 2 + 1)
+    np.testing.assert_allclose(difficulty([old, new], 3), [first, (1 + 0.5) / 3, 0.5])
+    np.testing.assert_allclose(difficulty([], 3), 0.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tailor.bandit.reward import Diversity, Domain, Search, make_reward, rewards
+from tailor.bandit.reward import Difficulty, Diversity, Domain, Search, make_reward, rewards
 from tailor.errors import InputError, UnknownName
 from tailor.task import MultiClass, MultiLabel
 
@@ -72,3 +72,9 @@ def test_by_name() -> None:
     assert make_reward(made) is made
     with pytest.raises(UnknownName, match="search"):
         make_reward("serch")
+
+
+def test_difficulty_weighs_what_the_model_gets_wrong() -> None:
+    hard = np.array([0.5, 0.1, 0.25, 0.0])
+    np.testing.assert_allclose(Difficulty().weights(MultiLabel(4), 0, COUNTS, 10, hard), hard / 2)
+    np.testing.assert_allclose(Difficulty().weights(MultiClass(4), 0, COUNTS, 10), 0.25)  # before anything is known

@@ -64,6 +64,18 @@ def test_the_posterior_counts_what_each_arm_found():
     assert loop.selector.posterior.mean() == pytest.approx(expected / expected.sum(1, keepdims=True))
 
 
+def test_the_difficulty_of_a_class_is_what_was_news_of_it():
+    """From the answers as they stand: a correction changes it."""
+    loop = make_loop(reward="difficulty")
+    batch = ask(loop)
+    loop.tell(batch.indices, np.roll(POOL.truth[batch.indices], 1, axis=1))
+    loop.tell(batch.indices, POOL.truth[batch.indices])
+    walk = loop.open_round(POOL.probs, POOL.features)
+    y, p = POOL.truth[batch.indices], POOL.probs[batch.indices]
+    hard = (1 + (y * (1 - p)).sum(0)) / (2 + y.sum(0))
+    assert walk.weights == pytest.approx(hard / hard.max() / 3, rel=1e-5)
+
+
 def test_telling_twice_is_telling_once():
     once, twice = make_loop(), make_loop()
     for loop, times in ((once, 1), (twice, 2)):
