@@ -270,6 +270,8 @@ class Session(Desk):
     def _start_over(self) -> None:
         self.walk = None  # first: the store may be out of reach, and what was taken and not recorded must come again
         super()._start_over()
+        if self._remodel is not None and self.model.task.classes != self.journal.task.classes:
+            self._adopt(self._remodel(self.journal.task))  # a change that arrived, though its answer did not
 
     # ------------------------------------------------------------------ training
 
@@ -300,10 +302,14 @@ class Session(Desk):
             if self.journal.task != change.before:
                 raise InputError("the classes were changed by someone else just now: look at them again")
             super()._change_classes(change, by)
-            self.model, self.bridge = model, self._make_bridge(self.pool, model, self._progress)
-            self.bridge.connect(self.journal.ids)
+            self._adopt(model)
             if not change.only_names:
                 self.walk = None
+
+    def _adopt(self, model: Model) -> None:
+        bridge = self._make_bridge(self.pool, model, self._progress)
+        bridge.connect(self.journal.ids)  # first: whoever prepares a round takes what stands here, without the lock
+        self.model, self.bridge = model, bridge
 
     # ------------------------------------------------------------------ pool
 

@@ -25,6 +25,16 @@ def postgres():
     server.__exit__(None, None, None)
 
 
+@pytest.fixture
+def wire(postgres):
+    """A line to that server that can be cut or go dead: `wire.url()` is a run of one's own (tests/store/wires.py)."""
+    from wires import Wire
+
+    wire = Wire(postgres)
+    yield wire
+    wire.close()
+
+
 #: reasons to skip that no installation can mend
 UNAVOIDABLE = ("CUDA", "root", "other systems")
 

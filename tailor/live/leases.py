@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, KeysView
+
+#: leases that ended without an answer: whoever comes later than this many others is no longer known
+REMEMBERED = 10_000
 
 
 class Leases:
@@ -12,7 +15,7 @@ class Leases:
         self.seconds, self._clock = seconds, clock
         self._held: dict[str, dict[int, None]] = {}  # who -> positions, oldest first
         self._holders: dict[int, set[str]] = {}
-        self._late: set[tuple[str, int]] = set()  # handed out, and taken back before there was an answer
+        self._late: dict[tuple[str, int], None] = {}  # handed out, and taken back before there was an answer
         self.seen: dict[str, float] = {}  # who -> last sign of life
 
     def touch(self, who: str) -> None:
@@ -20,13 +23,13 @@ class Leases:
         self.seen[who] = self._clock()
 
     def take(self, who: str, position: int) -> None:
-        self._late.discard((who, position))
+        self._late.pop((who, position), None)
         self._held.setdefault(who, {})[position] = None
         self._holders.setdefault(position, set()).add(who)
 
     def end(self, who: str, position: int) -> None:
         """This one is answered. No lease, no harm."""
-        self._late.discard((who, position))
+        self._late.pop((who, position), None)
         self._held.get(who, {}).pop(position, None)
         holders = self._holders.get(position, set())
         holders.discard(who)
@@ -49,7 +52,9 @@ class Leases:
 
     def _take_back(self, who: str, position: int) -> None:
         self.end(who, position)
-        self._late.add((who, position))
+        self._late[who, position] = None
+        if len(self._late) > REMEMBERED:
+            self._late.pop(next(iter(self._late)))
 
     def is_late(self, who: str, position: int) -> bool:
         """Whether an answer of theirs would be to what they were handed, but after its lease."""
@@ -64,6 +69,11 @@ class Leases:
     def of(self, who: str) -> list[int]:
         """What someone holds, oldest first."""
         return list(self._held.get(who, ()))
+
+    @property
+    def positions(self) -> KeysView[int]:
+        """All that someone holds."""
+        return self._holders.keys()
 
     def holders(self, position: int) -> set[str]:
         return self._holders.get(position, set())

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tailor.journal import Journal
+from tailor.store.base import Event, Store
 
 #: seconds over which the pace is measured, and the fewest
 WINDOW, SHORTEST = 300.0, 15.0
@@ -25,14 +25,14 @@ class Person:
 class People:
     """Everybody who answered in this run. Going back goes through what someone answered, each example once."""
 
-    def __init__(self, journal: Journal, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        """From the events: skips, and answers that someone else has corrected, are known by nothing else."""
         self._clock = clock
         self._people: dict[str, Person] = {}
         self._times: deque[float] = deque()
-        told = [(at, by, p) for p, (by, at) in journal.who.items() if by and not journal.votes.on(p)]
-        voted = [(b.at, by, p) for p in journal.votes.asked for by, b in journal.votes.on(p).items()]
-        for at, by, position in sorted(told + voted):
-            self.answered(by, position, at)
+        for event in store.events():
+            for by, position in _given(event):
+                self.answered(by, position, event.time)
 
     def answered(self, who: str, position: int, at: float) -> None:
         person = self._people.setdefault(who, Person(who))
@@ -46,10 +46,10 @@ class People:
         if len(person.recent) > REMEMBERED:
             person.recent.pop(next(iter(person.recent)))
 
-    def recent(self, who: str, n: int) -> list[int]:
+    def recent(self, who: str) -> list[int]:
         """Someone's latest answers, newest first."""
         person = self._people.get(who)
-        return list(reversed(person.recent))[:n] if person else []
+        return list(reversed(person.recent)) if person else []
 
     def pace(self) -> float:
         """Answers a second, all together, over the last minutes."""
@@ -60,3 +60,14 @@ class People:
 
     def __iter__(self) -> Iterator[Person]:
         return iter(self._people.values())
+
+
+def _given(event: Event) -> Iterator[tuple[str, int]]:
+    """Who answered or skipped which positions."""
+    happened = event.body["events"] if event.kind == "several" else [(event.kind, event.body)]
+    for kind, body in happened:
+        if kind == "vote":
+            yield body["by"], body["position"]
+        elif kind == "told" and body.get("by"):
+            yield from ((body["by"], position) for position, _ in body["answers"])
+            yield from ((body["by"], position) for position in body["skipped"])

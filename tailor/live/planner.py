@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from tailor.session import GivenUp, Session
-from tailor.store.base import StoreError
+from tailor.store.base import Away, StoreError
 from tailor.walk import Walk
 
 log = logging.getLogger(__name__)
@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 START_SPARE, LEAST_SPARE, MOST_SPARE = 5000, 1, 10
 #: seconds before preparing is tried again after a failure, and where there was nothing left to ask
 PATIENCE, LONG_PATIENCE = 10.0, 60.0
+#: what annotators get to know; where it is, and who may use it, is for the log
+NO_DATABASE = "the database can't be reached"
 #: seconds that closing waits for training that does not look up
 GRACE = 5.0
 
@@ -71,6 +73,7 @@ class Planner:
 
     def step(self) -> bool:
         """Do what is to be done, if anything; whether there was. Never raises: people go on labelling."""
+        task = self._session.journal.task
         try:
             job = self._job()
             if job is None:
@@ -83,8 +86,11 @@ class Planner:
         except Exception as error:
             if self._closed:
                 return False
-            log.exception("the next round could not be prepared")
-            self.trouble = f"the next round could not be prepared: {error}"
+            if self._session.journal.task != task:
+                return True  # the classes were changed meanwhile: it was to fail, or would have been of no use
+            away = isinstance(error, Away)
+            log.error("the next round could not be prepared: %s", error, exc_info=not away)
+            self.trouble = f"the next round could not be prepared: {NO_DATABASE if away else error}"
             self._resting_until = time.monotonic() + PATIENCE
             self._session.enter_stage("idle")
         return True
@@ -136,18 +142,21 @@ class Planner:
 
     def _draft(self) -> None:
         session, started = self._session, time.monotonic()
-        knew, first = session.journal.answered(), not session.can_train()
-        batch = session.settings.batch
-        spare = min(max(int(2 * self._pace() * (self._took or 0)), LEAST_SPARE * batch), MOST_SPARE * batch)
-        walk = session.draft(START_SPARE if first else spare, quick=True)
-        if isinstance(walk, str):
-            self.nothing_left = walk
-            self._resting_until = time.monotonic() + LONG_PATIENCE
-            return
-        self.nothing_left, self._knew = None, knew
-        if not first:
-            self._took, self._pool_is_read = time.monotonic() - started, True
         with session.lock:
+            knew, first, task = session.journal.answered(), not session.can_train(), session.journal.task
+            batch, wanted = session.settings.batch, int(2 * self._pace() * (self._took or 0))
+        spare = START_SPARE if first else min(max(wanted, LEAST_SPARE * batch), MOST_SPARE * batch)
+        walk = session.draft(spare, quick=True)
+        with session.lock:
+            if session.journal.task != task:
+                return  # the classes were changed meanwhile: another one is due at once
+            if isinstance(walk, str):
+                self.nothing_left = walk
+                self._resting_until = time.monotonic() + LONG_PATIENCE
+                return
+            self.nothing_left, self._knew = None, knew
+            if not first:
+                self._took, self._pool_is_read = time.monotonic() - started, True
             self._ready = walk
             self.enter_round()
 
@@ -155,7 +164,7 @@ class Planner:
         """The round that is ready becomes the current one, if the batch before it has been asked for."""
         with self._session.lock:
             if self._ready is not None and self._session.batch_is_asked() and not self._session.why_stop():
-                self._session.enter(self._ready)  # or it is for other classes, and the next one is on its way
+                self._session.enter(self._ready)  # or it was entered before the connection to the store was lost
                 self._ready = None
                 self.wake()
 
@@ -172,5 +181,6 @@ class Planner:
 
     def forget(self) -> None:
         """The classes are others now: what is ready is of no use."""
-        self._ready, self._pool_is_read, self._knew = None, False, -1
-        self.rest_is_over()
+        with self._session.lock:  # nobody is about to enter it
+            self._ready, self._pool_is_read, self._knew = None, False, -1
+            self.rest_is_over()

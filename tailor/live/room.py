@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 from tailor.desk import Happening
@@ -55,7 +56,7 @@ class Room:
         self._lock, self._clock = self.session.lock, clock
         self._leases = Leases(lease, clock)
         self._shelf = Shelf(self.session, self._leases, overlap, overlap_share)
-        self._people = People(self._journal, clock)
+        self._people = People(self.session.store, clock)
         self.planner = Planner(self.session, self._people.pace, self._on_the_shelf)
         self._intake = Intake(self.session, self._events_of, self._receipt)
         self._closed = False
@@ -129,9 +130,15 @@ class Room:
         return self._intake.take(Answer(who, id, label))
 
     def history(self, who: str, n: int = 20) -> list[Item]:
-        """Someone's latest answers, newest first."""
+        """Someone's latest answers, newest first; skips too, but nothing whose answer was withdrawn."""
         with self._lock:
-            return [self._item(p) for p in self._people.recent(who, n)]
+            stand = (p for p in self._people.recent(who) if self._is_answered(who, p))
+            return [self._item(p) for p in islice(stand, n)]
+
+    def _is_answered(self, who: str, position: int) -> bool:
+        journal = self._journal
+        has_label = journal.label_of(position) is not None
+        return has_label or journal.is_skipped(position) or who in journal.votes.on(position)
 
     def release(self, who: str) -> int:
         """Someone leaves: the leases end now. How many there were."""
@@ -261,7 +268,7 @@ class Room:
             self.planner.enter_round()
         if session.take(n) or session.take(n, spare=True):
             return None
-        if self.planner.nothing_left:
+        if self.planner.nothing_left and session.batch_is_asked():
             return "stopped", self.planner.nothing_left
         return "preparing", self.planner.trouble
 
@@ -277,7 +284,9 @@ class Room:
     def _on_the_shelf(self) -> int:
         """What of the batch nobody has in hand yet."""
         votes, waiting = self._journal.votes.open, self._journal.waiting
-        return self._unasked() + sum(p not in votes and not self._leases.holders(p) for p in waiting)
+        voted_on = sum(p in waiting for p in votes)
+        in_hand = sum(p in waiting and p not in votes for p in self._leases.positions)
+        return self._unasked() + len(waiting) - voted_on - in_hand
 
     # ------------------------------------------------------------------ answers
 
@@ -325,6 +334,8 @@ class Room:
         if position not in journal.waiting:
             self._leases.end_all(position)
         self._people.answered(answer.who, position, self._clock())
+        if answer.label is None and self.planner.nothing_left:
+            self.planner.rest_is_over()  # a skip costs nothing: a budget may have one left
         self.planner.wake()
         return Receipt(answer.id, journal.event, journal.counts(), self._left())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from tailor.journal import RESERVE, START, Journal
 from tailor.live.leases import Leases
 from tailor.reserve import reserved
@@ -29,13 +31,12 @@ class Shelf:
         return self._leases.of(who)
 
     def find(self, who: str) -> int | None:
-        """The oldest example that waits and may go to someone; shared ones that others have answered come first."""
-        journal = self._journal
-        for waiting in (journal.votes.open, journal.waiting):
-            fits = [p for p in waiting if self._may_have(who, p)]
-            if fits:
-                return min(fits, key=lambda p: journal.stories[p][:2] if p in journal.stories else (-1, p))
-        return None
+        """The first example that waits and may go to someone; shared ones that others have answered come before all.
+
+        Both are in the order in which they were asked or voted on, so the search is short, however many wait.
+        """
+        candidates = chain(self._journal.votes.open, self._journal.waiting)
+        return next((p for p in candidates if self._may_have(who, p)), None)
 
     def _may_have(self, who: str, position: int) -> bool:
         votes, holders = self._journal.votes, self._leases.holders(position)

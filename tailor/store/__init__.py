@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tailor.errors import InputError
 from tailor.store.address import Address, is_url
-from tailor.store.base import Busy, Event, Missing, Store, StoreError
+from tailor.store.base import Away, Busy, Event, Missing, Store, StoreError
 from tailor.store.postgres import PostgresStore
 from tailor.store.sqlite import SqliteStore
 
@@ -60,6 +60,6 @@ def shown(place: str | Path, run: str | None = None) -> str:
 
 
 __all__ = [
-    "Busy", "Event", "Missing", "PostgresStore", "SqliteStore", "Store", "StoreError", "begun", "is_url",
+    "Away", "Busy", "Event", "Missing", "PostgresStore", "SqliteStore", "Store", "StoreError", "begun", "is_url",
     "open_as_it_is", "open_store", "place_of", "shown",
 ]  # fmt: skip

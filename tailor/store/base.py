@@ -19,6 +19,10 @@ class Busy(StoreError):
     """Another process is writing to this run."""
 
 
+class Away(StoreError):
+    """The store can't be reached for now. What was acknowledged is safe; a later call tries again by itself."""
+
+
 class Missing(StoreError):
     """There is nothing to read: no run was begun here."""
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tailor.errors import InputError
 from tailor.store.address import Address, driver
-from tailor.store.base import Event, Store, StoreError, check_empty, check_text, decode, encode
-from tailor.store.postgres_link import connect, explained, let_go, take_lock
+from tailor.store.base import Away, Event, Store, StoreError, check_empty, check_text, decode, encode
+from tailor.store.postgres_link import connect, explained, hanging_up, let_go, take_lock
 from tailor.store.postgres_schema import bring_up_to_date
 
 if TYPE_CHECKING:
@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 
 #: bytes and number of the events that are read at once
 PAGE, ROWS = 16 << 20, 4096
+#: seconds in which the server must have taken an event; bytes a second that any line can carry; and seconds after
+#: which a failure comes too late to be tried again at once
+PATIENCE, SLOWEST, QUICK = 5.0, 100_000, 1.0
 
 
 class PostgresStore(Store):
     """One session writes, by an advisory lock; the server has flushed an event to disk before append() returns.
 
-    A lost connection is a StoreError; the next call connects again. It writes on if the lock could be had again and
+    A lost connection is an error (Away); the next call connects again. It writes on if the lock could be had again and
     the events are those that this store knows of: whoever holds an outdated picture of the run must not add to it.
+    After a call that waited in vain the others fail at once, for as long as it had waited: a crowd is not held up.
     """
 
     def __init__(self, url: str, run: str | None = None, *, readonly: bool = False) -> None:
@@ -37,6 +41,7 @@ class PostgresStore(Store):
         self._sent: tuple[float, str, str, bytes | None] | None = None  # the event on its way to the server
         self._unread = 0  # its number, where the connection broke and it did arrive
         self._outdated = ""
+        self._rest_until, self._why_away = 0.0, ""
         try:
             with self._session("open") as db:
                 self._known = self._newest(db)[0]
@@ -52,12 +57,26 @@ class PostgresStore(Store):
         with self._mutex:
             if self._closed:
                 raise StoreError(f"{self.address} is closed")
-            if self._db is None or self._db.closed:
-                self._db = connect(self.address, self._readonly)
-                with _closed_if_it_fails(self._db), self._explained("open", self._db):
-                    self._begin(self._db)
-            with self._explained(what, self._db):
-                yield self._db
+            with self._not_in_vain_again():
+                if self._db is None or self._db.closed:
+                    self._db = connect(self.address, self._readonly, again=self._known is not None)
+                    with _closed_if_it_fails(self._db), self._explained("open", self._db):
+                        self._begin(self._db)
+                with self._explained(what, self._db):
+                    yield self._db
+
+    @contextlib.contextmanager
+    def _not_in_vain_again(self) -> Iterator[None]:
+        began, connected = time.monotonic(), self._db is not None and not self._db.closed
+        if began < self._rest_until and not connected:
+            raise Away(self._why_away)
+        try:
+            yield
+        except Away as error:
+            waited = time.monotonic() - began
+            if waited > QUICK:
+                self._rest_until, self._why_away = time.monotonic() + min(waited, PATIENCE), str(error)
+            raise
 
     @contextlib.contextmanager
     def _explained(self, what: str, db: Connection[Any]) -> Iterator[None]:
@@ -68,7 +87,7 @@ class PostgresStore(Store):
                 self._sent = None  # the server said no
                 raise explained(error, what, self.address) from None
             db.close()
-            raise StoreError(
+            raise Away(
                 f"the connection to {self.address} was lost ({self.address.hide(str(error))}): the next call connects "
                 "again; what was acknowledged is safe, what was on its way may have arrived"
             ) from None
@@ -118,7 +137,8 @@ class PostgresStore(Store):
             if self._unread and self._sent and self._sent[1:] == (kind, text, data):
                 return self._acknowledged(self._unread)  # given again after an error: it did arrive
             self._check_writable()
-            return self._acknowledged(self._insert(db.cursor(), kind, text, data))
+            with hanging_up(db, PATIENCE + (len(text) + len(data or b"")) / SLOWEST):
+                return self._acknowledged(self._insert(db.cursor(), kind, text, data))
 
     def add_examples(self, ids: Sequence[str]) -> None:
         _check_storable(*ids)
@@ -163,8 +183,9 @@ class PostgresStore(Store):
         rows = 8  # few at first: often only the first event is wanted
         while after < upto and (page := self._page(after, upto, rows)):
             for event in page:
-                if event.number == self._unread:
-                    self._acknowledged(event.number)
+                with self._mutex:  # another thread may have it acknowledged, and more written, meanwhile
+                    if event.number == self._unread:
+                        self._acknowledged(event.number)
                 yield event
             after, rows = page[-1].number, min(4 * rows, ROWS)
 
@@ -192,7 +213,8 @@ class PostgresStore(Store):
 
     def _newest(self, db: Connection[Any]) -> tuple[Any, ...]:
         """(number, time, kind, body) of the last event; number 0 where there is none."""
-        found = db.execute("SELECT number, time, kind, body FROM events ORDER BY number DESC LIMIT 1").fetchone()
+        with hanging_up(db, PATIENCE):
+            found = db.execute("SELECT number, time, kind, body FROM events ORDER BY number DESC LIMIT 1").fetchone()
         return found or (0, 0.0, "", "")
 
 

@@ -6,11 +6,14 @@ import contextlib
 import hashlib
 import os
 import platform
+import socket
+import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from tailor.store.address import Address, driver
-from tailor.store.base import Busy, StoreError
+from tailor.store.base import Away, Busy, StoreError
 
 #: A vanished machine is noticed by both sides within a minute, and its lock is free again. Keepalives say nothing while
 #: something that was sent is not acknowledged: without a limit of its own that would last for a quarter of an hour.
@@ -18,6 +21,8 @@ PATIENCE = {
     "connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }  # fmt: skip
+#: seconds to connect again for someone who waits
+AGAIN = 3
 SESSION = """
     SELECT set_config('search_path', quote_ident(%(schema)s), false),
         set_config('default_transaction_read_only', %(readonly)s, false),
@@ -33,19 +38,37 @@ HOLDER = """
 """
 
 
-def connect(address: Address, readonly: bool) -> Any:
+def connect(address: Address, readonly: bool, again: bool = False) -> Any:
     """A connection where every statement commits by itself, and safely, before it returns."""
     psycopg = driver()
+    patience = PATIENCE | ({"connect_timeout": AGAIN} if again else {})
     fixed = {"application_name": who(), "client_encoding": "UTF8", "autocommit": True}
     db = None
     try:
-        db = psycopg.connect(**{**PATIENCE, **address.settings, **fixed})
+        db = psycopg.connect(**{**patience, **address.settings, **fixed})
         db.execute(SESSION, {"schema": address.schema, "readonly": "on" if readonly else "off"})
         return db
     except psycopg.Error as error:
         if db is not None:
             db.close()
-        raise explained(error, "open", address) from None
+        raise explained(error, "open", address, Away) from None
+
+
+@contextlib.contextmanager
+def hanging_up(db: Any, after: float) -> Iterator[None]:
+    """A server that is there and says nothing would be waited for without end: the line is cut, which is an error."""
+
+    def hang_up() -> None:
+        with contextlib.suppress(OSError, driver().Error), socket.socket(fileno=os.dup(db.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(after, hang_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def who() -> str:
@@ -76,12 +99,12 @@ def let_go(db: Any) -> None:
         db.execute("SELECT pg_advisory_unlock_all()")
 
 
-def explained(error: Any, what: str, address: Address) -> StoreError:
+def explained(error: Any, what: str, address: Address, kind: type[StoreError] = StoreError) -> StoreError:
     said = [error.diag.message_primary, error.diag.message_detail]
     text = address.hide(". ".join(part for part in said if part) or str(error))
     text = text if len(text) < 500 else text[:500] + " ..."
     advice = ADVICE.get(error.sqlstate or "") or next((say for sign, say in SIGNS.items() if sign in text), None)
-    return StoreError(f"can't {what} {address}: {text}; {advice or 'see the message'}")
+    return kind(f"can't {what} {address}: {text}; {advice or 'see the message'}")
 
 
 ADVICE = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -67,8 +66,9 @@ class Access:
         self.token, self.name, self.host = token or None, check_name(name), host
         #: of its own for each project, since browsers share cookies between ports
         self.cookie = f"tailor-{sha256(str(folder.resolve()).encode()).hexdigest()[:12]}"
-        self._tries = Buckets(self.limits.tries_a_minute / 60, self.limits.tries_a_minute)
-        self._hashing = threading.Lock()  # Argon2 takes 64 MiB: one at a time
+        # Never by the name alone: then any stranger could lock anyone out.
+        self._tries = Buckets(self.limits.tries / 60, self.limits.tries)
+        self._tries_in_all = Buckets(self.limits.tries_in_all / 60, self.limits.tries_in_all)
         self._may_be_open = is_loopback(host) and not hosts and not len(self.users)
         if self.token and len(self.token) < SHORTEST_TOKEN:
             raise InputError(f"the token has {len(self.token)} characters: at least {SHORTEST_TOKEN} are needed")
@@ -101,21 +101,22 @@ class Access:
 
     def sign_in(self, name: str, secret: str, address: str) -> str | None:
         """The cookie's value, or None where name and secret don't fit."""
-        name = name.strip()
-        keys = f"address {neighbourhood(address)}", f"name {name}"
-        for key in keys:
-            if wait := self._tries.take(key):
-                raise TooOften(wait)
+        name, client = name.strip(), neighbourhood(address)
+        mine = f"{client} {name}"
+        if wait := self._tries_in_all.take(client):
+            raise TooOften(wait)
+        if wait := self._tries.take(mine):
+            self._tries_in_all.give_back(client)  # it was no try: the neighbours behind this address are not held up
+            raise TooOften(wait)
         if self.mode == "users":
-            with self._hashing:
-                right = self.users.check(name, secret)
+            right = self.users.check(name, secret)
         else:
             name = check_name(name)
             right = self.token is None or hmac.compare_digest(secret.encode(), self.token.encode())
         if not right:
             return None
-        for key in keys:  # only those who fail are slowed: a class behind one address may come in at once
-            self._tries.give_back(key)
+        self._tries_in_all.give_back(client)  # only those who fail are slowed: a class may come in at once
+        self._tries.give_back(mine)
         return self.sessions.open(name, self._stamp(name) or "")
 
     def rename(self, name: str) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
+from anyio import to_thread
 from fastapi import APIRouter, Depends, HTTPException, Query, Response
 
 from tailor.pools.base import Unreadable
 from tailor.web import shapes
+from tailor.web.examples import Picture
 from tailor.web.shapes import Id, Many, Offset, Problem
 from tailor.web.site import ApiUser, PlainJSON, SiteOf, person_of_api, same_session
 
@@ -137,9 +139,11 @@ Side = Literal["320", "1600", "4096"]
 
 
 @pictures.get("/picture", response_class=Response)
-def picture(site: SiteOf, id: Annotated[Id, Query()], side: Side = "1600") -> Response:
+async def picture(site: SiteOf, id: Annotated[Id, Query()], side: Side = "1600") -> Response:
     """The picture with this id, its longer side at most so many pixels."""
-    found = site.examples.picture(id, int(side))
+    found: Picture | Unreadable | None = site.examples.cached(id, int(side))
+    if found is None:
+        found = await to_thread.run_sync(site.examples.picture, id, int(side), limiter=site.decoding)
     if found is None:
         raise HTTPException(404, "no picture with this id")
     if isinstance(found, Unreadable):

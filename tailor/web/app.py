@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode
@@ -16,7 +18,9 @@ from starlette.exceptions import HTTPException
 from tailor import __version__
 from tailor.errors import TailorError
 from tailor.live import Room
+from tailor.live.planner import NO_DATABASE
 from tailor.project import Project
+from tailor.store import Away
 from tailor.web import api, door, download, pages
 from tailor.web.access import Access
 from tailor.web.examples import Examples
@@ -24,6 +28,10 @@ from tailor.web.limits import Limits
 from tailor.web.security import Guard
 from tailor.web.site import HERE, PlainJSON, SignIn, Site, site_of, status_of, visitor
 
+log = logging.getLogger(__name__)
+
+#: seconds after which a page may try again what the server could not do; and between two lines in the log about it
+RETRY, LOG_EVERY = 3, 60.0
 ROUTERS = (
     api.router, api.changes, api.pictures, pages.router, pages.changes, door.router, door.changes, download.router,
 )  # fmt: skip
@@ -74,6 +82,12 @@ def _add_errors(app: FastAPI) -> None:
         response.status_code = status
         return response
 
+    def later(request: Request, text: str) -> Response:
+        """Not the visitor's fault: the page keeps what it has and tries again."""
+        response = said(request, 503, text)
+        response.headers["Retry-After"] = str(RETRY)
+        return response
+
     @app.exception_handler(SignIn)
     def sign_in(request: Request, error: Exception) -> Response:
         wanted = {"to": request.url.path} if request.method == "GET" and request.url.path != "/" else {}
@@ -82,13 +96,25 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(TailorError)
     def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, TailorError)
-        return said(request, status_of(error), str(error))
+        status = status_of(error)
+        return later(request, str(error)) if status == 503 else said(request, status, str(error))
+
+    logged = -LOG_EVERY
+
+    @app.exception_handler(Away)
+    def away(request: Request, error: Exception) -> Response:
+        """Where the database is, and why it does not answer, is for the log."""
+        nonlocal logged
+        if time.monotonic() > logged + LOG_EVERY:
+            logged = time.monotonic()
+            log.warning("%s", error)
+        return later(request, NO_DATABASE)
 
     @app.exception_handler(OSError)
     def system(request: Request, error: Exception) -> Response:
         """A full disk, say. Without the name of the file: it is nobody's business."""
         assert isinstance(error, OSError)
-        return said(request, 503, f"the server can't do this now: {error.strerror or type(error).__name__}")
+        return later(request, f"the server can't do this now: {error.strerror or type(error).__name__}")
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: Exception) -> Response:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Query, Request, Response
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from tailor.errors import InputError
@@ -33,13 +34,12 @@ def logout(site: SiteOf, person: PageUser) -> Response:
 
 
 @router.get("/login")
-def login(
-    site: SiteOf, request: Request, token: Annotated[str, Query(max_length=1000)] = "",
-    to: Annotated[str, Query(max_length=200)] = "/",
-) -> Response:  # fmt: skip
+def login(site: SiteOf, request: Request, to: Annotated[str, Query(max_length=200)] = "/") -> Response:
     """Where anyone may come in he is let in at once."""
     if site.access.mode != "open":
-        return render(site, request, None, "login.html", token=token, to=to, problem="")
+        return render(site, request, None, "login.html", to=to, problem="")
+    if _is_embedded(request):
+        raise HTTPException(403, "this page can't be part of another")
     response = RedirectResponse(own_page(to), 303)
     if visitor(request) is None:
         set_cookie(response, request, site.access.enter())
@@ -47,23 +47,29 @@ def login(
 
 
 @router.post("/login", dependencies=[Depends(same_site)])
-def sign_in(
+async def sign_in(
     site: SiteOf, request: Request, name: Annotated[str, Form(max_length=200)],
     secret: Annotated[str, Form(max_length=1024)], to: Annotated[str, Form(max_length=200)] = "/",
 ) -> Response:  # fmt: skip
     address = request.client.host if request.client else "nobody"
     try:
-        cookie = site.access.sign_in(name, secret, address)
+        cookie = await to_thread.run_sync(site.access.sign_in, name, secret, address, limiter=site.hashing)
         problem, status = "" if cookie else "That did not fit. Look at the name and try again.", 401
     except InputError as error:
         cookie, problem, status = None, str(error), 429 if isinstance(error, TooOften) else 422
     if cookie is None:
-        response = render(site, request, None, "login.html", token="", to=to, problem=problem)
+        response = render(site, request, None, "login.html", to=to, problem=problem)
         response.status_code = status
         return response
     response = RedirectResponse(own_page(to), 303)
     set_cookie(response, request, cookie)
     return response
+
+
+def _is_embedded(request: Request) -> bool:
+    """Another site's picture, frame or script, as browsers say: a thousand would drive out everybody's session."""
+    asked = request.headers
+    return asked.get("sec-fetch-site") == "cross-site" and asked.get("sec-fetch-dest") != "document"
 
 
 def own_page(path: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tailor.pools.base import Pool, Unreadable
-from tailor.pools.convert import THREADS, decode_image
+from tailor.pools.convert import decode_image
 from tailor.pools.image_folder import ImageFolder
 
 #: characters of a text, and values of a vector, that are shown
@@ -37,7 +37,6 @@ class Examples:
         self._place: dict[str, int] = {}
         self._looked = -LOOK_AGAIN
         self._finding, self._reading, self._caching = threading.Lock(), threading.Lock(), threading.Lock()
-        self._decoding = threading.BoundedSemaphore(THREADS)  # a picture may take hundreds of megabytes for a moment
         self._cache: OrderedDict[tuple[str, int], Picture] = OrderedDict()
         self._cached = 0
 
@@ -67,15 +66,12 @@ class Examples:
         """
         if self.kind != "image":
             return None
-        with self._caching:
-            if (one, side) in self._cache:
-                self._cache.move_to_end((one, side))
-                return self._cache[one, side]
-        with self._decoding:
-            example = self._read(one, side)
-            if example is None or isinstance(example, Unreadable):
-                return example
-            made = _encode(example, side)
+        if known := self.cached(one, side):
+            return known
+        example = self._read(one, side)
+        if example is None or isinstance(example, Unreadable):
+            return example
+        made = _encode(example, side)
         with self._caching:
             before = self._cache.pop((one, side), None)
             self._cache[one, side] = made
@@ -84,6 +80,13 @@ class Examples:
                 _, oldest = self._cache.popitem(last=False)
                 self._cached -= len(oldest.content)
         return made
+
+    def cached(self, one: str, side: int) -> Picture | None:
+        """As picture(), but at once: only what was encoded before."""
+        with self._caching:
+            if (one, side) in self._cache:
+                self._cache.move_to_end((one, side))
+            return self._cache.get((one, side))
 
     def _read(self, one: str, side: int) -> Any:
         position = self._position(one)

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from urllib.parse import quote
 
 import uvicorn
 
@@ -48,7 +49,7 @@ def serve(
             )  # fmt: skip
             server = uvicorn.Server(config)
             address = url(host, sock.getsockname()[1])
-            say(f"Label at {address}{f'/login?token={token}' if access.mode == 'token' else ''}")
+            say(f"Label at {address}{_door(token) if access.mode == 'token' and token else ''}")
             if not is_loopback(host):
                 say("Names and answers travel unencrypted: put a proxy with TLS before it on any net you don't trust.")
             say("Ctrl-C ends it; everything answered is saved.")
@@ -80,6 +81,11 @@ def listening(host: str, port: int) -> socket.socket:
 def url(host: str, port: int) -> str:
     shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
     return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
+
+
+def _door(token: str) -> str:
+    """After the #, which no browser sends: else the token would be in the log of every proxy."""
+    return f"/login#token={quote(token, safe='')}"
 
 
 def _open(server: uvicorn.Server, address: str) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter
 from fastapi import Depends, HTTPException, Request
 from fastapi.responses import JSONResponse
 from fastapi.templating import Jinja2Templates
 
 from tailor.errors import TailorError
 from tailor.live import Item, Room
+from tailor.pools.convert import THREADS
 from tailor.project import Project
 from tailor.web.access import Access, Person
 from tailor.web.examples import Examples
@@ -28,6 +31,18 @@ class Site:
     examples: Examples
     access: Access
     templates: Jinja2Templates
+
+    # Whoever waits for heavy work waits without a thread: those that there are belong to labelling.
+
+    @cached_property
+    def hashing(self) -> CapacityLimiter:
+        """Argon2 takes 64 MiB: one at a time."""
+        return CapacityLimiter(1)
+
+    @cached_property
+    def decoding(self) -> CapacityLimiter:
+        """A picture may take hundreds of megabytes for a moment."""
+        return CapacityLimiter(THREADS)
 
     @property
     def key(self) -> str:

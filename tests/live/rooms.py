@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import numpy as np
@@ -10,6 +11,8 @@ from small import Centroids, Points, answer, settings
 from tailor.live import Room
 from tailor.session import Session
 from tailor.store import open_store
+
+TIMEOUT = 20
 
 
 class Clock:
@@ -115,3 +118,25 @@ def counted(journal):
         if row is not None:
             total[arm] = total.get(arm, np.zeros(journal.task.size, int)) + row.astype(int)
     return {arm: row.tolist() for arm, row in sorted(total.items()) if row.any()}
+
+
+class Gated(Centroids):
+    """Its training waits until the test lets it go on."""
+
+    def __init__(self, task, pool):
+        super().__init__(task, pool)
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def fit(self, positions, labels, *, seed, progress=None):
+        self.begun.set()
+        while not self.go_on.wait(0.01):
+            progress(0, 1, "training")
+        self.seen_labels = len(positions)
+        super().fit(positions, labels, seed=seed)
+
+
+def until(condition):
+    end = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.002)

@@ -6,34 +6,10 @@ import threading
 import time
 
 import pytest
-from rooms import label, open_room, prepare, truth
+from rooms import TIMEOUT, Gated, label, open_room, prepare, truth, until
 from small import Centroids, Points
 
 from tailor.store import StoreError
-
-TIMEOUT = 20
-
-
-class Gated(Centroids):
-    """Its training waits until the test lets it go on."""
-
-    def __init__(self, task, pool):
-        super().__init__(task, pool)
-        self.begun, self.go_on = threading.Event(), threading.Event()
-
-    def fit(self, positions, labels, *, seed, progress=None):
-        self.begun.set()
-        while not self.go_on.wait(0.01):
-            progress(0, 1, "training")
-        self.seen_labels = len(positions)
-        super().fit(positions, labels, seed=seed)
-
-
-def until(condition):
-    end = time.monotonic() + TIMEOUT
-    while not condition():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.002)
 
 
 @pytest.fixture

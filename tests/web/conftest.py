@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+for folder in ("store", "web"):  # a line to PostgreSQL that can go dead is used here too
+    sys.path.insert(0, str(Path(__file__).parents[1] / folder))
 
 
 @pytest.fixture
@@ -12,6 +13,27 @@ def site(tmp_path):
     import sites
 
     with sites.serving(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory):
+    """A few pictures."""
+    from fruit import orchard
+
+    return orchard(tmp_path_factory.mktemp("pool"), 12)
+
+
+@pytest.fixture
+def with_users(tmp_path, pool):
+    """A page that lets in nobody but anna."""
+    import sites
+
+    from tailor.web.users import Users
+
+    project = sites.begin(tmp_path / "run", pool)
+    Users(project.folder).add("anna", "correct horse")
+    with sites.serving(tmp_path, project=project, enter=False) as found:
         yield found
 
 

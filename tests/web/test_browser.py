@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qs
+
 import numpy as np
 import pytest
 import sites
 from browsing import Tab, expect, labels, running, wait_for
 from fruit import KINDS, orchard, truth
 
+from tailor.web.serve import _door
 from tailor.web.users import Users
 
 
@@ -297,6 +300,27 @@ def test_signed_out_in_the_middle(browser, pool, tmp_path):
         tab.all_saved()
         wait_for(lambda: labels(project) == given)
         tab.close(but="401")
+
+
+def test_a_link_with_a_token_never_sends_it_in_an_address(browser, pool, tmp_path):
+    """It is filled in from behind the #, posted with the name, and gone from the address."""
+    token, asked, posted = "a token & more #1+2%20", [], []
+    project = sites.begin(tmp_path / "run", pool)
+    with running(project, token=token) as (url, _):
+        tab = Tab(browser, url)
+        page = tab.page
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("request", lambda request: posted.append(request.post_data) if request.method == "POST" else None)
+        tab.open(_door(token))
+        expect(page.get_by_label("Token")).to_have_value(token)
+        assert page.url == url + "/login"
+        page.get_by_label("Name").fill("anna")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.locator(".who")).to_have_text("anna")
+        assert parse_qs(posted[0])["secret"] == [token]
+        assert len(asked) > 3
+        assert not [one for one in asked if "token=" in one or "more" in one]
+        tab.close()
 
 
 def test_a_second_window_never_repeats_what_the_first_has_sent(browser, pool, tmp_path):

@@ -77,14 +77,16 @@ def test_the_command_opens_the_browser_and_ends_politely(tmp_path):
     words = ["label", pool, "--classes", "a,b", "--port", "0", "--backbone", "pixels(size=8)"]
     server = subprocess.Popen(
         [sys.executable, "-m", "tailor", *words],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"BROWSER": f"{script} %s"},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"BROWSER": f"{script} %s", "TAILOR_TOKEN": "open sesame, please"},
     )  # fmt: skip
     wait_for(seen.exists)
     url = seen.read_text().strip()
     assert url.startswith("http://127.0.0.1:")
     server.send_signal(signal.SIGINT)
     out, error = server.communicate(timeout=60)
-    assert f"Label at {url}\n" in out
+    assert "sesame" not in url  # nor in the list of processes
+    assert f"Label at {url}/login#token=open%20sesame%2C%20please\n" in out
     assert server.returncode == 130
     assert "everything answered is saved" in error
     assert "Traceback" not in error

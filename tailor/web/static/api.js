@@ -3,9 +3,11 @@
 export const page = JSON.parse(document.getElementById("data").textContent);
 
 export class Refused extends Error {
-  constructor(status, message) {
+  // wait: milliseconds before which there is no use in trying again
+  constructor(status, message, wait = 0) {
     super(message);
     this.status = status;
+    this.wait = wait;
   }
 }
 
@@ -19,9 +21,11 @@ async function send(path, body) {
   }
   const response = await fetch(path, options);
   if (response.ok) return response.json();
-  let message = `the server said ${response.status}`;
-  try { message = (await response.json()).error || message; } catch { /* no JSON: keep the number */ }
-  throw new Refused(response.status, message);
+  const wait = 1000 * (Number(response.headers.get("Retry-After")) || 0);
+  let message;
+  try { message = (await response.json()).error; } catch { /* no JSON */ }
+  if (!message) throw new Error(`the server said ${response.status}`); // not this server: a proxy before it, say
+  throw new Refused(response.status, message, wait);
 }
 
 // The session may be another one by now, or over; where no sign-in is needed a new one is free.

@@ -1,6 +1,6 @@
 // The labelling page. What comes next is loaded already, so a key shows it at once; the answer travels meanwhile.
 
-import { call, el, page } from "./api.js";
+import { call, el, page, Refused } from "./api.js";
 import { Outbox } from "./outbox.js";
 import { Panel } from "./panel.js";
 import { Picker } from "./picker.js";
@@ -14,6 +14,9 @@ const REST = 5000; // and when there is nothing: someone may leave, or pictures 
 
 const at = (id) => document.getElementById(id);
 const mat = at("mat");
+const says = (error) => error instanceof Refused ? error.message[0].toUpperCase() + error.message.slice(1) : "The server can't be reached";
+// What I said: where several are asked, that is my vote, whatever label counts.
+const mine = (item) => item.by === page.name ? item.label : (item.votes.find((vote) => vote.by === page.name) ?? item).label;
 const announce = (text) => { at("announce").textContent = text; };
 
 class Labelling {
@@ -56,7 +59,7 @@ class Labelling {
     this.outbox.pump();
     try {
       const { items } = await call("/api/history?n=20");
-      this.past = items.reverse().map((item) => ({ item, label: item.label }));
+      this.past = items.reverse().map((item) => ({ item, label: mine(item) }));
     } catch { /* nothing to go back to */ }
     await this.fill();
   }
@@ -82,8 +85,8 @@ class Labelling {
       if (handed.state === "stopped") this.soon(REST);
       else if (handed.state === "preparing" || !this.live) this.soon(POLL);
     } catch (error) {
-      if (!this.shown) this.drawMessage("The server can't be reached", `${error.message}. Trying again …`);
-      this.soon(2000);
+      if (!this.shown) this.drawMessage("Nothing new can be shown", `${says(error)}. Trying again …`);
+      this.soon(Math.max(2000, error.wait ?? 0));
     } finally {
       this.filling = false;
     }
@@ -162,7 +165,7 @@ class Labelling {
     const { size, trouble, refused, kept, signedOut } = this.outbox;
     const box = at("outbox");
     const words = [];
-    if (trouble && size) words.push(`${size} ${size === 1 ? "answer is" : "answers are"} not saved yet: ${trouble}. ${signedOut ? "Sign in again; nothing is lost." : "Trying again …"}`);
+    if (trouble && size) words.push(`${size} ${size === 1 ? "answer is" : "answers are"} not saved yet: ${trouble}. ${signedOut ? "Sign in again; nothing is lost." : `${size === 1 ? "It is" : "They are"} kept here and sent again …`}`);
     if (!kept && size) words.push("This browser stores nothing: keep the page open until all is saved.");
     for (const { id, why } of refused) words.push(`The answer to ${id} was not taken: ${why}.`);
     box.hidden = !words.length;

@@ -4,6 +4,7 @@
 import { call, Refused } from "./api.js";
 
 const SENT = "sent"; // in place of an answer: another window has seen to it
+const REMEMBERED = 1000; // ids that were answered lately: more than any list holds
 const PAUSES = [300, 700, 1500, 3000, 5000]; // milliseconds before the next try
 
 export class Outbox {
@@ -73,7 +74,8 @@ export class Outbox {
     } catch (error) {
       this.trouble = error instanceof Refused ? error.message : "the server can't be reached";
       this.signedOut = error instanceof Refused && (error.status === 401 || error.status === 403);
-      this.timer = setTimeout(() => this.pump(), PAUSES[Math.min(this.tries++, PAUSES.length - 1)]);
+      const pause = PAUSES[Math.min(this.tries++, PAUSES.length - 1)];
+      this.timer = setTimeout(() => this.pump(), Math.max(pause, error.wait ?? 0));
     } finally {
       this.sending = false;
       this.changed(this);
@@ -92,11 +94,12 @@ export class Outbox {
         this.acknowledged += 1;
         this.latest = receipt;
       } catch (error) {
-        const final = error instanceof Refused && [400, 404, 409, 413, 422].includes(error.status);
+        const final = error instanceof Refused && [400, 413, 422].includes(error.status);
         if (!final) throw error;
         this.refused.push({ ...entry, why: error.message });
       }
       this.doneAt.set(entry.id, performance.now());
+      if (this.doneAt.size > REMEMBERED) this.doneAt.delete(this.doneAt.keys().next().value);
       this.forget(key, this.inherited.has(key));
       this.trouble = null;
       this.signedOut = false;

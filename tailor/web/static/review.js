@@ -5,8 +5,8 @@ import { Picker } from "./picker.js";
 
 const at = (id) => document.getElementById(id);
 const dialog = at("correct");
-let tile = null;
 let opener = null;
+let saving = false;
 
 const words = (label) => label.join(", ") || "none of these";
 
@@ -14,7 +14,7 @@ const picker = new Picker(at("correct-picker"), page.classes, { multi: page.mult
 
 function open(button) {
   opener = button;
-  tile = button.closest(".tile");
+  const tile = button.closest(".tile");
   at("correct-name").textContent = button.dataset.id;
   at("correct-problem").textContent = "";
   const image = tile.querySelector("img");
@@ -25,20 +25,29 @@ function open(button) {
   picker.focus();
 }
 
+// One at a time: a second key must neither overtake the first nor land on what is opened next.
 async function save(label) {
-  const settling = "settle" in opener.dataset;
+  if (saving) return;
+  saving = true;
+  const button = opener;
+  const { id } = button.dataset;
+  const settling = "settle" in button.dataset;
+  at("correct-problem").textContent = "";
   try {
-    await call(settling ? "/api/settle" : "/api/answer", { id: opener.dataset.id, label });
+    await call(settling ? "/api/settle" : "/api/answer", { id, label });
   } catch (error) {
-    at("correct-problem").textContent = `Not saved: ${error.message}.`;
+    if (!dialog.open) open(button);
+    at("correct-problem").textContent = `${id} was not saved: ${error.message}.`;
     return;
+  } finally {
+    saving = false;
   }
-  opener.dataset.label = JSON.stringify(label);
-  opener.querySelector(".now").textContent = words(label);
-  if (!settling) opener.setAttribute("aria-label", `${opener.dataset.id}: ${words(label)}. Correct`);
-  tile.classList.add("corrected");
-  at("announce").textContent = `${opener.dataset.id} is now ${words(label)}`;
-  dialog.close();
+  button.dataset.label = JSON.stringify(label);
+  button.querySelector(".now").textContent = words(label);
+  if (!settling) button.setAttribute("aria-label", `${id}: ${words(label)}. Correct`);
+  button.closest(".tile").classList.add("corrected");
+  at("announce").textContent = `${id} is now ${words(label)}`;
+  if (opener === button) dialog.close();
 }
 
 for (const button of document.querySelectorAll("button.correct")) button.addEventListener("click", () => open(button));

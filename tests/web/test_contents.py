@@ -1,0 +1,65 @@
+"""What a pool may hold: pictures that are none, names that are markup."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import sites
+from fruit import orchard
+from PIL import Image
+
+NASTY = '"><script>alert(1)</script>'
+
+
+def test_pictures_come_by_id_never_by_path(site, tmp_path):
+    Image.new("RGB", (8, 8)).save(tmp_path / "secret.png")
+    outside = ["../secret.png", "..%2fsecret.png", str(tmp_path / "secret.png"), "img-00000.jpg/../../secret.png", "."]
+    for one in outside:
+        assert site.client.get("/picture", params={"id": one}).status_code == 404, one
+    assert site.client.get("/picture", params={"id": "img-00000.jpg"}).status_code == 200
+    assert site.client.get("/static/../app.py").status_code == 404
+    assert site.client.get("/static/..%2fapp.py").status_code == 404
+
+
+def test_nothing_but_pixels_is_sent(tmp_path):
+    """An SVG or HTML under a picture's name is no picture; a picture with a script behind it loses the script."""
+    pool = orchard(tmp_path / "pool", 3)
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+    (pool / "a.png").write_bytes(svg)
+    (pool / "b.jpg").write_bytes(b"<html><script>alert(1)</script></html>")
+    whole = (pool / "img-00000.jpg").read_bytes()
+    (pool / "c.jpg").write_bytes(whole + b"<script>alert(1)</script>")
+    (pool / "d.svg").write_bytes(svg)
+    with sites.serving(tmp_path, pool=pool) as site:
+        for one in ("a.png", "b.jpg", "d.svg"):
+            assert site.client.get("/picture", params={"id": one}).status_code == 404
+        sent = site.client.get("/picture", params={"id": "c.jpg"})
+        assert sent.headers["content-type"] in ("image/jpeg", "image/png")
+        assert b"script" not in sent.content
+
+
+def test_names_are_escaped_everywhere(tmp_path):
+    """A file and a class whose names are markup: in pages, in the script's data, in fragments, in errors."""
+    pool = tmp_path / "pool"
+    pool.mkdir()
+    nasty_file = "x'\"><img src=q onerror=alert(1)>.png"
+    for name in (nasty_file, "b.png", "c.png"):
+        Image.new("RGB", (8, 8)).save(pool / name)
+    closing = "</script><script>alert(2)</script>"
+    project = sites.begin(tmp_path / "run", pool, [NASTY, closing, "{{7*7}}"], batch=3)
+    with sites.serving(tmp_path, project=project, name=NASTY) as site:
+        for item in site.next(3):
+            assert site.post("/api/answer", {"id": item["id"], "label": [closing]}).status_code == 200
+        pages = ["/", "/panel", "/review", "/classes", "/team", "/export", f"/classes?done={NASTY}&problem={NASTY}"]
+        for path in pages:
+            page = site.client.get(path).text
+            assert "alert(1)</script>" not in page, path
+            assert "<script>alert" not in page, path
+            assert "<img src=q" not in page, path
+            assert path == "/export" or "{{7*7}}" in html.unescape(page)  # text, not a template
+        data = re.search(r'json" id="data">(.*?)</script>', site.client.get("/").text, re.S)[1]
+        assert json.loads(data)["classes"] == [NASTY, closing, "{{7*7}}"]
+        assert "<" not in data
+        assert site.client.get("/picture", params={"id": nasty_file}).status_code == 200
