@@ -33,3 +33,20 @@ def now(device: str) -> float:
 
         torch.cuda.synchronize(device)
     return time.perf_counter()
+
+
+def reset_device_peak(device: str) -> None:
+    if device != "cpu":
+        import torch
+
+        torch.cuda.synchronize(device)  # makes sure that CUDA is up: without it there is nothing to reset
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def device_peak_mib(device: str) -> float:
+    """The most memory that tensors took on the device since reset_device_peak(), in MiB; 0 on a CPU."""
+    if device == "cpu":
+        return 0
+    import torch
+
+    return float(torch.cuda.max_memory_allocated(device)) / 2**20

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tailor.bench.forecast import Estimate, altogether
 from tailor.bench.pools import Size
 from tailor.errors import InputError
 from tailor.strategies import NARROW, make_arms
@@ -46,3 +47,20 @@ def planned_size(
     size = Size("planned", examples, classes, multilabel, batch, features, tuple(wanted), 7)
     make_arms(size.families, size.task)  # names and kinds of task are checked
     return size
+
+
+def shortages(found: Sequence[Estimate], disk: float, memory: float | None) -> list[str]:
+    """What the machine has too little of. disk, memory: bytes that are free."""
+    needed = altogether(list(found))
+    said = []
+    if needed.disk > disk:
+        said.append(f"Too little disk: {_gib(needed.disk)} are needed, {_gib(disk)} are free")
+    if memory is not None and needed.memory > memory:
+        said.append(f"Too little memory: {_gib(needed.memory)} are needed, {_gib(memory)} are free")
+    elif memory is not None and needed.memory + needed.disk > memory:
+        said.append(f"The shards do not all stay in memory ({_gib(memory)} free): reading them from disk comes on top")
+    return said
+
+
+def _gib(size: float) -> str:
+    return f"{size / 2**30:.1f} GiB"

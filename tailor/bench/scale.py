@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
-from math import log
 from pathlib import Path
-from statistics import linear_regression
 from typing import Any
 
 from tailor.bench.device import device_name
-from tailor.bench.machine import Machine, measure_machine
+from tailor.bench.forecast import Estimate, altogether, forecast
+from tailor.bench.machine import TRIES, Machine, measure_machine
 from tailor.bench.pools import SIZES, Size
-from tailor.bench.stages import Stage, measure_model, measure_round, write_pool
-from tailor.engine import Engine, LocalEngine
+from tailor.bench.stages import Stage
+from tailor.bench.whole import START, WHOLE, in_own_process, whole_round
 from tailor.errors import InputError, UnknownName
 from tailor.strategies import make_arms
 
@@ -30,10 +27,6 @@ SETS = (
     ("confidence", "badge", "galaxy"),
     ("confidence", "badge", "galaxy", "most-likely-positive"),
 )
-#: the head is solved in up to 100 iterations, however large the pool; so many are measured, and the first row says so
-STEPS = 4
-#: stages shorter than this are noise, and have no exponent
-SHORT = 0.02
 
 Row = dict[str, Any]
 
@@ -45,7 +38,11 @@ class Point:
     axis: str
     value: int
     size: Size
-    workers: int = 1
+    workers: int = 0  # of Ray; 0: one process does it
+
+
+#: told of each plan before its round is run
+Tell = Callable[[Point, list[Estimate]], None]
 
 
 def points(axes: Iterable[str] = AXES, *, quick: bool = False, most: int = FULL.pool) -> Iterator[Point]:
@@ -71,98 +68,67 @@ def points(axes: Iterable[str] = AXES, *, quick: bool = False, most: int = FULL.
             yield from (Point(axis, w, base, w) for w in ((1, 2) if quick else (1, 2, 4)))
 
 
-def measure_point(point: Point, machine: Machine, device: str, folder: Path | None) -> list[Row]:
-    """A row a stage. Compiling is done before, on a small pool."""
-    warm = replace(point.size, pool=2000, classes=min(point.size.classes, 8), batch=100)
-    with tempfile.TemporaryDirectory(dir=folder, prefix="tailor-scale-") as where, engine_for(point) as engine:
-        for size in (warm, point.size):
-            pool = write_pool(size, Path(where) / str(size.pool))
-            stages = measure_model(pool, engine, Path(where) / "again", device, steps=STEPS)
-            stages += measure_round(pool, engine, device=device)[0]
-    stages = [replace(s, name=f"train, {STEPS} steps") if s.name == "train" else s for s in stages]
-    return [_row(point, stage, machine, device) for stage in [*stages, total(stages)]]
-
-
-def engine_for(point: Point) -> AbstractContextManager[Engine]:
-    if point.axis != "workers":
-        return LocalEngine()
-    from tailor.engine.ray_engine import RayEngine
-
-    return RayEngine(tasks=point.workers)
-
-
-def total(stages: list[Stage]) -> Stage:
-    names = ("seconds", "cpu_seconds", "bytes", "flops", "sorted")
-    sums = {name: sum(getattr(s, name) for s in stages) for name in names}
-    return Stage("whole round", peak_mib=max(s.peak_mib for s in stages), **sums)
-
-
-def _row(point: Point, stage: Stage, machine: Machine, device: str) -> Row:
-    size, limit = point.size, stage.limit(machine)
-    return {
-        "axis": point.axis, "value": point.value, "stage": stage.name, "seconds": stage.seconds,
-        "cpu_seconds": stage.cpu_seconds, "peak_mib": round(stage.peak_mib),
-        "limit_seconds": limit, "of_limit": limit / max(stage.seconds, 1e-9),
-        "pool": size.pool, "classes": size.classes, "arms": len(make_arms(size.families, size.task)),
-        "batch": size.batch, "features": size.features, "workers": point.workers, "device": device_name(device),
-    }  # fmt: skip
-
-
 def measure(
     axes: Iterable[str] = AXES, *, device: str = "cpu", quick: bool = False, most: int = FULL.pool,
-    folder: Path | None = None,
+    folder: Path | None = None, tell_plan: Tell | None = None,
 ) -> Iterator[Row]:  # fmt: skip
-    """Rows as they come. Where Ray is not installed the workers' axis is left out; skipped() says so."""
-    machine = measure_machine(folder, device)
-    for point in points([a for a in axes if a not in skipped(axes)], quick=quick, most=most):
-        yield from measure_point(point, machine, device, folder)
+    """Rows as they come; skipped() says which axes are left out.
+
+    tell_plan: where it is given, each round in one process is planned before it is run, and its rows hold both.
+    """
+    wanted = [a for a in axes if a not in skipped(axes, device)]
+    machine = measure_machine(folder, device, tries=2 if quick else TRIES)
+    for point in points(wanted, quick=quick, most=most):
+        planned: list[Estimate] = []
+        if tell_plan is not None and not point.workers:
+            planned = forecast(point.size, folder, device)
+            tell_plan(point, planned)
+        yield from measure_point(point, machine, device, folder, planned)
 
 
-def skipped(axes: Iterable[str]) -> dict[str, str]:
+def measure_point(
+    point: Point, machine: Machine, device: str, folder: Path | None, planned: list[Estimate]
+) -> list[Row]:
+    """A row a stage, and one for all of them."""
+    stages = in_own_process(whole_round, point.size, folder, device=device, workers=point.workers).stages
+    if planned:
+        planned = [*planned, altogether(planned)]
+    by_stage = {one.stage: one for one in planned}
+    return [_row(point, s, machine, device, by_stage.get(s.name)) for s in [*stages, total(stages)]]
+
+
+def skipped(axes: Iterable[str], device: str = "cpu") -> dict[str, str]:
     """Axes that can't be measured here, and why."""
+    if "workers" in axes and device != "cpu":
+        return {"workers": "on a GPU one process does all of a round"}
     if "workers" in axes and find_spec("ray") is None:
         return {"workers": "Ray is not installed: pip install 'tailor[ray]'"}
     return {}
 
 
-def exponents(rows: list[Row]) -> dict[tuple[str, str], float]:
-    """(axis, stage) -> the slope in log-log, where the stage takes long enough to tell.
-
-    Of the CPU's seconds where this process does all the work on one: other work on the machine changes them least.
-    """
-    found: dict[tuple[str, str], float] = {}
-    for axis, stage in dict.fromkeys((r["axis"], r["stage"]) for r in rows):
-        mine = [r for r in rows if (r["axis"], r["stage"]) == (axis, stage)]
-        clock = "cpu_seconds" if axis != "workers" and mine[0]["device"].startswith("cpu") else "seconds"
-        if len({r["value"] for r in mine}) > 1 and max(r[clock] for r in mine) >= SHORT:
-            x, y = [log(r["value"]) for r in mine], [log(max(r[clock], 1e-4)) for r in mine]
-            found[axis, stage] = linear_regression(x, y).slope
-    return found
+def total(stages: list[Stage]) -> Stage:
+    """Of all that a round does: workers that start are no part of it."""
+    stages = [s for s in stages if s.name != START]
+    sums = {name: sum(getattr(s, name) for s in stages) for name in
+            ("seconds", "cpu_seconds", "disk", "bytes", "flops", "sorted")}  # fmt: skip
+    heights = {name: max(getattr(s, name) for s in stages) for name in ("peak_mib", "device_mib")}
+    return Stage(WHOLE, **sums, **heights)
 
 
-def draw(rows: list[Row], *paths: Path) -> None:
-    """Seconds of every stage against each axis, log-log."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    from tailor.bench.figures import style
-
-    axes = list(dict.fromkeys(r["axis"] for r in rows))
-    stages = list(dict.fromkeys(r["stage"] for r in rows))
-    styles = {stage: style(place) for place, stage in enumerate(["whole round", *stages])}
-    figure, panels = pyplot.subplots(1, len(axes), figsize=(4.6 * len(axes), 4.2), squeeze=False, sharey=True)
-    for panel, axis in zip(panels[0], axes):
-        for stage in stages:
-            mine = [r for r in rows if r["axis"] == axis and r["stage"] == stage]
-            if mine:
-                panel.loglog([r["value"] for r in mine], [r["seconds"] for r in mine], label=stage, **styles[stage])
-        panel.set_xlabel(axis)
-        panel.grid(alpha=0.3, which="both")
-    panels[0][0].set_ylabel("seconds")
-    panels[0][-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-    figure.tight_layout()
-    for path in paths:
-        figure.savefig(path, dpi=150)
-    pyplot.close(figure)
+def _row(point: Point, stage: Stage, machine: Machine, device: str, planned: Estimate | None) -> Row:
+    size, limit = point.size, stage.limit(machine)
+    row = {
+        "axis": point.axis, "value": point.value, "stage": stage.name, "seconds": stage.seconds,
+        "cpu_seconds": stage.cpu_seconds, "peak_mib": round(stage.peak_mib), "device_mib": round(stage.device_mib),
+        "disk": stage.disk, "limit_seconds": limit, "of_limit": limit / max(stage.seconds, 1e-9),
+        "pool": size.pool, "classes": size.classes, "arms": len(make_arms(size.families, size.task)),
+        "batch": size.batch, "features": size.features, "workers": point.workers or 1, "device": device_name(device),
+        "machine": asdict(machine),
+    }  # fmt: skip
+    if planned is not None:
+        row |= {
+            "planned_seconds": planned.seconds, "planned_cpu_seconds": planned.cpu_seconds,
+            "planned_peak_mib": round(planned.memory / 2**20),
+            "planned_device_mib": round(planned.device_memory / 2**20), "planned_disk": planned.disk,
+        }  # fmt: skip
+    return row

@@ -61,9 +61,7 @@ def _one_round(
     selector = experienced(size, pool.labels[found], arms, weights, device)
     rng = np.random.default_rng(seed)
     clock = [now(device)]
-    view = RoundView(
-        size.task, probs, features, labelled=pool.labelled, labels=labels, seed=seed, device=device
-    )
+    view = RoundView(size.task, probs, features, labelled=pool.labelled, labels=labels, seed=seed, device=device)
     clock.append(now(device))
     plan = selector.plan(size.batch, weights, rng)
     clock.append(now(device))

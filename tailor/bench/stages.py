@@ -1,23 +1,23 @@
-"""One round over shards, stage by stage: seconds, peak memory, and the time that the machine itself would need."""
+"""One round over shards, stage by stage: seconds, memory, disk, and the time that the machine itself would need."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tailor.bandit.base import Selector
-from tailor.bandit.reward import Diversity
-from tailor.bench.device import now
+from tailor.bench.device import device_peak_mib, now, reset_device_peak
 from tailor.bench.machine import Machine
 from tailor.bench.memory import peak_mib, reset_peak
-from tailor.bench.pools import CHUNK, Size, draw_pool
+from tailor.bench.pools import Size
 from tailor.bench.selection import experienced
+from tailor.bench.sharded import ShardedPool, experience
 from tailor.engine import Engine, Predictions, Sharded
 from tailor.engine.shards import FEATURES, PROBS, Shard
 from tailor.models.probe import Probe
@@ -25,8 +25,7 @@ from tailor.pools import open_pool
 from tailor.round import Round
 from tailor.strategies import make_arms
 from tailor.task import Task
-from tailor.view import CHUNK as VIEW_CHUNK
-from tailor.view import Opening, make_view
+from tailor.view import CHUNK, Opening, make_view
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,9 @@ class Stage:
     name: str
     seconds: float
     cpu_seconds: float  # of all threads of this process: what is left of a measurement on a busy machine
-    peak_mib: float
+    peak_mib: float  # of this process
+    device_mib: float = 0  # at its height on a GPU
+    disk: float = 0  # bytes that it wrote
     bytes: float = 0
     flops: float = 0
     sorted: float = 0  # numbers
@@ -46,61 +47,39 @@ class Stage:
         return self.bytes / machine.read + self.flops / machine.multiply + self.sorted / machine.sort
 
 
-@dataclass(frozen=True)
-class ShardedPool:
-    """A synthetic pool on disk. Of the labels only what the round needs is kept."""
-
-    size: Size
-    predictions: Predictions
-    labelled: np.ndarray  # (B,) int64
-    labels: np.ndarray  # (B, K) uint8, of the labelled
-    found: np.ndarray  # (B, K) uint8, of random examples: what the arms found in an earlier round
-
-
-def write_pool(size: Size, folder: Path) -> ShardedPool:
-    """The pool of make_pool(size), its predictions as float16 shards in a folder; only one shard is in memory."""
-    labelled, chunks = draw_pool(size)
-    earlier = np.random.default_rng(size.seed + 1).choice(size.pool, size.batch, replace=False)
-    kept = {"labelled": np.empty((size.batch, size.classes), np.uint8)}
-    kept["earlier"] = kept["labelled"].copy()
-    made = Predictions(str(folder), size.pool, size.classes, size.features, shard=CHUNK).begin()
-    for number, (rows, probs, labels, features) in enumerate(chunks):
-        made.write(number, probs, features)
-        for name, wanted in (("labelled", labelled), ("earlier", earlier)):
-            here = (wanted >= rows.start) & (wanted < rows.stop)
-            kept[name][here] = labels[wanted[here] - rows.start]
-    return ShardedPool(size, made, labelled, kept["labelled"], kept["earlier"])
-
-
 @contextmanager
-def _measured(stages: list[Stage], name: str, device: str, **work: float) -> Iterator[None]:
+def measured(stages: list[Stage], name: str, device: str, **work: float) -> Iterator[None]:
     reset_peak()
+    reset_device_peak(device)
     started, busy = now(device), time.process_time()
     yield
-    stages.append(Stage(name, now(device) - started, time.process_time() - busy, peak_mib(), **work))
+    seconds, cpu_seconds = now(device) - started, time.process_time() - busy
+    stages.append(Stage(name, seconds, cpu_seconds, peak_mib(), device_peak_mib(device), **work))
 
 
-def measure_model(
-    pool: ShardedPool, engine: Engine, folder: Path, device: str = "cpu", steps: int | None = None
-) -> list[Stage]:
-    """Training a linear head on what is labelled, and predicting from the features' shards into shards in a folder.
-
-    Nothing where the pool has no features. steps: of the solver, by default what the probe takes.
-    """
-    size, stages = pool.size, list[Stage]()
-    if not size.features:
-        return []
+def train(stages: list[Stage], pool: ShardedPool, device: str = "cpu", steps: int | None = None) -> Probe:
+    """A linear head on what is labelled. steps: of the solver, by default what the probe takes."""
+    size = pool.size
     known = pool.predictions.take(FEATURES, pool.labelled).astype(np.float32)
     model = Probe(size.task, open_pool(known), backbone="given", device=device, steps=steps)
     model.prepare()
-    with _measured(stages, "train", device):
+    with measured(stages, "train", device):
         model.fit(np.arange(len(known)), pool.labels, seed=0)
-    made = Predictions(str(folder), size.pool, size.classes, shard=pool.predictions.shard).begin()
+    return model
+
+
+def predict(
+    stages: list[Stage], pool: ShardedPool, model: Probe, engine: Engine, folder: Path, device: str = "cpu"
+) -> None:
+    """From the features' shards into shards in a folder."""
+    size, given = pool.size, pool.predictions
+    made = Predictions(str(folder), size.pool, size.classes, size.features, shard=given.shard).begin()
     work = {"bytes": 2.0 * size.pool * size.features, "flops": 2.0 * size.pool * size.features * size.classes}
-    with _measured(stages, "predict", device, **work):
-        calls = [(number, shard) for number, shard in enumerate(pool.predictions)]
+    with measured(stages, "predict", device, **work):
+        calls = [(number, shard) for number, shard in enumerate(given)]
         engine.map(_predict, calls, shared=(made, model.net, size.task, device))
-    return stages
+    written = sum(file.stat().st_size for file in folder.iterdir())
+    stages[-1] = replace(stages[-1], disk=written)
 
 
 def _predict(shared: tuple[Predictions, Any, Task, str], number: int, shard: Shard) -> None:
@@ -110,12 +89,14 @@ def _predict(shared: tuple[Predictions, Any, Task, str], number: int, shard: Sha
 
     made, net, task, device = shared
     probs = np.empty((len(shard), task.size), made.dtype)
+    features = np.empty((len(shard), made.features), made.dtype)
     with torch.no_grad():
-        for start in range(0, len(shard), VIEW_CHUNK):
-            rows = slice(start, min(start + VIEW_CHUNK, len(shard)))
-            logits, _ = net(torch.from_numpy(shard.read(FEATURES, rows)).to(device))
+        for start in range(0, len(shard), CHUNK):
+            rows = slice(start, min(start + CHUNK, len(shard)))
+            features[rows] = shard.read(FEATURES, rows)
+            logits, _ = net(torch.from_numpy(features[rows]).to(device))
             probs[rows] = activate(task, logits).half().cpu().numpy()
-    made.write(number, probs)
+    made.write(number, probs, features)
 
 
 def measure_round(
@@ -127,18 +108,18 @@ def measure_round(
     """
     size, stages, work = pool.size, list[Stage](), work_of(pool.size)
     arms = make_arms(size.families, size.task)
-    weights = Diversity().weights(size.task, 1, pool.labels.sum(0, dtype=np.float64), len(pool.labels))
-    selector: Selector = experienced(size, pool.found, arms, weights, device)
+    weights, found = experience(size)
+    selector: Selector = experienced(size, found, arms, weights, device)
     probs: Any = Sharded(pool.predictions, engine)
     features: Any = None
     if device != "cpu":
-        with _measured(stages, "load", device, **work["check"]):
+        with measured(stages, "load", device, **work["check"]):
             probs, features = (_on(device, pool.predictions, name) for name in (PROBS, FEATURES))
-    with _measured(stages, "check", device, **work["check"]):
+    with measured(stages, "check", device, **work["check"]):
         view = make_view(
             size.task, probs, features, labelled=pool.labelled, labels=pool.labels, seed=seed, device=device
         )
-    with _measured(stages, "plan", device):
+    with measured(stages, "plan", device):
         plan = selector.plan(size.batch, weights, np.random.default_rng(seed))
     open_families = view.open
 
@@ -146,13 +127,13 @@ def measure_round(
         found = []
         for one in families:
             name = one[0].name
-            with _measured(stages, f"open {name}", device, **work.get(name, {})):
+            with measured(stages, f"open {name}", device, **work.get(name, {})):
                 found += open_families([one])
         return found
 
     view.open = timed  # type: ignore[method-assign]
     walk = Round(view, arms, plan, seed)
-    with _measured(stages, "take", device):
+    with measured(stages, "take", device):
         batch = walk.batch()
     if len(np.unique(batch.indices)) != size.batch:
         raise AssertionError("the batch holds an example twice")

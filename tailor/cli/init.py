@@ -12,7 +12,9 @@ from tailor.cli.common import HERE, Run
 
 
 def init(
-    pool: Annotated[str, typer.Argument(help="A folder of images, or a .parquet, .csv, .jsonl or .npy file.")] = "",
+    pool: Annotated[
+        str, typer.Argument(help="A folder of images, a .parquet, .csv, .jsonl or .npy file, or an address (s3://...).")
+    ] = "",
     run: Run = HERE,
     classes: Annotated[
         str, typer.Option(help="Class names, separated by commas; found in known labels if left out.")
@@ -44,13 +46,18 @@ def init(
         "selection": {"batch": batch, "seed": seed},
         "stop": {"budget": budget} if budget else {},
     }
-    known = begin(Path(pool), run, classes, multi_label, options, sections)
+    known = begin(pool, run, classes, multi_label, options, sections)
     where = "" if run == HERE else f" --run {run}"
     typer.echo(f"Next: tailor {'run' if known else 'ask'}{where}")
 
 
 def begin(
-    pool: Path, run: Path, classes: str, multi_label: bool, options: dict[str, str], sections: dict[str, dict[str, Any]]
+    pool: Path | str,
+    run: Path,
+    classes: str,
+    multi_label: bool,
+    options: dict[str, str],
+    sections: dict[str, dict[str, Any]],
 ) -> bool:
     """Look at the pool and write the tailor.toml; whether known labels are there to simulate with."""
     import os
@@ -71,7 +78,8 @@ def begin(
     kind = "multi-label" if multi_label or any(isinstance(v, list) for v in known.values()) else "multi-class"
     KINDS[kind](names)
     run.mkdir(parents=True, exist_ok=True)
-    place = {"path": os.path.relpath(pool.absolute(), run.resolve()), **options}
-    path = config.write(run, {"task": {"kind": kind, "classes": names}, "pool": place, **sections})
+    place = str(pool) if "://" in str(pool) else os.path.relpath(Path(pool).absolute(), run.resolve())
+    sections = {"task": {"kind": kind, "classes": names}, "pool": {"path": place, **options}, **sections}
+    path = config.write(run, sections)
     typer.echo(f"{len(opened)} examples, {len(names)} classes ({kind}). Settings: {path}")
     return bool(known)

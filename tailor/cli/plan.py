@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from tailor.bench.forecast import Estimate
+    from tailor.bench.pools import Size
 
 
 def plan(
@@ -16,6 +20,7 @@ def plan(
     batch: Annotated[int | None, typer.Option(min=1, help="Examples a round, and as many labelled.")] = None,
     multilabel: Annotated[bool, typer.Option("--multilabel", help="Any number of classes an example.")] = False,
     family: Annotated[list[str] | None, typer.Option(help="An arm family; may be given more than once.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, or cuda: then the predictions are held on the GPU.")] = "cpu",
     disk: Annotated[Path | None, typer.Option(help="The folder whose disk is used; by default temporary.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a stage and nothing else.")] = False,
 ) -> None:
@@ -25,33 +30,38 @@ def plan(
     import tempfile
     from dataclasses import asdict
 
+    from tailor.bench.device import check_device
     from tailor.bench.forecast import forecast
-    from tailor.bench.planning import planned_size
+    from tailor.bench.memory import available
+    from tailor.bench.planning import planned_size, shortages
 
     size = planned_size(run, examples, classes, features, batch, multilabel, family)
-    found = forecast(size, disk)
+    check_device(device)
+    found = forecast(size, disk, device)
     if json:
         for one in found:
             typer.echo(encoder.dumps(asdict(one)))
         return
+    print_plan(size, found)
+    for line in shortages(found, shutil.disk_usage(disk or tempfile.gettempdir()).free, available()):
+        typer.echo(line)
+    typer.echo("Reading the pool into features, once a run, is not in this.")
+
+
+def print_plan(size: Size, found: list[Estimate]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from tailor.bench.forecast import altogether
+
+    on_gpu = any(one.device_memory for one in found)
     table = Table("stage", title=f"A round of {size.batch:,} of {size.pool:,} examples, {size.classes:,} classes")
-    for column in ("seconds", "CPU seconds", "memory at its height", "written to disk"):
+    for column in ("seconds", "CPU seconds", "memory at its height", *["on the GPU"] * on_gpu, "written to disk"):
         table.add_column(column, justify="right")
-    for one in found:
-        written = f"{one.disk / 2**30:.2f} GiB" if one.disk else ""
-        times = f"{one.seconds:.1f}", f"{one.cpu_seconds:.1f}"
-        table.add_row(one.stage, *times, f"{one.memory / 2**30:.2f} GiB", written)
-    written_in_all = sum(one.disk for one in found)
-    table.add_section()
-    height = max(one.memory for one in found) / 2**30
-    seconds, busy = (sum(getattr(one, name) for one in found) for name in ("seconds", "cpu_seconds"))
-    table.add_row("all", f"{seconds:.1f}", f"{busy:.1f}", f"{height:.2f} GiB", f"{written_in_all / 2**30:.2f} GiB")
-    console = Console(width=100)
-    console.print(table)
-    free = shutil.disk_usage(disk or tempfile.gettempdir()).free
-    if written_in_all > free:
-        console.print(f"Too little disk: {written_in_all / 2**30:.1f} GiB are needed, {free / 2**30:.1f} GiB are free")
-    console.print("Reading the pool into features, once a run, is not in this.")
+    for one in [*found, altogether(found)]:
+        sizes = [one.memory, *[one.device_memory] * on_gpu, one.disk]
+        table.add_row(
+            one.stage, f"{one.seconds:.1f}", f"{one.cpu_seconds:.1f}",
+            *(f"{bytes / 2**30:.2f} GiB" if bytes else "" for bytes in sizes), end_section=one is found[-1],
+        )  # fmt: skip
+    Console(width=100).print(table)

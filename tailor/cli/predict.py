@@ -28,7 +28,7 @@ def predict(
     project = Project(run)
     check_card(model, project.settings.task)
     how = {k: v for k, v in project.config.section("pool").items() if k in ("kind", "column", "key", "max_side")}
-    opened = open_pool(Path(pool), **how) if pool else project.pool()
+    opened = open_pool(pool, **how) if pool else project.pool()
     made = project.model(opened)
     with bars() as progress:
         unreadable = made.prepare(progress)

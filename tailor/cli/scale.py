@@ -3,62 +3,73 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from tailor.bench.forecast import Estimate
+    from tailor.bench.scale import Point, Row
 
 
 def scale(
     axis: Annotated[list[str] | None, typer.Option(help="N, K, M or workers; may be given more than once.")] = None,
     device: Annotated[str, typer.Option(help="cpu, or cuda: then the predictions are held on the GPU.")] = "cpu",
     most: Annotated[int, typer.Option(min=1, help="The largest N that is measured.")] = 1_281_167,
-    out: Annotated[Path | None, typer.Option(help="Folder for scale.jsonl, a row a stage, and scale.png.")] = None,
-    disk: Annotated[Path | None, typer.Option(help="Folder for the shards, up to 6.6 GB.")] = None,
+    against_plan: Annotated[bool, typer.Option("--against-plan", help="Plan each round first, then run it.")] = False,
+    report: Annotated[list[Path] | None, typer.Option(help="Print these rows; nothing is measured.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for scale.jsonl, scale.md and scale.png.")] = None,
+    disk: Annotated[Path | None, typer.Option(help="Folder for the shards, up to 8 GB.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a stage and nothing else.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Tiny pools: to see that it runs.")] = False,
 ) -> None:
-    """Seconds and peak memory of every stage of a round over shards, against N, K, M and workers."""
+    """Seconds, memory and disk of every stage of a round over shards, against N, K, M and workers, in Markdown."""
     import json as encoder
 
     from tailor.bench.device import check_device
-    from tailor.bench.scale import AXES, draw, exponents, measure, skipped
+    from tailor.bench.scale import AXES, measure, skipped
+    from tailor.bench.scale_report import draw, read_rows
+    from tailor.bench.scale_report import report as written
+    from tailor.errors import InputError
 
-    check_device(device)
-    axes = axis or list(AXES)
-    for name, why in skipped(axes).items():
-        typer.echo(f"{name} is left out: {why}", err=True)
-    rows = []
-    for row in measure(axes, device=device, quick=quick, most=most, folder=disk):
-        rows.append(row)
-        if json:
-            typer.echo(encoder.dumps(row))
+    if report and (axis or against_plan or quick):
+        raise InputError("--report prints what was measured before: leave --axis, --against-plan and --quick out")
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        (out / "scale.jsonl").write_text("".join(encoder.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        draw(rows, out / "scale.png")
-    if json or not rows:
+    rows: list[Row] = read_rows(report) if report else []
+    if not report:
+        check_device(device)
+        axes = axis or list(AXES)
+        for name, why in skipped(axes, device).items():
+            typer.echo(f"{name} is left out: {why}", err=True)
+        tell = (_tell_nothing if json else _tell) if against_plan else None
+        for row in measure(axes, device=device, quick=quick, most=most, folder=disk, tell_plan=tell):
+            rows.append(row)
+            if json:
+                typer.echo(encoder.dumps(row))
+            if out is not None:  # what was measured stays, should the rest be interrupted
+                _write_rows(out / "scale.jsonl", rows)
+    if not rows:
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    slopes = exponents(rows)
-    console = Console(width=160)
-    for name in dict.fromkeys(row["axis"] for row in rows):
-        table = Table("stage", title=f"One round against {name}: seconds, peak MiB, the limit's share of the time")
-        mine = [row for row in rows if row["axis"] == name]
-        values = list(dict.fromkeys(row["value"] for row in mine))
-        for value in values:
-            table.add_column(f"{name} = {value:,}", justify="right")
-        table.add_column("exponent", justify="right")
-        for stage in dict.fromkeys(row["stage"] for row in mine):
-            found = {row["value"]: row for row in mine if row["stage"] == stage}
-            cells = [
-                f"{found[v]['seconds']:.2f} s  {found[v]['peak_mib']} {found[v]['of_limit']:.0%}" if v in found else ""
-                for v in values
-            ]
-            slope = slopes.get((name, stage))
-            table.add_row(stage, *cells, "" if slope is None else f"{slope:.2f}")
-        table.caption = mine[0]["device"]
-        console.print(table)
     if out is not None:
-        console.print(f"Rows and figure are in {out}")
+        _write_rows(out / "scale.jsonl", rows)
+        (out / "scale.md").write_text(written(rows) + "\n", encoding="utf-8")
+        draw(rows, out / "scale.png")
+    if not json:
+        typer.echo(written(rows))
+
+
+def _write_rows(path: Path, rows: list[Row]) -> None:
+    import json
+
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def _tell(point: Point, planned: list[Estimate]) -> None:
+    from tailor.cli.plan import print_plan
+
+    print_plan(point.size, planned)
+
+
+def _tell_nothing(point: Point, planned: list[Estimate]) -> None:
+    """The plan is in the rows."""

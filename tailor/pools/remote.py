@@ -103,7 +103,8 @@ class RemotePool(Pool):
             with self._named_errors():
                 fs, root = fsspec.core.url_to_fs(self.address, **self._storage)
         except ImportError as problem:
-            raise InputError(f"{self.address} can't be read ({problem}): pip install 'tailor[cloud]'") from problem
+            extra = "cloud-gs" if self.address.startswith(("gs://", "gcs://")) else "cloud"
+            raise InputError(f"{self.address} can't be read ({problem}): pip install 'tailor[{extra}]'") from problem
         return fs, str(root).rstrip("/")
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Pools on S3, through a real server on loopback: shards, the cache and its limit, and what can go wrong."""
+"""Pools on S3 and Google Cloud Storage, through servers on loopback: shards, the cache, and what can go wrong."""
 
 from __future__ import annotations
 
@@ -122,21 +122,32 @@ def test_a_broken_shard_is_set_aside(texts, opened):
 def test_errors_name_the_address(bucket, opened):
     with pytest.raises(InputError, match=f"nothing at {bucket.address}: give an existing bucket"):
         opened()
-    with pytest.raises(InputError, match="nothing at s3://no-such-bucket"):
-        opened("s3://no-such-bucket")
+    nowhere = f"{bucket.scheme}://no-such-bucket"
+    with pytest.raises(InputError, match=f"nothing at {nowhere}"):
+        opened(nowhere)
     bucket.put("notes.txt", b"no picture")
     with pytest.raises(InputError, match="holds 1 files, none of them an image"):
         opened()
 
 
-def test_a_server_that_does_not_answer(texts, opened):
+def test_a_server_that_does_not_answer(s3_bucket, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     gone = {"client_kwargs": {"endpoint_url": f"http://127.0.0.1:{port}", "region_name": "us-east-1"}}
-    storage = texts.storage | gone | {"config_kwargs": {"retries": {"max_attempts": 0}, "connect_timeout": 1}}
-    with pytest.raises(InputError, match=f"{texts.address} can't be reached .* check the address and the network"):
-        opened(storage=storage)
+    storage = s3_bucket.storage | gone | {"config_kwargs": {"retries": {"max_attempts": 0}, "connect_timeout": 1}}
+    with pytest.raises(InputError, match=f"{s3_bucket.address} can't be reached .* check the address and the network"):
+        open_pool(s3_bucket.address, cache=str(tmp_path), storage=storage)
+
+
+@pytest.mark.parametrize(("address", "extra"), [("s3://x", "cloud"), ("gs://x", "cloud-gs")])
+def test_a_missing_library_is_named(address, extra, monkeypatch):
+    def missing(*_, **__):
+        raise ImportError("no such library")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", missing)
+    with pytest.raises(InputError, match=rf"{address} can't be read \(no such library\): .*'tailor\[{extra}\]'"):
+        open_pool(address)
 
 
 def test_an_unknown_kind_of_address():

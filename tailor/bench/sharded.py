@@ -1,0 +1,53 @@
+"""A synthetic pool in shards on disk, and what the selector knows when its round begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tailor.bandit.reward import Diversity
+from tailor.bench.pools import CHUNK, Size, draw_pool, prevalence
+from tailor.engine import Predictions
+
+
+@dataclass(frozen=True)
+class ShardedPool:
+    """A pool on disk. Of the labels only what the round needs is kept."""
+
+    size: Size
+    predictions: Predictions
+    labelled: np.ndarray  # (B,) int64
+    labels: np.ndarray  # (B, K) uint8, of the labelled
+
+
+def write_pool(size: Size, folder: Path, shard: int = CHUNK) -> ShardedPool:
+    """The pool of make_pool(size), its predictions as float16 shards in a folder; only CHUNK rows are in memory.
+
+    shard: rows of a file; CHUNK is a multiple of it.
+    """
+    labelled, chunks = draw_pool(size)
+    kept = np.empty((size.batch, size.classes), np.uint8)
+    made = Predictions(str(folder), size.pool, size.classes, size.features, shard=shard).begin()
+    for rows, probs, labels, features in chunks:
+        for start in range(rows.start, rows.stop, shard):
+            part = slice(start - rows.start, min(start + shard, rows.stop) - rows.start)
+            made.write(start // shard, probs[part], None if features is None else features[part])
+        here = (labelled >= rows.start) & (labelled < rows.stop)
+        kept[here] = labels[labelled[here] - rows.start]
+    return ShardedPool(size, made, labelled, kept)
+
+
+def experience(size: Size) -> tuple[np.ndarray, np.ndarray]:
+    """(weights (K,), labels (B, K) uint8 that the arms found in an earlier round).
+
+    They come from the classes' shares and not from the pool: rounds over pools of any size have the same plan, so that
+    what they take can be compared.
+    """
+    rng, shares = np.random.default_rng(size.seed + 1), prevalence(size.classes, size.multilabel)
+    if size.multilabel:
+        found = (rng.random((size.batch, size.classes)) < shares).astype(np.uint8)
+    else:
+        found = np.eye(size.classes, dtype=np.uint8)[rng.choice(size.classes, size.batch, p=shares)]
+    return Diversity().weights(size.task, 1, found.sum(0, dtype=np.float64), len(found)), found
