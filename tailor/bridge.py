@@ -72,7 +72,7 @@ class Bridge:
         found = self.model.predict(self._at[positions[there]], self._progress)
         if there.all():
             return found.probs, found.features
-        probs = np.full((len(positions), task.size), _nothing(task), np.float32)
+        probs = np.full((len(positions), task.size), nothing(task), np.float32)
         features = np.zeros((len(positions), found.features.shape[1]), np.float32)
         probs[there], features[there] = found.probs, found.features
         return probs, features
@@ -90,7 +90,7 @@ class Bridge:
 
         def tune(targets: Any, epochs: int) -> np.ndarray:
             given = np.asarray(targets.cpu() if hasattr(targets, "cpu") else targets, np.float32)
-            in_pool = np.full((len(self.pool), given.shape[1]), _nothing(journal.task), np.float32)
+            in_pool = np.full((len(self.pool), given.shape[1]), nothing(journal.task), np.float32)
             in_pool[self._at[self.there]] = given[self.there]
             probs = given.copy()
             probs[self.there] = self.model.finetune(in_pool, epochs, seed=seed)[self._at[self.there]]
@@ -103,13 +103,13 @@ class Bridge:
 
         def all_passes() -> Iterator[np.ndarray]:
             for found in self.model.dropout(passes, seed=seed):
-                probs = np.full((len(self._at), found.shape[1]), _nothing(journal.task), np.float32)
+                probs = np.full((len(self._at), found.shape[1]), nothing(journal.task), np.float32)
                 probs[self.there] = found[self._at[self.there]]
                 yield probs
 
         return all_passes
 
 
-def _nothing(task: Task) -> float:
+def nothing(task: Task) -> float:
     """The probability of a class that says nothing about it."""
     return 1 / task.size if isinstance(task, MultiClass) else 0.5

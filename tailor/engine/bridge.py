@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from tailor.bridge import Bridge
+from tailor.bridge import Bridge, nothing
 from tailor.engine.base import Engine, LocalEngine
 from tailor.engine.shards import PROBS, SHARD, Predictions
 from tailor.engine.view import Sharded
-from tailor.engine.work import Copy, predict, read_pool
+from tailor.engine.work import Copy, predict, predict_passes, read_pool
 from tailor.errors import InputError, UnknownName
 from tailor.journal import Journal
 from tailor.models.base import Model, Progress
+from tailor.models.targets import Targets
 from tailor.pools.base import Pool
 from tailor.task import Task
 
@@ -92,43 +93,91 @@ class EngineBridge(Bridge):
 
     def predict_all(self, task: Task) -> tuple[Any, None]:
         """(predictions in shards, no features: those have them too)"""
-        weights = self._folder("weights")
-        self.model.save(weights)
-        copy = replace(self._plant.copy(self.model), weights=str(weights)) if self._elsewhere else None
-        made = predict(
-            self._plant.engine, self.model, self._folder("predictions"),
-            at=self._at, copy=copy, fingerprint=_digest(weights, self._at), shard=self._plant.shard,
-        )  # fmt: skip
+        made = self._predict_with(self.model, "predictions", "weights")
         return Sharded(made, self._plant.engine, self._tuned(made), self._passes(made)), None
 
     def finetune(self, journal: Journal, seed: int) -> Any:
-        self._tuning = super().finetune(journal, seed), journal
+        self._tuning = journal, seed
         return None  # the shards bring their own
 
     def dropout(self, journal: Journal, passes: int, seed: int) -> Any:
-        self._dropping = super().dropout(journal, passes, seed)
+        self._dropping = journal, passes, seed
         return None
 
+    def _predict_with(self, model: Model, name: str, weights: str, features: bool = True) -> Predictions:
+        """What a model says of the run's examples, in shards; it is saved for the processes that compute them."""
+        saved = self._folder(weights)
+        model.save(saved)
+        return predict(
+            self._plant.engine, model, self._folder(name), at=self._at, copy=self._copy(saved),
+            fingerprint=_digest(saved, self._at), shard=self._plant.shard, features=features,
+        )  # fmt: skip
+
+    def _copy(self, weights: Path) -> Copy | None:
+        return replace(self._plant.copy(self.model), weights=str(weights)) if self._elsewhere else None
+
     def _tuned(self, made: Predictions) -> Callable[[int], Predictions] | None:
-        """Fine-tuning takes its targets, and so all probabilities, in memory; what it says goes to shards again."""
+        """The copy is trained here, on targets that are read from the shards; it predicts where the model does. A model
+        that does not hand out its copy takes all targets in memory and gives all probabilities at once."""
         if not self.can("finetune"):
             return None
 
         def tuned(epochs: int) -> Predictions:
-            tune, journal = self._tuning
-            targets = made.take(PROBS, slice(0, made.rows)).astype(np.float32)
-            targets[journal.books.labelled] = journal.books.labels
-            return self._like(made, "tuned").write_all(tune(targets, epochs))
+            journal, seed = self._tuning
+            targets = self._targets(made, journal)
+            if self.can("tuned"):
+                return self._predict_with(
+                    self.model.tuned(targets, epochs, seed=seed), "tuned", "tuned-weights", features=False
+                )
+            found = self.model.finetune(targets[:], epochs, seed=seed)
+            return self._like(made, "tuned").write_all(self._of_run(found, journal.task))
 
         return tuned
 
+    def _targets(self, made: Predictions, journal: Journal) -> Targets:
+        """The label of what is labelled, of the rest what the model said; by the pool's positions."""
+        books, labels = journal.books, journal.books.labels
+        row, label = np.full(len(self.pool), -1), np.full(len(self._at), -1)
+        row[self._at[self.there]] = np.flatnonzero(self.there)
+        label[books.labelled] = np.arange(len(books.labelled))
+
+        def read(positions: np.ndarray) -> np.ndarray:
+            found = np.full((len(positions), made.classes), nothing(journal.task), np.float32)
+            rows = row[positions]
+            listed, known = rows >= 0, (rows >= 0) & (label[rows] >= 0)
+            found[listed] = made.take(PROBS, rows[listed])
+            found[known] = labels[label[rows[known]]]
+            return found
+
+        return Targets(read, np.arange(len(self.pool)), made.classes)
+
     def _passes(self, made: Predictions) -> Callable[[], Iterator[Predictions]] | None:
+        """As _tuned: a model without dropout_at() gives each pass over the whole pool at once."""
         if not self.can("dropout"):
             return None
-        return lambda: (self._like(made, f"pass-{n}").write_all(p) for n, p in enumerate(self._dropping()))
 
-    def _like(self, made: Predictions, name: str) -> Predictions:
-        return replace(made, folder=str(self._folder(name)), features=0)
+        def passes() -> Iterator[Predictions]:
+            journal, count, seed = self._dropping
+            begun = [self._like(made, f"pass-{n}", f" {seed} {count}") for n in range(count)]
+            if self.can("dropout_at"):
+                for one in begun:
+                    one.begin()
+                copy = self._copy(self._folder("weights"))
+                predict_passes(self._plant.engine, self.model, begun, at=self._at, seed=seed, copy=copy)
+                return iter(begun)
+            found = self.model.dropout(count, seed=seed)
+            return (one.write_all(self._of_run(p, journal.task)) for one, p in zip(begun, found))
+
+        return passes
+
+    def _of_run(self, probs: np.ndarray, task: Task) -> np.ndarray:
+        """probs (pool, K) -> (N, K) of the run's examples."""
+        found = np.full((len(self._at), task.size), nothing(task), np.float32)
+        found[self.there] = probs[self._at[self.there]]
+        return found
+
+    def _like(self, made: Predictions, name: str, more: str = "") -> Predictions:
+        return replace(made, folder=str(self._folder(name)), features=0, fingerprint=made.fingerprint + more)
 
     def _folder(self, name: str) -> Path:
         folder = self._plant.folder.absolute() / name

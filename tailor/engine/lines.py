@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tailor.engine.part import Part
 from tailor.strategies.base import Arm, Cursor
-from tailor.strategies.galaxy import Board, ClassGraph, Galaxy, GalaxyAll, GalaxyCursor, arrange, line_key
-from tailor.strategies.line import FREE, NO_LABEL, Line
+from tailor.strategies.galaxy import Board, ClassGraph, Galaxy, GalaxyAll, GalaxyCursor, Told
+from tailor.strategies.line import FREE, Line
+from tailor.strategies.stretch import Between, Stretch, joined, line_key, stretches_between
 from tailor.task import MultiClass
 
 if TYPE_CHECKING:
@@ -21,62 +21,14 @@ if TYPE_CHECKING:
 REACH = 64
 
 
-@dataclass(frozen=True)
-class Stretch:
-    """Some examples of one class's line."""
+class InParts:
+    """Between as a question to every part of the pool."""
 
-    ids: np.ndarray  # (s,) int64, positions in the pool
-    key: np.ndarray  # (s,) what orders the line
-    second: np.ndarray  # (s,) the class's probability: it decides between equal keys
-    ties: np.ndarray  # (s,) int64: they decide between equal probabilities
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __getitem__(self, rows: Any) -> Stretch:
-        return Stretch(self.ids[rows], self.key[rows], self.second[rows], self.ties[rows])
-
-    def sorted(self) -> Stretch:
-        return self[arrange(self.key, self.second, self.ties)]
-
-    def place(self, other: Stretch) -> np.ndarray:
-        """Where each of `other` stands, or would stand, in this one, which is sorted."""
-        found = np.empty(len(other), np.int64)
-        for i, (key, second, tie) in enumerate(zip(other.key, other.second, other.ties)):
-            low, high = 0, len(self)
-            for column, value in ((self.key, key), (self.second, second), (self.ties, tie)):
-                run = column[low:high]
-                low, high = low + np.searchsorted(run, value), low + np.searchsorted(run, value, side="right")
-            found[i] = low
-        return found
-
-
-def joined(found: Sequence[Stretch]) -> Stretch:
-    columns = ([getattr(one, field.name) for one in found] for field in fields(Stretch))
-    return Stretch(*(np.concatenate(column) for column in columns))
-
-
-class Between:
-    """For each class all examples whose score lies between labelled neighbours that differ."""
-
-    def __init__(self, classes: list[int], lows: list[np.ndarray], highs: list[np.ndarray]) -> None:
-        self._classes = np.array(classes, np.int64)
-        self._starts = np.concatenate([[0], np.cumsum([len(low) for low in lows])]).astype(np.int64)
-        self._lows, self._highs = np.concatenate(lows), np.concatenate(highs)
-        self._bottoms, self._tops = (np.array([e[at] for e in ends]) for ends, at in ((lows, 0), (highs, -1)))
+    def __init__(self, between: Between) -> None:
+        self._between, self.join = between, between.join
 
     def __call__(self, part: Part) -> tuple[np.ndarray, Stretch]:
-        """(which class (s,), the examples)"""
-        from tailor.engine.cuts import find_hits
-
-        probs = part.rows(slice(None)).cpu().numpy()
-        row_max = part.row_max.cpu().numpy() if isinstance(part.task, MultiClass) else np.empty(0, probs.dtype)
-        ends = self._bottoms, self._tops, self._starts, self._lows, self._highs
-        rows, which, keys = find_hits(probs, row_max, self._classes, *ends)
-        return which, Stretch(rows + part.start, keys, probs[rows, self._classes[which]], part.ties[rows])
-
-    def join(self, found: list[tuple[np.ndarray, Stretch]]) -> tuple[np.ndarray, Stretch]:
-        return np.concatenate([which for which, _ in found]), joined([stretch for _, stretch in found])
+        return self._between.find(part, slice(0, part.size), part.start)
 
 
 class Around:
@@ -142,21 +94,19 @@ class Around:
 
 
 class ShardedGraph(ClassGraph):
-    """One class's line over shards, pending labels split: open cuts lie on `line`; around closed cuts a second line is
-    made when one is asked for, and again, reaching further, when it is used up."""
+    """One class's line over shards: open cuts lie on `line`; around closed cuts a second line is made when one is asked
+    for, and again, reaching further, when it is used up."""
 
-    def __init__(self, board: Board, klass: int, line: Line, together: list[ShardedGraph]) -> None:
+    def __init__(self, board: Board, klass: int, line: Line) -> None:
         self.board, self.klass, self.line = board, klass, line
         self.reach = REACH
         self._around: Line | None = None
-        self._together = together  # graphs that are asked for closed cuts at the same time
+        self.together: Sequence[ShardedGraph] = [self]  # graphs that are asked at the same time
 
-    def hear(self, taken: np.ndarray, labels: list[tuple[int, np.ndarray]]) -> None:
-        if len(taken):
-            unknown = np.full(len(taken), NO_LABEL, np.int8)
-            self.line.mark(taken, unknown)
-            if self._around is not None:
-                self._around.mark(taken, unknown)
+    def hear(self, taken: np.ndarray, labels: Told) -> None:
+        super().hear(taken, labels)
+        if self._around is not None:
+            self.board.mark(self._around, self.klass, taken, labels)
 
     def nearest_to_closed(self) -> tuple[int, int]:
         while True:
@@ -171,7 +121,7 @@ class ShardedGraph(ClassGraph):
 
     def _look_around(self) -> None:
         view: ShardedView = self.board.view  # type: ignore[assignment]
-        waiting = [graph for graph in (self._together or [self]) if graph._around is None]
+        waiting = [graph for graph in self.together if graph._around is None]
         cuts = [graph.cuts() for graph in waiting]
         some = [i for i, (below, _) in enumerate(cuts) if len(below)]
         for graph in waiting:
@@ -182,47 +132,50 @@ class ShardedGraph(ClassGraph):
         found: list[Stretch] = view.visit(around)
         for number, (i, stretch) in enumerate(zip(some, found, strict=True)):
             line = around.line(number, stretch, self.board, waiting[i].klass)
-            line.mark(view.ledger.taken, np.full(view.ledger.count, NO_LABEL, np.int8))
+            self.board.mark(line, waiting[i].klass, view.ledger.taken, view.ledger.revealed)
             waiting[i]._around = line
 
     def cuts(self) -> tuple[Stretch, Stretch]:
         """Labelled negatives, and the labelled positive next above each."""
-        view = self.board.view
-        key, second, order = self.board.labelled_order(self.klass)
-        line = Stretch(view.labelled, key, second, view.ties[view.labelled])[order]
-        at = np.flatnonzero(np.diff(self.board.labels(line.ids, self.klass)) == 1)
+        line, labels = self.board.known_line(self.klass)
+        at = np.flatnonzero(np.diff(labels) == 1)
         return line[at], line[at + 1]
+
+    def _has_all_cuts(self, around: Line) -> bool:
+        """Whether the two ends of every cut, as they are now, stand on this line with all that lies between."""
+        breaks = np.cumsum(around.ids < 0)
+        places = [around.places(ends.ids) for ends in self.cuts()]
+        return all((at >= 0).all() for at in places) and np.array_equal(*(breaks[at] for at in places))
+
+
+def ask(view: ShardedView) -> Callable[[Between], tuple[np.ndarray, Stretch]]:
+    """What finds stretches: a visit to every shard."""
+    return lambda between: view.visit(InParts(between))
 
 
 def open_galaxy(
     strategy: Galaxy, arms: Sequence[Arm], view: ShardedView, rngs: Sequence[np.random.Generator]
 ) -> list[Cursor]:
-    """As Galaxy.open, with pending="split"."""
+    """As Galaxy.open."""
     every = isinstance(strategy, GalaxyAll)
     classes = list(range(view.task.size)) if every else [arm.klass for arm in arms if arm.klass is not None]
-    board, together = Board(view, strategy.pending), list[ShardedGraph]()
-    lines = _open_lines(board, view, classes)
-    graphs = [ShardedGraph(board, k, line, together) for k, line in zip(classes, lines, strict=True)]
+    graphs = _graphs(view, strategy.pending, classes)
     if every:
-        together.extend(graphs)
-        return [GalaxyCursor(list[ClassGraph](graphs), view, rng) for rng in rngs]
+        for graph in graphs:
+            graph.together = graphs
+        return [GalaxyCursor(list(graphs), view, rng) for rng in rngs]
     return [GalaxyCursor([graph], view, rng) for graph, rng in zip(graphs, rngs, strict=True)]
 
 
-def _open_lines(board: Board, view: ShardedView, classes: list[int]) -> list[Line]:
-    """Each class's line with only its open stretches on it: one visit to every shard for all classes."""
-    ranges = {}
-    for klass in classes:
-        keys, _, order = board.labelled_order(klass)
-        differ = np.flatnonzero(np.diff(board.labels(view.labelled[order], klass)))
-        if len(differ):
-            ranges[klass] = keys[order][differ], keys[order][differ + 1]
-    lines = {k: board.line(np.empty(0, np.int64), k) for k in classes if k not in ranges}
-    if ranges:
-        lows, highs = zip(*ranges.values())
-        which, found = view.visit(Between(list(ranges), list(lows), list(highs)))
-        order = np.argsort(which, kind="stable")
-        ends = np.searchsorted(which[order], np.arange(len(ranges) + 1))
-        for j, klass in enumerate(ranges):
-            lines[klass] = board.line(found[order[ends[j] : ends[j + 1]]].sorted().ids, klass)
-    return [lines[k] for k in classes]
+def _graphs(view: ShardedView, pending: str, classes: list[int]) -> Sequence[ShardedGraph]:
+    """One visit to every shard for all classes."""
+    from tailor.engine.live_lines import LiveBoard, LiveGraph
+
+    if pending == "split":
+        board = Board(view, pending)
+        found = stretches_between({k: board.ends(k) for k in classes}, ask(view))
+        return [ShardedGraph(board, k, board.line(found[k].ids, k)) for k in classes]
+    live = LiveBoard(view, pending)
+    ranges = {k: live.first_ends(k) for k in classes}
+    found = stretches_between(ranges, ask(view))
+    return [LiveGraph(live, k, ranges[k], found[k]) for k in classes]

@@ -155,7 +155,7 @@ class ShardedView(RoundView):
             ranked = self.ranked(strategy, classes, [first_depth(n) for n in pulls])
             again = [lambda count, k=k: self.ranked(strategy, [k], [count])[0] for k in classes]
             return [RankedCursor(self, *one) for one in zip(ranked, pulls, again, strict=True)]
-        if type(strategy) in (Galaxy, GalaxyAll) and strategy.pending == "split":
+        if type(strategy) in (Galaxy, GalaxyAll):
             return open_galaxy(strategy, arms, self, rngs)
         opened: list[Cursor] = strategy.open(arms, self, pulls, rngs)
         return opened

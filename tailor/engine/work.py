@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tailor.bridge import nothing
 from tailor.engine.base import Engine, LocalEngine
 from tailor.engine.shards import SHARD, Predictions
 from tailor.errors import InputError
@@ -16,7 +17,7 @@ from tailor.models import make_model
 from tailor.models.base import Model
 from tailor.models.source import CHUNK
 from tailor.pools import open_pool
-from tailor.task import MultiClass, Task
+from tailor.task import Task
 
 #: entries of the pool that a worker reads into the feature cache at a time
 READ = 4096
@@ -70,35 +71,61 @@ def predict(
     fingerprint: str = "",
     dtype: str = "float16",
     shard: int = SHARD,
+    features: bool = True,
 ) -> Predictions:
-    """What the model says of the whole pool, in shards in a folder.
+    """What the model says of the whole pool, in shards in a folder; probabilities alone where no features are wanted.
 
     at           (N,) int64 the pool's position of each row, -1 where there is none today; by default all, in order
     copy         how other processes get at the model; needed by every engine but the local one
     fingerprint  says what the predictions come from: shards that an earlier call with the same one wrote are kept
     """
-    if copy is None and not isinstance(engine, LocalEngine):
-        raise InputError(f"the {engine.name} engine predicts in other processes: say how they get at the model (copy=)")
+    make = _maker(engine, model, copy)
     at = np.arange(len(model.pool)) if at is None else at
-    first = predict_rows(model, at[:1])
-    width = first[1].shape[1]
+    width = predict_rows(model, at[:1])[1].shape[1] if features else 0
     made = Predictions(str(folder), len(at), model.task.size, width, dtype, shard, fingerprint).begin()
     calls = [(made, number, at[made[number].start : made[number].stop]) for number in made.missing()]
-    make = copy.make if copy is not None and not isinstance(engine, LocalEngine) else lambda: model
     engine.map_with(make, _predict, calls)
     return made
+
+
+def _maker(engine: Engine, model: Model, copy: Copy | None) -> Callable[[], Model]:
+    if isinstance(engine, LocalEngine):
+        return lambda: model
+    if copy is None:
+        raise InputError(f"the {engine.name} engine predicts in other processes: say how they get at the model (copy=)")
+    return copy.make
 
 
 def _predict(model: Model, predictions: Predictions, number: int, at: np.ndarray) -> None:
     predictions.write(number, *predict_rows(model, at))
 
 
+def predict_passes(
+    engine: Engine, model: Model, passes: Sequence[Predictions], *, at: np.ndarray, seed: int, copy: Copy | None = None
+) -> None:
+    """What a model that has dropout_at() says in each of several passes with dropout, in shards that were begun.
+
+    The random numbers of a shard come from the seed and its number, wherever it is computed.
+    """
+    numbers = sorted({number for one in passes for number in one.missing()})
+    calls = [(passes, number, at[passes[0][number].start : passes[0][number].stop], seed) for number in numbers]
+    engine.map_with(_maker(engine, model, copy), _predict_passes, calls)
+
+
+def _predict_passes(model: Model, passes: Sequence[Predictions], number: int, at: np.ndarray, seed: int) -> None:
+    there = at >= 0
+    own = int(np.random.SeedSequence((seed, number)).generate_state(1, np.uint32)[0])
+    for made, found in zip(passes, model.dropout_at(at[there], len(passes), seed=own), strict=True):
+        probs = np.full((len(at), model.task.size), nothing(model.task), np.float32)
+        probs[there] = found
+        made.write(number, probs)
+
+
 def predict_rows(model: Model, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(probabilities (n, K), features (n, d)) at the pool's positions; where there is none, what says nothing."""
     there = at >= 0
     found = model.predict(at[there])
-    nothing = 1 / model.task.size if isinstance(model.task, MultiClass) else 0.5
-    probs = np.full((len(at), model.task.size), nothing, np.float32)
+    probs = np.full((len(at), model.task.size), nothing(model.task), np.float32)
     features = np.zeros((len(at), found.features.shape[1]), np.float32)
     probs[there], features[there] = found.probs, found.features
     return probs, features

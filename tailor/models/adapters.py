@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -90,9 +90,9 @@ class TorchModel(Neural):
         with self._own_random_numbers(seed):
             super().fit(positions, labels, seed=seed, progress=progress)
 
-    def finetune(self, targets: Any, epochs: int, *, seed: int) -> np.ndarray:
+    def tuned(self, targets: Any, epochs: int, *, seed: int) -> Self:
         with self._own_random_numbers(seed):
-            return super().finetune(targets, epochs, seed=seed)
+            return super().tuned(targets, epochs, seed=seed)
 
     @contextmanager
     def _own_random_numbers(self, seed: int) -> Iterator[None]:

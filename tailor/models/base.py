@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tailor.errors import InputError
+from tailor.models.targets import Targets
 from tailor.pools.base import Pool
 from tailor.task import Task
 
@@ -78,6 +79,15 @@ class Model(ABC):
     def dropout(self, passes: int, *, seed: int) -> Iterable[np.ndarray]:
         """Probabilities (N, K) over the whole pool of each of several passes with dropout on."""
         raise InputError(f"{type(self).__name__} has no dropout: leave bald out")
+
+    def tuned(self, targets: Targets, epochs: int, *, seed: int) -> Model:
+        """The copy that finetune() makes, from targets that are read in parts. With it an engine predicts shard by
+        shard; a model without it is asked for all of the pool at once."""
+        raise InputError(f"{type(self).__name__} doesn't hand out its fine-tuned copy: finetune() is there instead")
+
+    def dropout_at(self, positions: np.ndarray, passes: int, *, seed: int) -> Iterable[np.ndarray]:
+        """As dropout(), at positions (n,) alone, with random numbers of their own. As optional as tuned()."""
+        raise InputError(f"{type(self).__name__} has no dropout at some positions alone: dropout() is there instead")
 
     @abstractmethod
     def save(self, folder: Path) -> None:

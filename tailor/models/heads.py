@@ -112,12 +112,12 @@ def make_loss(task: Task, weights: Tensor | None) -> Callable[[Tensor, Tensor], 
     return loss
 
 
-def class_weights(task: Task, given: Any, targets: np.ndarray) -> np.ndarray | None:
+def class_weights(task: Task, given: Any, targets: Any) -> np.ndarray | None:
     """(K,) float32 or None.
 
     given    None, an array (K,), or "balanced": multi-class, all classes that have a label count the same in total;
              multi-label, a class's positives count as much as its negatives. At most 100 to 1; 1 without a label.
-    targets  (n, K)
+    targets  (n, K), an array or Targets
     """
     if given is None:
         return None

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tailor.errors import InputError, UnknownName
 from tailor.models.base import Model, Prediction, Progress, quiet
 from tailor.models.files import read_model, write_model
 from tailor.models.source import Source
+from tailor.models.targets import Targets
 from tailor.pools.base import Pool
 from tailor.task import Task
 
@@ -91,24 +92,36 @@ class Neural(Model):
         return Prediction(probs, features)
 
     def finetune(self, targets: Any, epochs: int, *, seed: int) -> np.ndarray:
-        net = copy.deepcopy(self._trained())
-        wanted = targets.detach().cpu().numpy() if hasattr(targets, "detach") else np.asarray(targets)
+        return self.tuned(targets, epochs, seed=seed)._probs(np.arange(len(self.source.rows)))
+
+    def tuned(self, targets: Any, epochs: int, *, seed: int) -> Self:
+        """targets: (N, K) in memory too."""
+        net, wanted = copy.deepcopy(self._trained()), targets
+        if not isinstance(targets, Targets):
+            wanted = targets.detach().cpu().numpy() if hasattr(targets, "detach") else np.asarray(targets)
         self._ensure()
         if wanted.shape != (len(self.source.rows), self.task.size):
             raise InputError(f"targets have shape {wanted.shape}, not ({len(self.source.rows)}, {self.task.size})")
         good = np.flatnonzero(self.source.readable)
-        self._train(net, good, wanted[good], replace(self.recipe, epochs=epochs, steps=None), seed, quiet)
-        return self._probs(net, good)
+        mine = wanted.only(good) if isinstance(wanted, Targets) else wanted[good]
+        self._train(net, good, mine, replace(self.recipe, epochs=epochs, steps=None), seed, quiet)
+        tuned = copy.copy(self)
+        tuned.net = net
+        return tuned
 
     def dropout(self, passes: int, *, seed: int) -> Iterator[np.ndarray]:
+        self._trained()
+        self._ensure()
+        return self.dropout_at(np.arange(len(self.source.rows)), passes, seed=seed)
+
+    def dropout_at(self, positions: np.ndarray, passes: int, *, seed: int) -> Iterator[np.ndarray]:
         import torch
 
-        net = self._trained()
-        self._ensure()
-        good = np.flatnonzero(self.source.readable)
+        self._trained()
+        positions = self._positions(positions)
         generator = torch.Generator(self.device).manual_seed(seed)
         for _ in range(passes):
-            yield self._probs(net, good, self.recipe.dropout or PASS_RATE, generator)
+            yield self._probs(positions, self.recipe.dropout or PASS_RATE, generator)
 
     def save(self, folder: Path) -> None:
         net = self._trained()
@@ -134,8 +147,9 @@ class Neural(Model):
     # ------------------------------------------------------------------ inside
 
     def _train(
-        self, net: nn.Module, positions: np.ndarray, targets: np.ndarray, recipe: Recipe, seed: int, progress: Progress
+        self, net: nn.Module, positions: np.ndarray, targets: Any, recipe: Recipe, seed: int, progress: Progress
     ) -> bool:
+        """targets (n, K): an array, or Targets."""
         from tailor.models.trainer import train
 
         loss = self._loss(targets)
@@ -143,7 +157,7 @@ class Neural(Model):
             net, self.source, positions, targets, loss, recipe, seed=seed, device=self.device, progress=progress
         )
 
-    def _loss(self, targets: np.ndarray) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    def _loss(self, targets: Any) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
         import torch
 
         from tailor.models.heads import class_weights, make_loss
@@ -156,12 +170,13 @@ class Neural(Model):
 
         return outputs(net, self.source, positions, device=self.device, **options)
 
-    def _probs(self, net: nn.Module, good: np.ndarray, rate: float = 0.0, generator: Any = None) -> np.ndarray:
-        """(N, K) over the whole pool, given what of it can be read."""
+    def _probs(self, positions: np.ndarray, rate: float = 0.0, generator: Any = None) -> np.ndarray:
+        """(n, K) at positions (n,)."""
         from tailor.models.heads import activate, uniform
 
-        probs = np.full((len(self.source.rows), self.task.size), uniform(self.task), np.float32)
-        for part, logits, _ in self._outputs(net, good, dropout=rate, generator=generator):
+        good = np.flatnonzero(self.source.readable[positions])
+        probs = np.full((len(positions), self.task.size), uniform(self.task), np.float32)
+        for part, logits, _ in self._outputs(self._trained(), positions[good], dropout=rate, generator=generator):
             probs[good[part]] = activate(self.task, logits).cpu().numpy()
         return probs
 

@@ -104,7 +104,7 @@ class Probe(Neural):
         return net
 
     def _train(
-        self, net: nn.Module, positions: np.ndarray, targets: np.ndarray, recipe: Recipe, seed: int, progress: Progress
+        self, net: nn.Module, positions: np.ndarray, targets: Any, recipe: Recipe, seed: int, progress: Progress
     ) -> bool:
         """A linear head has one optimum, which is found; with a hidden layer or dropout Adam goes its way."""
         if self.head != "linear":

@@ -95,13 +95,17 @@ class SklearnModel(Model):
         return self._probs(self._train(everything[good], labels, seed), everything, good)
 
     def dropout(self, passes: int, *, seed: int) -> Iterator[np.ndarray]:
+        self._trained()
+        return self.dropout_at(np.arange(len(self.pool)), passes, seed=seed)
+
+    def dropout_at(self, positions: np.ndarray, passes: int, *, seed: int) -> Iterator[np.ndarray]:
         """Passes in which some of the numbers of each vector are set to 0."""
-        fitted, everything = self._trained(), self._everything()
-        good = np.flatnonzero(self.source.readable)
+        fitted, vectors = self._trained(), self.predict(positions).features
+        good = np.flatnonzero(self.source.readable[positions])
         rng = np.random.default_rng(seed)
         for _ in range(passes):
-            kept = rng.random(everything.shape, np.float32) >= PASS_RATE
-            yield self._probs(fitted, everything * kept / np.float32(1 - PASS_RATE), good)
+            kept = rng.random(vectors.shape, np.float32) >= PASS_RATE
+            yield self._probs(fitted, vectors * kept / np.float32(1 - PASS_RATE), good)
 
     def save(self, folder: Path) -> None:
         import torch

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from tailor.errors import InputError
 from tailor.models.base import Notice, Progress, quiet
 from tailor.models.source import Source
+from tailor.models.targets import OnDevice, Targets
 
 
 @dataclass(frozen=True)
@@ -73,14 +74,14 @@ class Step:
 
     net        (x, mask (n, width) or None) -> (logits (n, K), features (n, width)); the mask is for dropout
     take       index (batch,) of training examples -> a batch of them, as the source gives it
-    targets    (n, K) float32 on the device, in [0, 1]
+    targets    (n, K) float32 on the device, in [0, 1]; or what fetches them
     """
 
     def __init__(
         self,
         net: nn.Module,
         take: Callable[[Tensor], Tensor],
-        targets: Tensor,
+        targets: Tensor | OnDevice,
         loss: Callable[[Tensor, Tensor], Tensor],
         recipe: Recipe,
         batch: int,
@@ -161,7 +162,7 @@ def train(
     net: nn.Module,
     source: Source,
     positions: np.ndarray,
-    targets: np.ndarray,
+    targets: np.ndarray | Targets,
     loss: Callable[[Tensor, Tensor], Tensor],
     recipe: Recipe,
     *,
@@ -181,7 +182,11 @@ def train(
     total = recipe.steps if recipe.steps is not None else recipe.epochs * a_pass
     net.train()
     take, on_device = source.loader(positions)
-    wanted = torch.from_numpy(np.ascontiguousarray(targets, np.float32)).to(device)
+    wanted: Tensor | OnDevice
+    if isinstance(targets, Targets):
+        wanted, on_device = OnDevice(targets, device), False
+    else:
+        wanted = torch.from_numpy(np.ascontiguousarray(targets, np.float32)).to(device)
     step = Step(net, take, wanted, loss, recipe, batch, device)
     run: Callable[[], None] = step
     with fast_convolutions():

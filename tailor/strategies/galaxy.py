@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tailor.errors import InputError
 from tailor.strategies.base import MULTI_CLASS, Arm, Cursor, Strategy, random_free
-from tailor.strategies.line import FREE, LABELLED, NO_LABEL, PENDING, Line, stretches
+from tailor.strategies.line import FREE, LABELLED, NO_LABEL, PENDING, Line
+from tailor.strategies.stretch import Between, Ranges, Stretch, arrange, line_key, stretches_between
 from tailor.task import MultiClass
-from tailor.view import RoundView
+from tailor.view import COLUMNS, RoundView
 
 if TYPE_CHECKING:
     import torch
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 MODES = ("split", "predicted", "revealed")
 #: neither free, labelled nor pending: skipped, or set aside
 OFF_THE_LINE = -1
+#: labels that came during the round, as the ledger keeps them: positions, labels (K,)
+Told = list[tuple[int, np.ndarray]]
 
 
 class Galaxy(Strategy):
@@ -49,7 +52,16 @@ class Galaxy(Strategy):
 
     def graphs(self, view: RoundView, classes: list[int]) -> Iterable[ClassGraph]:
         board = Board(view, self.pending)
-        return (ClassGraph(board, k, column) for k, column in view.columns(classes))
+        if self.pending != "split":
+            return (ClassGraph(board, k, board.whole_line(column, k)) for k, column in view.columns(classes))
+        if view.device.type != "cpu":
+            return (ClassGraph(board, k, board.open_line(column, k)) for k, column in view.columns(classes))
+
+        def find(between: Between) -> tuple[np.ndarray, Stretch]:
+            return between.join([between.find(view, part, part.start) for part in view.chunks()])
+
+        stretches = stretches_between({k: board.ends(k) for k in classes}, find)
+        return (ClassGraph(board, k, board.line(stretch.ids, k)) for k, stretch in stretches.items())
 
 
 class GalaxyAll(Galaxy):
@@ -101,36 +113,98 @@ class Board:
         self.kind = np.where(view.free, FREE, OFF_THE_LINE).astype(np.int8)  # (N,)
         self.kind[view.pending] = PENDING
         self.kind[view.labelled] = LABELLED
-        self.known, self._labels = view.labelled, view.labels.astype(np.int8)  # (n,), (n, K)
+        self.known, labels = view.labelled, view.labels.astype(np.int8)  # (n,), (n, K)
         if pending == "predicted" and len(view.pending):
             self.kind[view.pending] = LABELLED
             self.known = np.concatenate([view.labelled, view.pending])
-            self._labels = np.concatenate([self._labels, self.predicted(view.pending)])
+            labels = np.concatenate([labels, self.predicted(view.pending)])
+        self._labels = np.ascontiguousarray(labels.T)  # (K, n): a class is read at once
         self._row = np.zeros(view.size, np.int64)  # where a known label stands
         self._row[self.known] = np.arange(len(self.known))
+        self._labelled_ties = view.ties[view.labelled]
+        self._block: tuple[slice, np.ndarray] | None = None
 
     def labels(self, positions: np.ndarray, klass: int) -> np.ndarray:
         """(n,) int8: labels of a class, 0 where there is none."""
         if len(self.known) == 0:
             return np.zeros(len(positions), np.int8)
-        return self._labels[self._row[positions], klass] * (self.kind[positions] == LABELLED)
+        return self._labels[klass][self._row[positions]] * (self.kind[positions] == LABELLED)
 
     def predicted(self, positions: np.ndarray) -> np.ndarray:
         """(n, K) int8: the model's own labels."""
         rows = self.view.rows(self.on_device(positions))
         return self.view.task.predicted(rows).cpu().numpy().astype(np.int8)
 
-    def labelled_order(self, klass: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A class's line among the labelled: their keys (n,), probabilities (n,), and the order (n,), lowest first."""
-        second = self.view.labelled_rows[:, klass]
-        keys = line_key(second, self.view.labelled_max) if self.multiclass else second
-        return keys, second, arrange(keys, second, self.view.ties[self.view.labelled])
+    def known_line(self, klass: int) -> tuple[Stretch, np.ndarray]:
+        """A class's line with the labelled alone (n), lowest first, and their labels (n,)."""
+        known, labels = self._known(klass)
+        order = arrange(known.key, known.second, known.ties)
+        return known[order], labels[order]
+
+    def _known(self, klass: int) -> tuple[Stretch, np.ndarray]:
+        """As known_line, in any order."""
+        view, second = self.view, self._labelled_column(klass)
+        key = line_key(second, view.labelled_max) if self.multiclass else second
+        return Stretch(view.labelled, key, second, self._labelled_ties), self._labels[klass][: len(second)]
+
+    def _labelled_column(self, klass: int) -> np.ndarray:
+        """(n,) what the labelled have of a class. Neighbouring columns are kept, since they are asked for in turn."""
+        block = slice(klass - klass % COLUMNS, klass - klass % COLUMNS + COLUMNS)
+        if self._block is None or self._block[0] != block:
+            self._block = block, np.ascontiguousarray(self.view.labelled_rows[:, block].T)
+        return self._block[1][klass - block.start]
+
+    def ends(self, klass: int) -> Ranges:
+        """The scores of labelled neighbours that differ.
+
+        Some that tie with an end but lie outside come along. They do no harm: from one such stretch to the next
+        all labels are the same, so what lies there is never in an open cut.
+        """
+        line, labels = self.known_line(klass)
+        differ = np.flatnonzero(np.diff(labels))
+        return line.key[differ], line.key[differ + 1]
 
     def line(self, ids: np.ndarray, klass: int) -> Line:
         """The line over ids (s,), lowest first; what is set aside is left out."""
         kind = self.kind[ids]
         on = kind != OFF_THE_LINE
         return Line(ids[on], kind[on], self.labels(ids[on], klass))
+
+    def mark(self, line: Line, klass: int, taken: np.ndarray, labels: Told) -> None:
+        """A class's line hears that examples were taken, and that labels came."""
+        if len(taken):
+            line.mark(taken, self.stand_ins(taken, klass))
+        if labels and self.pending == "revealed":
+            known = np.array([label[klass] for _, label in labels], np.int8)
+            line.mark(np.array([index for index, _ in labels], np.int64), known)
+
+    def stand_ins(self, taken: np.ndarray, klass: int) -> np.ndarray:
+        """(n,) int8: what stands for the label of an example until it is known."""
+        if self.pending == "predicted":
+            return self.predicted(taken.copy())[:, klass]
+        return np.full(len(taken), NO_LABEL, np.int8)
+
+    def whole_line(self, column: torch.Tensor, klass: int) -> Line:
+        """With every example on it. column (N,): the class's probabilities."""
+        return self._line(np.flatnonzero(self.kind != OFF_THE_LINE), column, klass)
+
+    def open_line(self, column: torch.Tensor, klass: int) -> Line:
+        """With only what lies between labelled neighbours that differ; sought on the device."""
+        low, high = self.ends(klass)
+        if len(low) == 0:
+            return self.line(np.empty(0, np.int64), klass)
+        import torch
+
+        key = line_key(column, self.view.row_max) if self.multiclass else column
+        at = torch.searchsorted(self.on_device(low), key, right=True) - 1
+        within = (at >= 0) & (key <= self.on_device(high)[at.clamp(min=0)])
+        return self._line(within.nonzero().squeeze(1).cpu().numpy(), column, klass)
+
+    def _line(self, ids: np.ndarray, column: torch.Tensor, klass: int) -> Line:
+        where = self.on_device(ids)
+        second = column[where].cpu().numpy()
+        key = line_key(second, self.view.row_max[where].cpu().numpy()) if self.multiclass else second
+        return self.line(ids[arrange(key, second, self.view.ties[ids])], klass)
 
     def on_device(self, array: np.ndarray) -> torch.Tensor:
         import torch
@@ -145,10 +219,9 @@ class ClassGraph:
     differ at its start: the line holds just those stretches, and the rest is left out until a closed cut is asked for.
     """
 
-    def __init__(self, board: Board, klass: int, column: torch.Tensor) -> None:
-        self.board, self.klass = board, klass
+    def __init__(self, board: Board, klass: int, line: Line) -> None:
+        self.board, self.klass, self.line = board, klass, line
         self._is_whole = board.pending != "split"
-        self.line = self._build(column)
 
     def shortest_cut(self) -> tuple[int, int]:
         """(free examples in it, the example in its middle) of the shortest open cut, or (-1, -1)."""
@@ -164,74 +237,10 @@ class ClassGraph:
             self._is_whole = True
             view = self.board.view
             ((_, column),) = view.columns([self.klass])
-            self.line = self._build(column)
+            self.line = self.board.whole_line(column, self.klass)
             self.hear(view.ledger.taken, [])
         return self.line
 
-    def hear(self, taken: np.ndarray, labels: list[tuple[int, np.ndarray]]) -> None:
+    def hear(self, taken: np.ndarray, labels: Told) -> None:
         """Examples were taken, and labels came."""
-        if len(taken):
-            if self.board.pending == "predicted":
-                stand_ins = self.board.predicted(taken.copy())[:, self.klass]
-            else:
-                stand_ins = np.full(len(taken), NO_LABEL, np.int8)
-            self.line.mark(taken, stand_ins)
-        if labels and self.board.pending == "revealed":
-            known = np.array([label[self.klass] for _, label in labels], np.int8)
-            self.line.mark(np.array([index for index, _ in labels], np.int64), known)
-
-    def _build(self, column: torch.Tensor) -> Line:
-        board, view = self.board, self.board.view
-        ids = np.flatnonzero(board.kind != OFF_THE_LINE) if self._is_whole else self._between_ends(column)
-        where = board.on_device(ids)
-        second = column[where].cpu().numpy()
-        key = line_key(second, view.row_max[where].cpu().numpy()) if board.multiclass else second
-        return board.line(ids[arrange(key, second, view.ties[ids])], self.klass)
-
-    def _between_ends(self, column: torch.Tensor) -> np.ndarray:
-        """Every position whose score lies between labelled neighbours that differ, ends included.
-
-        Some that tie with an end but lie outside come along. They do no harm: from one such stretch to the next
-        all labels are the same, so what lies there is never in an open cut.
-        """
-        board, view = self.board, self.board.view
-        keys, _, order = board.labelled_order(self.klass)
-        differ = np.flatnonzero(np.diff(board.labels(view.labelled[order], self.klass)))
-        if len(differ) == 0:
-            return np.empty(0, np.int64)
-        low, high = keys[order][differ], keys[order][differ + 1]
-        if view.device.type == "cpu":
-            row_max = view.row_max if board.multiclass else column[:0]
-            return np.flatnonzero(stretches(column.numpy(), row_max.numpy(), low, high))
-        import torch
-
-        key = line_key(column, view.row_max) if board.multiclass else column
-        lows, highs = board.on_device(low), board.on_device(high)
-        at = torch.searchsorted(lows, key, right=True) - 1
-        within = (at >= 0) & (key <= highs[at.clamp(min=0)])
-        return within.nonzero().squeeze(1).cpu().numpy()
-
-
-def line_key(column: Any, row_max: Any) -> Any:
-    """(n,) the score that orders a class's line in a multi-class task, p_k - max p; numpy or torch.
-
-    Where the class is the most probable one the difference is 0 and p_k decides: p_k > 0 stands in, above all others.
-    """
-    gap = column - row_max
-    return np.where(gap >= 0, column, gap) if isinstance(gap, np.ndarray) else column.where(gap >= 0, gap)
-
-
-def arrange(key: np.ndarray, second: np.ndarray, ties: np.ndarray) -> np.ndarray:
-    """argsort by (key, second, ties). One fast sort by key; only runs of equal keys are sorted again."""
-    order = np.argsort(key)
-    ranked = key[order]
-    same = ranked[1:] == ranked[:-1]
-    if not same.any():
-        return order
-    in_run = np.zeros(len(key), bool)
-    in_run[1:] = same
-    in_run[:-1] |= same
-    run = np.cumsum(np.concatenate([[True], ~same]))[in_run]
-    members = order[in_run]
-    order[in_run] = members[np.lexsort((ties[members], second[members], run))]
-    return order
+        self.board.mark(self.line, self.klass, taken, labels)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 FREE, PENDING, LABELLED = 0, 1, 2
 NO_LABEL = -1
@@ -63,6 +63,13 @@ class Line:
         if relabelled:
             self._near = None
 
+    def places(self, ids: np.ndarray) -> np.ndarray:
+        """(n,) where these stand on the line, -1 where they don't."""
+        if len(self.ids) == 0:
+            return np.full(len(ids), -1)
+        at = np.minimum(np.searchsorted(self._sorted_ids, ids), len(self.ids) - 1)
+        return np.where(self._sorted_ids[at] == ids, self._position[at], -1)
+
     def shortest_cut(self) -> tuple[int, int]:
         """(free examples in it, the example in its middle) of the shortest open cut, or (-1, -1)."""
         self._size, position, length = _shortest(self._state, self._cuts, self._size)
@@ -83,32 +90,6 @@ def _levels(size: int) -> np.ndarray:
         words = -(-words // 64)
         starts.append(starts[-1] + words)
     return np.array(starts, np.int64)
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def stretches(column, row_max, low, high):  # type: ignore[no-untyped-def]
-    """(N,) bool: whose score lies in one of the ranges low[j] to high[j], ends included.
-
-    column (N,): p_k. row_max (N,): the score is p_k - max p, or p_k where that is 0; empty: the score is p_k.
-    low, high (c,): ascending, high[j] <= low[j + 1].
-    """
-    found = np.zeros(len(column), np.bool_)
-    bottom, top = low[0], high[-1]
-    margins = len(row_max) > 0
-    for i in prange(len(column)):
-        score = column[i]
-        if margins and score < row_max[i]:
-            score -= row_max[i]
-        if bottom <= score <= top:
-            first, last = 0, len(low) - 1  # the last range that begins at or below the score
-            while first < last:
-                middle = (first + last + 1) >> 1
-                if low[middle] <= score:
-                    first = middle
-                else:
-                    last = middle - 1
-            found[i] = score <= high[first]
-    return found
 
 
 # ------------------------------------------------------------------ bit sets

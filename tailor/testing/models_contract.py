@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tailor.models.base import Model
+from tailor.models.targets import Targets
 from tailor.pools.base import Pool, Unreadable
 from tailor.task import MultiClass, Task
 from tailor.view import check_probabilities
@@ -205,6 +206,23 @@ def check_dropout(make: MakeModel, task: Task, kind: str) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+def check_in_parts(make: MakeModel, task: Task, kind: str) -> None:
+    """tuned() and dropout_at(), where a model has them, say what finetune() and dropout() say."""
+    model, pool = _trained(make, task, kind)
+    where = np.arange(len(pool))
+    before = model.predict(where).probs
+    if type(model).tuned is not Model.tuned:
+        tuned = model.tuned(Targets(lambda at: before[at], where, task.size), 1, seed=0)
+        probs = _valid(task, tuned.predict(where).probs, len(pool))
+        np.testing.assert_allclose(probs, model.finetune(before.copy(), 1, seed=0), atol=1e-5)
+        np.testing.assert_array_equal(model.predict(where).probs, before, "tuned() changed the model")
+    if type(model).dropout_at is not Model.dropout_at:
+        for a, b in zip(model.dropout_at(where, 2, seed=1), model.dropout(2, seed=1), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-5)
+        for some in model.dropout_at(where[3:8], 2, seed=1):
+            _valid(task, some, 5)
+
+
 def check_unreadable(make: MakeModel, task: Task, kind: str) -> None:
     """They are reported, predicted uniformly, and left out of training."""
     model, pool = _trained(make, task, kind, bad=(1, 30))
@@ -231,5 +249,5 @@ def check_growth(make: MakeModel, task: Task, kind: str) -> None:
 
 MODEL_CHECKS: tuple[Callable[[MakeModel, Task, str], None], ...] = (
     check_shapes, check_learns, check_seed, check_save, check_odd_labels, check_finetune, check_dropout,
-    check_unreadable, check_growth,
+    check_in_parts, check_unreadable, check_growth,
 )  # fmt: skip

@@ -95,6 +95,18 @@ def walk(view, cursor, seed, share, check, after=lambda rng: None):
     raise AssertionError("an example was given when none was free")
 
 
+def reveal_some(view, pool, share):
+    """A step that reveals labels of taken examples, some of them wrong at first and told again later."""
+
+    def step(rng):
+        for i in view.ledger.taken.tolist():
+            if rng.random() < share / 3:
+                label = pool.truth[i]
+                view.ledger.reveal(i, np.roll(label, 1) if rng.random() < 0.2 else label)
+
+    return step
+
+
 def open_arm(strategy, view, klass=None, pulls=None, seed=0):
     arm = strategy.arms(view.task)[klass or 0]
     return arm.open(view, pulls or view.ledger.left, np.random.default_rng(seed))

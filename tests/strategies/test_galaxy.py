@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import cases, many, open_arm, others, walk
+from cases import cases, many, open_arm, others, reveal_some, walk
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import galaxy_pick
@@ -15,18 +15,6 @@ from tailor.task import MultiClass, MultiLabel
 from tailor.view import RoundView
 
 MODES = ["split", "predicted", "revealed"]
-
-
-def reveal_some(view, pool, share):
-    """A step that reveals labels of taken examples, some of them wrong at first and told again later."""
-
-    def step(rng):
-        for i in view.ledger.taken.tolist():
-            if rng.random() < share / 3:
-                label = pool.truth[i]
-                view.ledger.reveal(i, np.roll(label, 1) if rng.random() < 0.2 else label)
-
-    return step
 
 
 def check_agreement(case, strategy, mode, klass, share, reveal):

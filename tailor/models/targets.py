@@ -1,0 +1,57 @@
+"""Soft targets of a whole pool, read as training needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+
+#: rows that are read at once
+CHUNK = 16384
+
+
+class Targets:
+    """Targets (n, K) in [0, 1] that nobody holds all of; as much of an array as training needs.
+
+    read       positions (m,) int64 -> (m, K) float32
+    positions  (n,) int64: whose targets these are
+    """
+
+    def __init__(self, read: Callable[[np.ndarray], np.ndarray], positions: np.ndarray, classes: int) -> None:
+        self._read, self._positions = read, positions
+        self.shape = (len(positions), classes)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def size(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        """rows: a slice or indices (m,) -> (m, K) float32."""
+        return self._read(self._positions[rows])
+
+    def only(self, rows: np.ndarray) -> Targets:
+        """Those of rows (m,)."""
+        return Targets(self._read, self._positions[rows], self.shape[1])
+
+    def sum(self, axis: int, dtype: Any) -> Any:
+        """(K,) over the rows, as an array's: axis must be 0."""
+        return sum(self[start : start + CHUNK].sum(axis, dtype=dtype) for start in range(0, len(self), CHUNK))
+
+
+class OnDevice:
+    """Targets as a training step reads them: index (m,) on a device -> (m, K) there."""
+
+    def __init__(self, targets: Targets, device: str) -> None:
+        self._targets, self._device = targets, device
+
+    def __getitem__(self, index: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        return torch.from_numpy(self._targets[index.cpu().numpy()]).to(self._device)
