@@ -73,7 +73,8 @@ def test_a_node_leaves_in_the_middle_of_a_round_and_one_joins(engine, nodes, tmp
     pool = make_pool(MultiLabel(3), 60, seed=1)
     check_same_picks(losing, pool, families_for(pool.task), tmp_path, seed=2, shard=16, labelled=0.2)
     assert not losing.problems
-    assert len(nodes.nodes) == engine.workers == 2
+    assert len(nodes.nodes) == 2
+    when(lambda: engine.workers == 2)  # the cluster counts a dead node for a moment
 
 
 def test_a_driver_that_is_killed_and_started_again(nodes, tmp_path):
