@@ -147,6 +147,14 @@ def test_verdicts_by_hand():
     assert {row[-1] for row in tables.differences(found).rows} == {"unknown"}
 
 
+def test_where_only_tailor_searches_positives_count():
+    rows = rows_of({"TAILOR, search": [0.5, 0.6], "badge alone": [0.7, 0.7]})
+    rows = [r | {"task": "multi-label", "reward": "search" if r["selector"] == "tailor" else "diversity"} for r in rows]
+    (found,) = group(rows)
+    assert found.aim == "positives"
+    assert tables.focused(found, None) == "TAILOR, search"
+
+
 def test_what_contenders_are_judged_by():
     """The score; in a search the positives; and where all have the same score, the labels in the rarest class."""
     rows = rows_of(SCORES, families=FAMILIES)

@@ -64,9 +64,10 @@ class Results:
 
     @property
     def aim(self) -> str:
-        """What contenders are judged by: the main score; total positives in a search; and where every contender has
-        the same scores, since predictions are simulated, labels in the rarest class."""
-        if self.first["reward"].startswith("search") and "positives" in self.metrics():
+        """What contenders are judged by: the main score; total positives where TAILOR searches; and where every
+        contender has the same scores, since predictions are simulated, labels in the rarest class."""
+        rewards = [self.sample(c)["reward"] for c in self.tailors() or self.rows]
+        if "positives" in self.metrics() and all(reward.startswith("search") for reward in rewards):
             return "positives"
         ends: dict[int, set[float]] = {}
         for trials in self.rows.values():

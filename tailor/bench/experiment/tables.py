@@ -96,7 +96,10 @@ def markdown(table: Table) -> str:
 
 
 def focused(results: Results, focus: str | None) -> str:
-    return focus if focus in results.rows else results.contenders[0]
+    """The contender asked for; else TAILOR, or the first that is one."""
+    if focus is not None and focus in results.rows:
+        return focus
+    return next((c for c in ("TAILOR", *results.tailors()) if c in results.rows), results.contenders[0])
 
 
 def compared(results: Results) -> list[str]:
