@@ -56,6 +56,7 @@ def bars() -> Iterator[Progress]:
                 tasks[what] = progress.add_task(what, total=total)
             progress.update(tasks[what], completed=done, total=total)
             if done >= total:
+                progress.refresh()  # however quick it was, it is seen full
                 progress.remove_task(tasks.pop(what))
 
         yield step
