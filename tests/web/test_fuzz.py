@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import pkgutil
 
 import pytest
 import sites
@@ -10,9 +12,14 @@ from fruit import orchard
 
 LEFT_OUT = "fuzzing is left out: pip install 'tailor[browser]'"
 schemathesis = pytest.importorskip("schemathesis", reason=LEFT_OUT)
-# The first schema would import this part late, from source that pytest parses itself; and CPython 3.11 cannot
-# parse in two threads at once (the planner's thread parses the headers of .npy files).
-pytest.importorskip("schemathesis.specs.openapi.schemas", reason=LEFT_OUT)
+anyio = pytest.importorskip("anyio", reason=LEFT_OUT)
+# These import parts of themselves late, from source that pytest parses itself; and CPython 3.11 cannot parse in two
+# threads at once (the planner's thread parses the headers of .npy files). So all of it now.
+for package in (schemathesis, anyio):
+    for part in pkgutil.walk_packages(package.__path__, f"{package.__name__}.", onerror=lambda name: None):
+        if not part.name.endswith("__main__"):
+            with contextlib.suppress(Exception):  # parts of theirs that need what isn't installed
+                importlib.import_module(part.name)
 
 from hypothesis import HealthCheck, given, settings  # noqa: E402
 from hypothesis.errors import Unsatisfiable  # noqa: E402
