@@ -44,7 +44,10 @@ class Registry(Generic[T]):
 
     def options(self, name: str) -> dict[str, inspect.Parameter]:
         """The keyword options that `name` takes, with their defaults."""
-        parameters = inspect.signature(self.find(name)).parameters.values()
+        found = self.find(name)
+        if isinstance(found, type) and found.__init__ is object.__init__ and found.__new__ is object.__new__:
+            return {}  # inspect would parse source for object's own, which CPython 3.11 can't do in two threads at once
+        parameters = inspect.signature(found).parameters.values()
         return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
     def make(self, name: str, *args: Any, **options: Any) -> T:
