@@ -14,9 +14,9 @@ LEFT_OUT = "fuzzing is left out: pip install 'tailor[browser]'"
 schemathesis = pytest.importorskip("schemathesis", reason=LEFT_OUT)
 anyio = pytest.importorskip("anyio", reason=LEFT_OUT)
 # These import parts of themselves late, from source that pytest parses itself; and CPython 3.11 cannot parse in two
-# threads at once, as numpy.ma does when the planner's thread imports it. So all of it now.
+# threads at once, as numpy.ma and torch do when the planner's thread imports them. So all of it now.
 importlib.import_module("numpy.ma")
-importlib.import_module("tailor.models.convex")
+importlib.import_module("torch._dynamo")  # which the first optimizer imports
 for package in (schemathesis, anyio):
     for part in pkgutil.walk_packages(package.__path__, f"{package.__name__}.", onerror=lambda name: None):
         if not part.name.endswith("__main__"):
