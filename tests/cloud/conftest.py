@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import uuid
+from abc import ABC, abstractmethod
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def gs_server():
         yield f"http://{host}:{port}"
 
 
-class Bucket:
+class Bucket(ABC):
     """A new bucket, and how a pool gets at it.
 
     storage  options for fsspec
@@ -56,8 +57,9 @@ class Bucket:
         self._fs = fsspec.filesystem(self.scheme, skip_instance_cache=True, **self.storage)
         self._fs.mkdir(self.name)
 
+    @abstractmethod
     def _access(self, endpoint: str) -> tuple[dict, dict]:
-        raise NotImplementedError
+        """storage and env for the server at `endpoint`."""
 
     @property
     def address(self) -> str:

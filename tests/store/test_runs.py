@@ -37,20 +37,20 @@ def on_postgres(postgres, monkeypatch):
         return opened[-1]
 
     monkeypatch.setattr(stories, "SqliteStore", instead)
-    yield
+    yield opened
     for store in opened:
         store.close()
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
-@pytest.mark.usefixtures("on_postgres")
-def test_story(tmp_path, story):
-    story(tmp_path)
+def test_story(tmp_path, on_postgres, story):
+    story(tmp_path)  # which has assertions of its own
+    assert {type(store).__name__ for store in on_postgres} == {"PostgresStore"}
 
 
-@pytest.mark.usefixtures("on_postgres")
-def test_an_open_round_goes_on_with_the_same_picks(tmp_path):
+def test_an_open_round_goes_on_with_the_same_picks(tmp_path, on_postgres):
     stories.test_an_open_round_goes_on_with_the_same_picks(tmp_path, ("galaxy(pending=revealed)", "random"))
+    assert {type(store).__name__ for store in on_postgres} == {"PostgresStore"}
 
 
 @pytest.mark.parametrize("kind", ["multi-class", "multi-label"])
