@@ -102,15 +102,20 @@ def test_dropout_at_all_positions_is_dropout(points):
     assert some.shape == (3, 4)
 
 
+def predicted(points, folder, seed):
+    """A run, and its predictions with what fine-tuning and dropout make of them."""
+    session = two_rounds(points, folder)
+    sharded = session.bridge.predict_all(session.journal.task)[0]
+    session.bridge.finetune(session.journal, seed)
+    session.bridge.dropout(session.journal, 2, seed)
+    return session, sharded
+
+
 def test_the_shards_hold_what_the_model_says(points, tmp_path):
     """The fine-tuned copy's probabilities are those of finetune() on the same targets, up to half precision."""
-    session = two_rounds(points, tmp_path / "a")
-    bridge, journal = session.bridge, session.journal
-    sharded = bridge.predict_all(journal.task)[0]
-    bridge.finetune(journal, 11)
-    bridge.dropout(journal, 2, 11)
+    session, sharded = predicted(points, tmp_path / "a", 11)
     targets = sharded.predictions.take(PROBS, slice(0, 300)).astype(np.float32)
-    targets[journal.books.labelled] = journal.books.labels
+    targets[session.journal.books.labelled] = session.journal.books.labels
     found = sharded.finetune(2).take(PROBS, slice(0, 300))
     assert np.abs(found - session.model.finetune(targets, 2, seed=11)).max() < 1e-3
     passes = [one.take(PROBS, slice(0, 300)) for one in sharded.dropout()]
@@ -121,11 +126,7 @@ def test_the_shards_hold_what_the_model_says(points, tmp_path):
 
 
 def test_shards_of_a_round_that_is_gone_through_again_are_kept(points, tmp_path):
-    session = two_rounds(points, tmp_path / "a")
-    bridge, journal = session.bridge, session.journal
-    sharded = bridge.predict_all(journal.task)[0]
-    bridge.finetune(journal, 0)
-    bridge.dropout(journal, 2, 0)
+    session, sharded = predicted(points, tmp_path / "a", 0)
 
     def stamps():
         made = [sharded.finetune(1), *sharded.dropout()]
@@ -136,7 +137,7 @@ def test_shards_of_a_round_that_is_gone_through_again_are_kept(points, tmp_path)
     os.unlink(list(sharded.dropout())[1][2].probs)
     again = stamps()
     assert [a != b for a, b in zip(first, again)].count(True) == 2  # all passes of that shard
-    bridge.dropout(journal, 2, 1)
+    session.bridge.dropout(session.journal, 2, 1)
     assert not set(stamps()[5:]) & set(again)
 
 

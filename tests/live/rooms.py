@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 
@@ -11,6 +12,7 @@ from small import Centroids, Points, answer, settings
 from tailor.live import Room
 from tailor.session import Session
 from tailor.store import open_store
+from tailor.store.base import StoreError
 
 TIMEOUT = 20
 
@@ -140,3 +142,16 @@ def until(condition):
     while not condition():
         assert time.monotonic() < end, "it never came"
         time.sleep(0.002)
+
+
+@contextlib.contextmanager
+def store_away(room, monkeypatch):
+    """The store can neither be written nor read."""
+
+    def away(*_, **__):
+        raise StoreError("the connection was lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(room.session.store, "append", away)
+        patch.setattr(room.session.store, "events", away)
+        yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from rooms import TIMEOUT, Gated, label, open_room, prepare, truth, until
+from rooms import TIMEOUT, Gated, label, open_room, prepare, store_away, truth, until
 from small import Points
 
 from tailor.live import leases
@@ -92,14 +92,8 @@ def test_a_round_that_waits_for_the_store_is_not_the_end(tmp_path, monkeypatch):
     prepare(room)
     assert room.planner.nothing_left
 
-    def away(*_, **__):
-        raise StoreError("the connection was lost")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(room.session.store, "append", away)
-        patch.setattr(room.session.store, "events", away)
-        with pytest.raises(StoreError):
-            room.next("ann")
+    with store_away(room, monkeypatch), pytest.raises(StoreError):
+        room.next("ann")
     assert room.next("ann").state == "preparing"
     room.planner.rest_is_over()
     assert len(set(label(room, 2))) == 2

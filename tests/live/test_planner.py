@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from rooms import TIMEOUT, Gated, label, open_room, prepare, truth, until
+from rooms import TIMEOUT, Gated, label, open_room, prepare, store_away, truth, until
 from small import Centroids, Points
 
 from tailor.store import StoreError
@@ -98,12 +98,7 @@ def test_a_round_outlives_a_store_that_is_away_for_a_while(tmp_path, monkeypatch
     label(room, 12)
     before = room.journal().current
 
-    def away(*_, **__):
-        raise StoreError("the connection was lost")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(room.session.store, "append", away)
-        patch.setattr(room.session.store, "events", away)
+    with store_away(room, monkeypatch):
         with pytest.raises(StoreError):
             room.answer("ann", room.session.journal.ids[0], ["a"])
         assert room.planner.step()
