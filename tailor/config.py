@@ -53,6 +53,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "weights": Key(TEXT, None, "finetune: a weight file, or imagenet"),
         "size": Key(WHOLE, None, "finetune: pixels a side"),
         "epochs": Key(WHOLE, None, "finetune: epochs a round"),
+        "steps": Key(WHOLE, None, "finetune: batches a round, however many labels there are, instead of epochs"),
         "class_weights": Key(TEXT, None, "balanced: rare classes weigh more in training"),
         "dropout": Key(NUMBER, None, "dropout before the head, as bald needs it"),
         "device": Key(TEXT, None, "auto, cpu or cuda"),

@@ -34,8 +34,9 @@ def scale(
 
     if report and (axis or against_plan or quick):
         raise InputError("--report prints what was measured before: leave --axis, --against-plan and --quick out")
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
+    for folder in (out, disk):
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = read_rows(report) if report else []
     if not report:
         check_device(device)

@@ -26,6 +26,7 @@ class Finetune(Neural):
 
     network        "resnet18", "efficientnet-lite0" or "small-cnn"
     weights        None: from scratch, drawn from the seed; "imagenet"; or the path of a weight file
+    epochs, steps  passes over the labels each round; with `steps` that many batches instead, however many labels
     size           pixels a side; by default the pool's own up to 64, else 224 (EfficientNet enlarges small ones to 128)
     stem           of resnet18: "imagenet" as published, "small" keeps the resolution of small pictures
     class_weights  None, "balanced", or one number a class (multi-label: for its positives)
@@ -47,6 +48,7 @@ class Finetune(Neural):
         size: int | None = None,
         stem: str = "imagenet",
         epochs: int = 10,
+        steps: int | None = None,
         batch: int = 50,
         lr: float = 1e-4,
         weight_decay: float = 5e-5,
@@ -70,7 +72,7 @@ class Finetune(Neural):
             raise InputError(f"finetune needs a pool of images, not of kind {pool.kind!r}: the probe takes any kind")
         self.network, self.stem, self.augment = network, stem, augment
         self.recipe = Recipe(
-            epochs=epochs, batch=batch, lr=lr, weight_decay=weight_decay, dropout=dropout,
+            epochs=epochs, steps=steps, batch=batch, lr=lr, weight_decay=weight_decay, dropout=dropout,
             flip=augment == "flip", graph=graph,
         )  # fmt: skip
         self.weights = None if weights is None else str(weights)
@@ -103,8 +105,8 @@ class Finetune(Neural):
         r = self.recipe
         return {
             "model": self.name, "network": self.network, "weights": self.weights, "size": self.size, "stem": self.stem,
-            "epochs": r.epochs, "batch": r.batch, "lr": r.lr, "weight_decay": r.weight_decay, "dropout": r.dropout,
-            "augment": self.augment,
+            "epochs": r.epochs, "steps": r.steps, "batch": r.batch, "lr": r.lr, "weight_decay": r.weight_decay,
+            "dropout": r.dropout, "augment": self.augment,
             "class_weights": self.class_weights if isinstance(self.class_weights, str | None) else
             [float(w) for w in self.class_weights],
         }  # fmt: skip

@@ -69,6 +69,48 @@ def fast_convolutions() -> Iterator[None]:
         torch.backends.cudnn.benchmark = before
 
 
+class Halves:
+    """bf16 copies of the convolutions' weights: one kernel makes all and one gives gradients back, not one each.
+
+    The numbers are autocast's.
+    """
+
+    def __init__(self, net: nn.Module) -> None:
+        layers = {name: layer for name, layer in net.named_modules() if isinstance(layer, nn.Conv2d)}
+        named = {f"{name}.weight": layer.weight for name, layer in layers.items() if layer.weight.requires_grad}
+        self.full = list(named.values())
+        self.half = {name: p.detach().bfloat16().requires_grad_() for name, p in named.items()}
+        self.grads = [torch.zeros_like(p) for p in self.full]
+
+    @torch.no_grad()
+    def refresh(self) -> None:
+        for half in self.half.values():
+            half.grad = None
+        torch._foreach_copy_(list(self.half.values()), self.full)
+
+    @torch.no_grad()
+    def give_back(self) -> None:
+        """The gradients, to the network's own matrices. One that took no part has none."""
+        pairs = [(p, g, h.grad) for p, g, h in zip(self.full, self.grads, self.half.values()) if h.grad is not None]
+        torch._foreach_copy_([g for _, g, _ in pairs], [found for _, _, found in pairs])
+        for p, g, _ in pairs:
+            p.grad = g
+
+
+@contextmanager
+def no_counting(net: nn.Module) -> Iterator[None]:
+    """Batch norms don't count their batches, which costs a kernel each; only one without momentum needs the count."""
+    norms = [m for m in net.modules() if isinstance(m, nn.BatchNorm1d | nn.BatchNorm2d | nn.BatchNorm3d)]
+    counts = {m: m.num_batches_tracked for m in norms if m.momentum is not None}
+    for norm in counts:
+        norm.num_batches_tracked = None
+    try:
+        yield
+    finally:
+        for norm, count in counts.items():
+            norm.num_batches_tracked = count
+
+
 class Step:
     """One step of Adam on the examples that `index` names, all in buffers that stay in place.
 
@@ -93,6 +135,7 @@ class Step:
         self.mask = torch.ones(batch, int(net.width), device=device) if recipe.dropout else None  # type: ignore[arg-type]
         self.mirror = torch.zeros(batch, 1, 1, 1, dtype=torch.bool, device=device) if recipe.flip else None
         cuda = device.startswith("cuda")
+        self.halves = Halves(net) if cuda and getattr(net, "convolutions_cast", False) else None
         lr: Tensor | float = torch.tensor(recipe.lr, device=device) if cuda else recipe.lr
         self.optimizer = torch.optim.Adam(
             [p for p in net.parameters() if p.requires_grad],
@@ -120,8 +163,14 @@ class Step:
         if self.mirror is not None:
             x = torch.where(self.mirror, x.flip(3), x)
         with precision(self.device, self.net):
-            logits, _ = self.net(x, self.mask)
+            if self.halves is None:
+                logits, _ = self.net(x, self.mask)
+            else:
+                self.halves.refresh()
+                logits, _ = torch.func.functional_call(self.net, self.halves.half, (x, self.mask))
         self.loss(logits.float(), self.targets[self.index]).backward()
+        if self.halves is not None:
+            self.halves.give_back()
         self.optimizer.step()
 
     def captured(self) -> Callable[[], None]:
@@ -189,7 +238,7 @@ def train(
         wanted = torch.from_numpy(np.ascontiguousarray(targets, np.float32)).to(device)
     step = Step(net, take, wanted, loss, recipe, batch, device)
     run: Callable[[], None] = step
-    with fast_convolutions():
+    with fast_convolutions(), no_counting(net):
         if recipe.graph and cuda and on_device and total > 10:
             start = {name: tensor.clone() for name, tensor in net.state_dict().items()}
             try:
@@ -198,7 +247,9 @@ def train(
             except RuntimeError as error:
                 torch.cuda.synchronize(device)
                 warnings.warn(f"no CUDA graph, a plain loop instead: {error}", Notice, stacklevel=2)
-                net.load_state_dict(start)
+                with torch.no_grad():
+                    for name, tensor in net.state_dict().items():
+                        tensor.copy_(start[name])
                 step = Step(net, take, wanted, loss, recipe, batch, device)
                 run = step
         batches = orders(size, batch, shuffle)

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from torch import nn
 
 from tailor import MultiClass
 from tailor.errors import InputError
 from tailor.models import Notice, make_model
 from tailor.models.efficientnet_lite import EfficientNetLite0, SameConv
-from tailor.models.resnet import ResNet18
+from tailor.models.heads import PixelNet
+from tailor.models.resnet import DEVIATION, MEAN, ResNet18
 from tailor.models.small_cnn import SmallCNN
+from tailor.models.trainer import Halves, no_counting
 from tailor.models.weights import build, imagenet_weights, lite0_file, load_body, read_weights
 from tailor.testing.models_contract import ToyImages
 
@@ -185,3 +188,40 @@ def test_lite0_as_backbone_and_start():
     )  # fmt: skip
     tuned.fit(np.arange(4), np.eye(3)[np.arange(4) % 3], seed=0)
     assert tuned.predict(np.arange(12)).probs.shape == (12, 3)
+
+
+def bf16_gradients(net, x, halves):
+    net.zero_grad()
+    with torch.autocast("cpu", torch.bfloat16):
+        if halves is None:
+            logits, _ = net(x)
+        else:
+            halves.refresh()
+            logits, _ = torch.func.functional_call(net, halves.half, (x,))
+    logits.float().square().mean().backward()
+    if halves is not None:
+        halves.give_back()
+    return {name: p.grad.clone() for name, p in net.named_parameters()}
+
+
+@pytest.mark.parametrize("make", [SmallCNN, ResNet18, EfficientNetLite0])
+def test_bf16_copies_give_autocasts_gradients(make):
+    net = PixelNet(fresh(lambda: make(4)), MEAN, DEVIATION)
+    x, halves = torch.randint(0, 256, (6, 3, 32, 32), dtype=torch.uint8), Halves(net)
+    with torch.no_grad():
+        for weight in halves.full:
+            weight.mul_(1.1)  # after the copies were made: refresh() must see it
+    there, here = bf16_gradients(net, x, None), bf16_gradients(net, x, halves)
+    assert len(halves.half) == sum(p.ndim == 4 for p in net.parameters())
+    for name, gradient in there.items():
+        assert gradient.dtype == torch.float32
+        assert gradient.abs().sum() > 0
+        assert torch.equal(gradient, here[name]), name
+
+
+def test_batch_norms_that_need_their_count_keep_counting():
+    net = nn.Sequential(nn.BatchNorm2d(3), nn.BatchNorm2d(3, momentum=None)).train()
+    with no_counting(net):
+        net(torch.randn(4, 3, 2, 2))
+    assert [int(norm.num_batches_tracked) for norm in net] == [0, 1]
+    assert "0.num_batches_tracked" in net.state_dict()
