@@ -43,8 +43,13 @@ def measure_machine(folder: Path | None = None, device: str = "cpu", tries: int 
         multiply=2 * 2048**3 / _best(multiply, device, tries),
         sort=len(numbers) / _best(lambda: np.argsort(numbers) if device == "cpu" else there.argsort(), device, tries),
         write=_disk(folder),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=cores(),
     )
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _best(work: Callable[[], object], device: str, tries: int) -> float:

@@ -156,15 +156,20 @@ def report(
     focus: Annotated[str | None, typer.Option(help="Contender that is compared with all others; else TAILOR.")] = None,
 ) -> None:
     """Tables, figures (PNG and PDF) and one self-contained HTML page."""
+    from tailor.bench.experiment.gather import load
     from tailor.bench.experiment.report import all_tables, write_report
-    from tailor.bench.experiment.results import load
+    from tailor.bench.machine import cores
+    from tailor.cli.common import bars
     from tailor.errors import UnknownName
 
     found = load(*results)
     known = {contender: None for one in found for contender in one.contenders}
     if focus is not None and focus not in known:
         raise UnknownName("contender", focus, known)
-    written = write_report(found, out or results[0] / "report", target, smooth, focus)
+    with bars() as step:
+        written = write_report(
+            found, out or results[0] / "report", target, smooth, focus, workers=cores(), progress=step
+        )
     _show(all_tables(found, target, focus))
     typer.echo(f"Page and figures: {written}")
 
@@ -175,7 +180,7 @@ def compare(
     b: Annotated[Path, typer.Argument(help="Another one.")],
 ) -> None:
     """What B has over A: paired differences with confidence intervals, contender by contender."""
-    from tailor.bench.experiment.results import load
+    from tailor.bench.experiment.gather import load
     from tailor.bench.experiment.tables import compare as differences
     from tailor.errors import InputError
 

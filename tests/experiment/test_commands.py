@@ -28,10 +28,11 @@ def start(toml, out, rows):
     """A run of its own, once it has written so many rows."""
     words = [sys.executable, "-m", "tailor", "bench", "run", str(toml), "--out", str(out), "--workers", "2"]
     child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    ends = time.monotonic() + 60
+    ends = time.monotonic() + 180
     while rows_there(out) < rows and child.poll() is None and time.monotonic() < ends:
         time.sleep(0.01)
     assert child.poll() is None, child.stderr.read()
+    assert rows_there(out) >= rows, "no rows within three minutes"
     return child
 
 

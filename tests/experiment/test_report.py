@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -11,9 +13,10 @@ import numpy as np
 import pytest
 
 from tailor.bench.experiment import tables
+from tailor.bench.experiment.gather import group, load
+from tailor.bench.experiment.pictures import lineup
 from tailor.bench.experiment.report import all_tables, write_report
-from tailor.bench.experiment.results import group, load
-from tailor.bench.experiment.rows import collect, load_rows
+from tailor.bench.experiment.rows import RowFile, collect, essence, load_rows
 from tailor.bench.figures import draw_panels, style
 from tailor.errors import InputError
 
@@ -52,23 +55,26 @@ class Sources(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.found, self.tags = [], []
+        self.found, self.tags, self.ids = [], [], []
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.found += [value for name, value in attrs if name in ("src", "href")]
+        self.ids += [value for name, value in attrs if name == "id"]
 
 
 def test_the_page_stands_alone(whole, multilabel, tmp_path):
     page = write_report(load(whole[0], multilabel[0]), tmp_path).read_text()
     parser = Sources()
     parser.feed(page)
-    assert all(source.startswith("data:image/png;base64,") for source in parser.found)
+    pieces = [source for source in parser.found if not source.startswith("#")]
+    assert all(source.startswith("data:image/png;base64,") for source in pieces)
+    assert {f"#{one}" for one in parser.ids} >= set(parser.found) - set(pieces)
     assert not {"script", "link", "iframe"} & set(parser.tags)
     assert "http" not in re.sub(r"base64,[^']+", "", page)
     pictures = {p.stem for p in tmp_path.glob("*.png")}
     assert pictures == {p.stem for p in tmp_path.glob("*.pdf")}
-    assert len(parser.found) == len(pictures)
+    assert len(pieces) == len(pictures)
     kinds = ["score", "test-score", "rarest-accuracy", "rarest", "imbalance", "positives", "arms-tailor", "top-arm"]
     assert {"overall", *(f"sayings-{kind}" for kind in [*kinds, "candidates", "differences"])} <= pictures
     assert "small-positives" not in pictures
@@ -76,7 +82,8 @@ def test_the_page_stands_alone(whole, multilabel, tmp_path):
 
 
 def test_labels_are_escaped(whole, tmp_path):
-    rows = [{**r, "contender": "<b>x</b>"} if r["contender"] == "random" else r for r in whole[1]]
+    """For the page, and for figures, where "$x_$" would be bad mathematics."""
+    rows = [{**r, "contender": "<b>x</b> $x_$"} if r["contender"] == "random" else r for r in whole[1]]
     page = write_report(group(rows), tmp_path).read_text()
     assert "<b>" not in page
     assert "&lt;b&gt;x" in page
@@ -112,7 +119,7 @@ def rows_of(scores, *, experiment="made up", families=None):
         for seed, value in enumerate(values):
             for number in (0, 1):
                 row = {"experiment": experiment, "contender": contender, "seed": seed, "round": number, "rounds": 1}
-                row |= {"task": "multi-class", "metric": "balanced accuracy", "labels": 10 * (number + 1)}
+                row |= {"task": "multi-class", "metric": "balanced accuracy", "labels": 10 * (number + 1), "data": "x"}
                 row |= {"test_score": value if number else 0.5, "score": 0.5, "rarest": 3, "imbalance": 0.5}
                 row |= {"positives": 10, "reward": "diversity", "pulls": {}, "selector": selector, "families": own}
                 row |= {"resumed": False, "seconds": {}}
@@ -139,7 +146,7 @@ def test_verdicts_by_hand():
     assert (verdicts["random"], verdicts["galaxy alone"], verdicts["random meta"]) == ("ahead", "level", "behind")
     (row,) = tables.yardsticks([found]).rows
     assert row[:4] == ("made up", "balanced accuracy (test)", "TAILOR", "galaxy alone")
-    assert [cell.rsplit(" ", 1)[1] for cell in row[4:]] == ["level", "behind", "ahead"]
+    assert [cell.split()[-2:] for cell in row[4:]] == [[v, "(4)"] for v in ("level", "behind", "ahead")]
     (row,) = tables.yardsticks([found], "badge alone").rows
     assert row[2:4] == ("badge alone", "galaxy alone")
     one_seed = {c: values[:1] for c, values in SCORES.items()}
@@ -184,9 +191,91 @@ def test_ranks_say_who_is_left_out():
 
 def test_candidates_are_compared_within_one_selector():
     rows = rows_of(SCORES, families=FAMILIES)
-    assert group(rows)[0].ablation() == ["TAILOR", "TAILOR, wide"]
-    other = [{**r, "selector": "tailor(forget=1.0)"} if r["contender"] == "TAILOR, wide" else r for r in rows]
-    assert group(other)[0].ablation() == []
+    assert group(rows)[0].ablations() == [["TAILOR", "TAILOR, wide"]]
+    for changed in ({"selector": "tailor(forget=1.0)"}, {"reward": "search"}):
+        other = [{**r, **changed} if r["contender"] == "TAILOR, wide" else r for r in rows]
+        assert group(other)[0].ablations() == []
+
+
+MANY = {f"{name} alone": [name] for name in ("badge", "galaxy", "margin", "entropy")} | {"random": ["random"]}
+
+
+def many_contenders():
+    tailors = ["TAILOR", *(f"TAILOR, {k}" for k in range(10))]
+    scores = {name: [0.5, 0.6] for name in [*tailors, *MANY, "ALBL", "COMB"]}
+    return group(rows_of(scores, families=MANY))[0]
+
+
+def test_many_contenders_have_rows_of_their_own_kind():
+    """At most nine in a row; the one in focus and random are in all, every other one in one."""
+    found = many_contenders()
+    rows = lineup(found, "TAILOR")
+    assert [row[:2] for row in rows] == [["TAILOR", "random"]] * 4
+    assert rows[0][2:] == [f"{name} alone" for name in ("badge", "entropy", "galaxy", "margin")]
+    assert rows[1][2:] == ["ALBL", "COMB"]
+    assert [len(row) for row in rows[2:]] == [7, 7]
+    assert sorted(c for row in rows for c in row[2:]) == sorted(set(found.contenders) - {"TAILOR", "random"})
+    few = group(rows_of(SCORES, families=FAMILIES))[0]
+    (only,) = lineup(few, "badge alone")
+    assert (only[:2], set(only)) == (["badge alone", "random"], set(few.contenders))
+
+
+def test_a_row_of_panels_shows_its_own_and_the_others_in_grey():
+    found = many_contenders()
+    figure = draw_panels([("y", found.curves("score"))], "labels", "title", lineup(found, "TAILOR"))
+    assert len(figure.axes) == 4
+    for axis, row in zip(figure.axes, lineup(found, "TAILOR")):
+        assert {line.get_label() for line in axis.lines} == set(row)
+        assert len(axis.collections[0].get_paths()) == len(found.contenders) - len(row)
+        assert [text.get_text() for text in axis.get_legend().get_texts()][-1] == "the others"
+    some = {c: curve for c, curve in found.curves("score").items() if c in ("TAILOR", "ALBL")}
+    assert len(draw_panels([("y", some)], "labels", lineup=lineup(found, "TAILOR")).axes) == 1
+
+
+def test_figures_drawn_by_several_processes_are_the_same(multilabel, tmp_path):
+    for workers in (1, 2):
+        write_report(load(multilabel[0]), tmp_path / str(workers), workers=workers)
+    alone, together = ({p.name: p.read_bytes() for p in (tmp_path / w).glob("*.png")} for w in "12")
+    assert len(alone) >= 12  # enough for two
+    assert alone == together
+
+
+def test_ranks_and_the_best_family_are_found_on_common_seeds():
+    """b's four seeds hold two good ones that a doesn't have: on the two that both have, a is the better one."""
+    scores = {"TAILOR": [0.5] * 4, "a alone": [0.6, 0.62], "b alone": [0.5, 0.52, 0.9, 0.9]}
+    (one,) = group(rows_of(scores, families={"a alone": ["a"], "b alone": ["b"]}))
+    assert one.fair_means(["a alone", "b alone"]) == pytest.approx({"a alone": 0.61, "b alone": 0.51})
+    assert tables.rivals(one, "TAILOR")[0] == "a alone"
+    table = tables.ranks([one, replace(one, name="again")])
+    assert [row[:2] for row in table.rows] == [("a alone", "1.00"), ("b alone", "2.00"), ("TAILOR", "3.00")]
+    (row,) = [row for row in tables.differences(one).rows if row[0] == "b alone"]
+    assert (row[1].split()[0], row[-2]) == ("-0.2050", "4")
+    assert tables.differences(one, "a alone").rows[0][-2] == "2"
+
+
+def test_trials_of_another_design_are_kept_apart():
+    rows = rows_of({"TAILOR": [0.5, 0.6], "random": [0.4, 0.5]})
+    longer = [{**r, "rounds": 2} for r in rows_of({"random": [0.4, 0.5]})]
+    longer += [{**r, "rounds": 2, "round": 2, "labels": 30} for r in longer if r["round"] == 1]
+    found = group([*rows, *({**r, "seed": r["seed"] + 5} for r in longer)])
+    assert [(one.name, one.contenders) for one in found] == [
+        ("made up (1 rounds)", ["TAILOR", "random"]),
+        ("made up (2 rounds)", ["random"]),
+    ]
+    told = [{**r, "model": "probe" if r["contender"] == "random" else "sklearn"} for r in rows]
+    assert [one.name for one in group(told)] == ["made up (sklearn)", "made up (probe)"]
+    half = [{**r, "model": "probe"} if r["seed"] else r for r in rows]
+    assert [(one.name, one.model) for one in group(half)] == [("made up", "probe")]
+    with pytest.raises(InputError, match="'random' with seed 0 comes twice"):
+        group([*rows, rows[-1] | {"seed": 0}])
+
+
+def test_tables_say_what_was_run(multilabel):
+    (found,) = load(multilabel[0])
+    for text in (tables.final(found).note, tables.summary(found).note):
+        assert "Data digits-multilabel, multi-label; model probe(steps=30); " in text
+        assert "15 random labels, then 3 rounds of 15; reward diversity; " in text
+        assert "3 contenders, 2 trials each (seeds 0 to 1)" in text
 
 
 def test_curves_minus_another():
@@ -202,7 +291,7 @@ def test_looks_never_come_again_and_no_legend_covers_a_curve():
     x = np.arange(5)
     many = {f"a contender with a long name {k}": (x, x * k, x * 0.1) for k in range(14)}
     figure = draw_panels([("left", many), ("right", many)], "labels")
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     last = figure.axes[-1]
     assert [ax.get_legend() for ax in figure.axes[:-1]] == [None]
     legend, frame = last.get_legend().get_window_extent(), figure.bbox
@@ -214,8 +303,8 @@ def test_looks_never_come_again_and_no_legend_covers_a_curve():
 def test_a_contender_looks_the_same_in_every_figure():
     x = np.arange(3)
     every = {name: (x, x, x * 0.0) for name in ("a", "b", "c")}
-    whole = draw_panels([("y", every)], "labels", ["a", "b", "c"]).axes[0]
-    part = draw_panels([("y", {"c": every["c"]})], "labels", ["a", "b", "c"]).axes[0]
+    whole = draw_panels([("y", every)], "labels", lineup=[["a", "b", "c"]]).axes[0]
+    part = draw_panels([("y", {"c": every["c"]})], "labels", lineup=[["a", "b", "c"]]).axes[0]
 
     def look(axis):
         return next((n.get_color(), n.get_linestyle(), n.get_marker()) for n in axis.lines if n.get_label() == "c")
@@ -231,6 +320,7 @@ def test_compare(whole):
     assert [row[0] for row in table.rows] == ["TAILOR", "random"]
     assert table.rows[0][1].startswith("-0.0150 [")
     assert table.rows[0][2].startswith("+0.0000 [")
+    assert table.note.count("15 random labels, then 3 rounds of 15") == 2  # A's and B's
     shifted = [replace(b, rows={c: {s + 9: t for s, t in trials.items()} for c, trials in b.rows.items()})]
     assert tables.compare([a], shifted) == []
 
@@ -255,5 +345,40 @@ def test_rows_can_be_kept_without_the_trials(whole, tmp_path):
     (packed / "rows.jsonl.gz").write_bytes(data[:-9])
     with pytest.raises(InputError, match="is damaged"):
         load_rows(packed)
+    (packed / "rows.jsonl.gz").write_bytes(data[:50] + bytes(9) + data[59:])
+    with pytest.raises(InputError, match="is damaged"):
+        load_rows(packed)
     with pytest.raises(InputError, match="no rows in"):
         load_rows(tmp_path)
+
+
+def test_kept_rows_are_not_lost_when_trials_are_added(whole, tmp_path):
+    """The trials' own rows count; of trials without a folder, those that were kept."""
+    rows = load_rows(whole[0])
+    kept = [r for r in rows if r["contender"] == "random"]
+    stale = [{**r, "score": -1.0} for r in rows if r["contender"] == "TAILOR"]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [*kept, *stale]))
+    shutil.copytree(whole[0] / "runs" / "tailor-0", tmp_path / "runs" / "tailor-0")
+    shutil.copytree(whole[0] / "runs" / "tailor-1", tmp_path / "runs" / "tailor-1")
+    assert essence(load_rows(tmp_path)) == essence(rows)
+    collect(tmp_path)
+    shutil.rmtree(tmp_path / "runs")
+    assert essence(load_rows(tmp_path)) == essence(rows)
+
+
+@pytest.mark.parametrize("line", ["{", "5", '{"round": 1}', "[]"])
+def test_a_damaged_line_is_named(whole, tmp_path, line):
+    lines = (whole[0] / "runs" / "tailor-0" / "rows.jsonl").read_text().splitlines()
+    path = tmp_path / "runs" / "tailor-0" / "rows.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("\n".join([*lines[:2], line, *lines[3:]]) + "\n")
+    with pytest.raises(InputError, match=r"line 3 .*delete the folder .*tailor-0 to run"):
+        load_rows(tmp_path)
+
+
+def test_a_lost_line_is_found_before_the_trial_goes_on(whole, tmp_path):
+    lines = (whole[0] / "runs" / "tailor-0" / "rows.jsonl").read_text().splitlines()
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join([lines[0], lines[2]]) + "\n")
+    with pytest.raises(InputError, match=r"holds the rounds \[0, 2\]"):
+        RowFile(path)

@@ -16,9 +16,10 @@ from tailor.bench.experiment.data import load_data
 from tailor.bench.experiment.paper import paper_experiment
 from tailor.bench.experiment.rows import ROWS, RowFile, essence, read_rows
 from tailor.bench.experiment.run import prepare
-from tailor.bench.experiment.trial import Trial
+from tailor.bench.experiment.trial import Trial, model_text, trial_folder
 from tailor.errors import InputError
 from tailor.store import SqliteStore
+from tailor.store.base import Busy
 
 
 class Killed(BaseException):
@@ -143,6 +144,39 @@ def test_another_configuration_is_refused(whole):
         Trial(full, full.contenders[0], 0, out)
 
 
+def test_a_damaged_configuration_is_named(whole, tmp_path):
+    full = prepare(SMALL, tmp_path)
+    folder = trial_folder(tmp_path, full.contenders[0], 0)
+    folder.mkdir(parents=True)
+    (folder / "trial.json").write_text('{"hash')
+    with pytest.raises(InputError, match=r"trial.json is damaged.*delete the folder .*tailor-0"):
+        Trial(full, full.contenders[0], 0, tmp_path)
+
+
+def test_a_trial_that_runs_elsewhere_is_left_alone(tmp_path):
+    """Its rows too: half a line may be one that is being written."""
+    full = prepare(SMALL, tmp_path)
+    trial = Trial(full, full.contenders[0], 0, tmp_path)
+    trial.rows.path.write_text('{"round": 0, "being wri')
+    with pytest.raises(Busy, match="is in use by process"):
+        Trial(full, full.contenders[0], 0, tmp_path)
+    trial.store.close()
+    assert trial.rows.path.read_text() == '{"round": 0, "being wri'
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"name": "probe", "device": "cpu"}, "probe"),
+        ({"name": "finetune(lr=0.01)", "network": "small-cnn"}, "finetune(lr=0.01, network=small-cnn, epochs=10)"),
+        ({"name": "finetune", "epochs": 3, "weights": "a/b.pt"}, "finetune(epochs=3, weights=b.pt)"),
+        ({"name": "simulated(start=0.5)"}, "simulated(start=0.5)"),
+    ],
+)
+def test_a_row_says_which_model_it_was(given, text):
+    assert model_text(given) == text
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -152,6 +186,7 @@ def test_another_configuration_is_refused(whole):
         ({"data": {"name": "digits", "options": {"class": 3}}}, "unknown option of dataset 'digits'"),
         ({"data": {"name": "cifar10"}}, "needs path"),
         ({"data": {"name": "cifar11", "path": "x"}}, "unknown dataset 'cifar11'"),
+        ({"data": {"name": "digitz"}}, "did you mean 'digits'"),
     ],
 )
 def test_wrong_experiments_are_refused_before_anything_runs(changes, message, tmp_path):

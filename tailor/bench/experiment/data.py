@@ -15,6 +15,7 @@ from tailor.pools.arrays import Arrays
 from tailor.pools.base import Pool
 from tailor.task import MultiClass, MultiLabel, Task
 
+DIGITS = ("digits", "digits-multilabel")
 #: What can be said of a digit: from every second one to one in ten.
 SAYINGS: dict[str, tuple[int, ...]] = {
     "even": (0, 2, 4, 6, 8), "prime": (2, 3, 5, 7), "with a loop": (0, 6, 8, 9), "above seven": (8, 9),
@@ -25,15 +26,19 @@ SAYINGS: dict[str, tuple[int, ...]] = {
 def load_data(data: dict[str, Any]) -> Dataset:
     """data: the keys of [data]."""
     name, options = data.get("name"), data.get("options", {})
-    if name in ("digits", "digits-multilabel"):
+    if name in DIGITS:
         known = {"test"} if name == "digits-multilabel" else {"test", "classes"}
         for option in options:
             if option not in known:
                 raise UnknownName(f"option of dataset {name!r},", option, known)
         return digits(name == "digits-multilabel", **options)
     if name is not None:
-        from tailor.bench.datasets import load
+        from tailor.bench.datasets import ALIASES, PAPER, load, registry, resolve
 
+        try:
+            resolve(name)
+        except UnknownName:
+            raise UnknownName("dataset", name, {*DIGITS, *registry.names(), *PAPER, *ALIASES}) from None
         if "path" not in data:
             raise InputError(f"dataset {name!r} needs path: the folder that holds its files")
         return load(name, data["path"], **options)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from tailor.bench.experiment import stats
-from tailor.bench.experiment.rows import Row, load_rows
+from tailor.bench.experiment.rows import Row
 from tailor.bench.experiment.stats import Difference
 from tailor.bench.figures import Curves
-from tailor.errors import InputError
 
 #: column of a row -> what figures and tables call it
 METRICS = {
@@ -34,6 +33,7 @@ class Results:
     name: str
     rows: dict[str, dict[int, list[Row]]]  # contender -> seed -> rows by round
     unfinished: int
+    model: str | None = None  # None: rows of before it was a column
 
     @property
     def contenders(self) -> list[str]:
@@ -51,6 +51,29 @@ class Results:
         }
         return own.get(metric) or METRICS[metric]
 
+    def trials(self, contenders: Sequence[str]) -> str:
+        """How many there are of each: "4" or "4 to 16"."""
+        counts = {len(self.rows[c]) for c in contenders}
+        return f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(*counts)
+
+    @property
+    def total(self) -> int:
+        """Labels after the last round."""
+        return int(max(self.labels(c)[-1] for c in self.rows))
+
+    @property
+    def setup(self) -> str:
+        """What was run, in a sentence, so that a table can stand alone."""
+        first, rewards = self.first, dict.fromkeys(self.sample(c)["reward"] for c in self.rows)
+        model = f"model {self.model}" if self.model else "model not in the rows"
+        seeds = sorted({seed for trials in self.rows.values() for seed in trials})
+        return (
+            f"Data {first['data']}, {first['task']}; {model}; {first['labels']} random labels, then "
+            f"{first['rounds']} rounds of {first['labels']}; reward {', '.join(rewards)}; {len(self.rows)} contenders, "
+            f"{self.trials(self.contenders)} trials each (seeds {seeds[0]} to {seeds[-1]})"
+        )
+
+    @cached_property
     def metrics(self) -> list[str]:
         """Those that every row has. In multi-class total positives are the labels, and say nothing."""
         every = [row for trials in self.rows.values() for rows in trials.values() for row in rows]
@@ -60,25 +83,33 @@ class Results:
     @property
     def main(self) -> str:
         """On the test set where there is one."""
-        return "test_score" if "test_score" in self.metrics() else "score"
+        return "test_score" if "test_score" in self.metrics else "score"
 
-    @property
+    @cached_property
     def aim(self) -> str:
         """What contenders are judged by: the main score; total positives where TAILOR searches; and where every
         contender has the same scores, since predictions are simulated, labels in the rarest class."""
         rewards = [self.sample(c)["reward"] for c in self.tailors() or self.rows]
-        if "positives" in self.metrics() and all(reward.startswith("search") for reward in rewards):
+        if "positives" in self.metrics and all(reward.startswith("search") for reward in rewards):
             return "positives"
         ends: dict[int, set[float]] = {}
         for trials in self.rows.values():
             for seed, rows in trials.items():
                 ends.setdefault(seed, set()).add(rows[-1][self.main])
         same = len(self.rows) > 1 and all(len(scores) == 1 for scores in ends.values())
-        return "rarest" if same and "rarest" in self.metrics() else self.main
+        return "rarest" if same and "rarest" in self.metrics else self.main
 
     def seeds(self, *contenders: str) -> list[int]:
         """Those that all of these have."""
         return sorted(set.intersection(*(set(self.rows[c]) for c in contenders)))
+
+    def fair_means(self, contenders: Sequence[str]) -> dict[str, float]:
+        """What each is judged by, over the seeds that all of them have: seeds differ more than contenders do.
+
+        Where they have none in common, over each one's own.
+        """
+        common = (self.seeds(*contenders) if contenders else []) or None
+        return {c: float(self.last(c, self.aim, common).mean()) for c in contenders}
 
     def values(self, contender: str, metric: str, seeds: Sequence[int] | None = None) -> np.ndarray:
         """(trials, rounds) float64."""
@@ -94,11 +125,13 @@ class Results:
         return self.values(contender, metric, seeds)[:, -1]
 
     def areas(self, contender: str, metric: str, seeds: Sequence[int] | None = None) -> np.ndarray:
-        return np.array([stats.area(self.labels(contender), row) for row in self.values(contender, metric, seeds)])
+        labels = self.labels(contender)
+        return np.array([stats.area(labels, row) for row in self.values(contender, metric, seeds)])
 
     def labels_to(self, contender: str, metric: str, target: float) -> np.ndarray:
         """(trials,) NaN where the target was not reached."""
-        return np.array([stats.labels_to(self.labels(contender), r, target) for r in self.values(contender, metric)])
+        labels = self.labels(contender)
+        return np.array([stats.labels_to(labels, row, target) for row in self.values(contender, metric)])
 
     def curves(
         self, metric: str, window: int = 3, only: Sequence[str] | None = None, minus: str | None = None
@@ -135,13 +168,13 @@ class Results:
             found[arm] = (np.arange(1, values.shape[1] + 1), *_band(stats.smooth(values, window)))
         return found
 
-    def ablation(self) -> list[str]:
-        """TAILORs that differ in nothing but their candidates."""
-        sets: dict[str, dict[str, tuple[str, ...]]] = {}
+    def ablations(self) -> list[list[str]]:
+        """TAILORs that differ in nothing but their candidates, a list for each selector and reward."""
+        sets: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
         for contender in self.tailors():
             row = self.sample(contender)
-            sets.setdefault(row["selector"], {})[contender] = tuple(row["families"])
-        return [c for members in sets.values() if len(set(members.values())) > 1 for c in members]
+            sets.setdefault((row["selector"], row["reward"]), {})[contender] = tuple(row["families"])
+        return [list(members) for members in sets.values() if len(set(members.values())) > 1]
 
     def sample(self, contender: str) -> Row:
         """A row, for what all of a contender's rows have in common."""
@@ -173,45 +206,3 @@ def _band(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if len(values) < 2:
         return values.mean(0), np.zeros(values.shape[1])
     return values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values))
-
-
-def group(rows: Sequence[Row]) -> list[Results]:
-    """Rows of any experiments -> one Results each, in order of appearance; TAILOR and random come first."""
-    found: dict[str, dict[str, dict[int, list[Row]]]] = {}
-    for row in rows:
-        trial = found.setdefault(row["experiment"], {}).setdefault(row["contender"], {})
-        trial.setdefault(row["seed"], []).append(row)
-    results = []
-    for name, contenders in found.items():
-        whole: dict[str, dict[int, list[Row]]] = {}
-        unfinished = 0
-        for contender in sorted(contenders, key=_place):
-            for seed, trial_rows in sorted(contenders[contender].items()):
-                ordered = sorted(trial_rows, key=lambda r: r["round"])
-                if [r["round"] for r in ordered] == list(range(ordered[0]["rounds"] + 1)):
-                    whole.setdefault(contender, {})[seed] = ordered
-                else:
-                    unfinished += 1
-        if whole:
-            results.append(Results(name, whole, unfinished))
-    return results
-
-
-def _place(contender: str) -> tuple[int, str]:
-    known = ["TAILOR", "random"]
-    return (known.index(contender) if contender in known else len(known), contender.lower())
-
-
-def load(*folders: Path) -> list[Results]:
-    """The experiments in results folders. One that several folders hold comes once for each, with the folder's name."""
-    results: list[Results] = []
-    for folder in folders:
-        for found in group(load_rows(folder)):
-            taken = {r.name for r in results}
-            name = found.name if found.name not in taken else f"{found.name} ({folder.name})"
-            if name in taken:
-                name = f"{found.name} ({folder})"
-            results.append(replace(found, name=name))
-    if not results:
-        raise InputError(f"no trial in {', '.join(map(str, folders))} is through yet: go on with `tailor bench run`")
-    return results

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,11 @@ from tailor.errors import InputError
 ROWS, PACKED, RUNS = "rows.jsonl", "rows.jsonl.gz", "runs"
 #: What differs between two runs of the same trial.
 INCIDENTAL = ("seconds", "peak_mib", "device_peak_mib", "versions", "resumed")
+#: Without these a line is no row.
+NEEDED = (
+    "experiment", "data", "task", "metric", "contender", "selector", "families", "reward", "seed", "round", "rounds",
+    "labels", "pulls", "seconds",
+)  # fmt: skip
 Row = dict[str, Any]
 
 
@@ -24,9 +30,27 @@ def read_rows(path: Path) -> list[Row]:
     try:
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         lines = data.decode().split("\n")[:-1]  # what follows the last newline was cut off in writing
-        return [json.loads(line) for line in lines]
-    except (ValueError, OSError, EOFError) as error:
-        raise InputError(f"{path} is damaged: {error}; delete the line, or the folder to run the trial anew") from error
+    except (ValueError, OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} is damaged: {error}; {_remedy(path)}") from error
+    return [_row(line, path, number) for number, line in enumerate(lines, 1)]
+
+
+def _row(line: str, path: Path, number: int) -> Row:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"{path}, line {number} is damaged: {error}; {_remedy(path)}") from error
+    lacking = [key for key in NEEDED if key not in row] if isinstance(row, dict) else NEEDED
+    if lacking:
+        what = f"{path}, line {number} is no row of an experiment: it lacks {', '.join(lacking)}"
+        raise InputError(f"{what}; {_remedy(path)}")
+    return dict(row)
+
+
+def _remedy(path: Path) -> str:
+    if path.parent.parent.name == RUNS:
+        return f"delete the folder {path.parent} to run that trial anew"
+    return "put a whole copy in its place"
 
 
 class RowFile:
@@ -34,6 +58,9 @@ class RowFile:
 
     def __init__(self, path: Path) -> None:
         self.path, self.rows = path, read_rows(path)
+        rounds = [row["round"] for row in self.rows]
+        if rounds != list(range(len(rounds))):
+            raise InputError(f"{path} holds the rounds {rounds}, one after the other is due; {_remedy(path)}")
         if path.exists():
             data = path.read_bytes()
             whole = data.rfind(b"\n") + 1
@@ -54,9 +81,15 @@ class RowFile:
 
 
 def load_rows(out: Path) -> list[Row]:
-    """All rows of a results folder: those of its trials, or where these are gone, its rows.jsonl, gzipped or not."""
+    """All rows of a results folder: those of its trials, and of trials that are gone what its rows.jsonl keeps, gzipped
+    or not."""
+
+    def trial(row: Row) -> tuple[str, str, int]:
+        return row["experiment"], row["contender"], row["seed"]
+
     found = [row for path in sorted((out / RUNS).glob(f"*/{ROWS}")) for row in read_rows(path)]
-    found = found or read_rows(out / ROWS) or read_rows(out / PACKED)
+    there = set(map(trial, found))
+    found += [row for row in read_rows(out / ROWS) or read_rows(out / PACKED) if trial(row) not in there]
     if not found:
         raise InputError(f"no rows in {out}: give the folder that `tailor bench run` wrote to")
     return found

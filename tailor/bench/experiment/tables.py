@@ -42,15 +42,20 @@ def interval(found: Difference, metric: str) -> str:
 
 def final(results: Results) -> Table:
     """Every metric after the last round, and the area under the main curve."""
-    metrics = results.metrics()
+    metrics = results.metrics
     rows = []
     for c in results.contenders:
         cells = [with_error(results.last(c, m), m) for m in metrics]
         rows.append((c, *cells, with_error(results.areas(c, results.main), "score"), str(len(results.rows[c]))))
-    labels = int(max(results.labels(c)[-1] for c in results.contenders))
     columns = ("", *map(results.label, metrics), "area under curve", "trials")
-    left = f"; {results.unfinished} trials are not through yet and left out" if results.unfinished else ""
-    return Table(f"{results.name}: after {labels} labels", columns, tuple(rows), f"mean ± standard error{left}")
+    title, note = f"{results.name}: after {results.total} labels", f"mean ± standard error. {setup(results)}"
+    return Table(title, columns, tuple(rows), note)
+
+
+def setup(results: Results) -> str:
+    """What was run, and what is left out."""
+    left = f" {results.unfinished} trials are not through yet and left out." if results.unfinished else ""
+    return f"{results.setup}.{left}"
 
 
 def differences(results: Results, focus: str | None = None) -> Table | None:
@@ -78,13 +83,12 @@ def summary(results: Results, focus: str | None = None) -> Table:
     for c in order:
         apart = None if c == ours else results.difference(c, ours, aim)
         cells = [with_error(results.last(c, aim), aim), with_error(results.areas(c, results.main), "score")]
-        cells.append("" if apart is None else interval(apart, aim))
+        cells += ["", ""] if apart is None else [interval(apart, aim), str(apart.n)]
         cells += [number(float(results.last(c, m).mean()), m) for m in shown]
         rows.append((c, str(len(results.rows[c])), *cells))
-    judged = (results.label(aim), "area under curve", f"minus {ours}")
+    judged = (results.label(aim), "area under curve", f"minus {ours}", "pairs")
     columns = ("", "trials", *judged, *map(results.label, shown))
-    labels = int(max(results.labels(c)[-1] for c in order))
-    note = f"After {labels} labels: mean ± standard error; {INTERVALS}."
+    note = f"After {results.total} labels: mean ± standard error; {INTERVALS}. {setup(results)}"
     return Table(results.name, columns, tuple(rows), note)
 
 
@@ -104,7 +108,7 @@ def focused(results: Results, focus: str | None) -> str:
 
 def compared(results: Results) -> list[str]:
     """What differences are given of; what contenders are judged by comes first."""
-    shown = [m for m in (results.main, "area", "rarest", "imbalance", "positives") if m in (*results.metrics(), "area")]
+    shown = [m for m in (results.main, "area", "rarest", "imbalance", "positives") if m in (*results.metrics, "area")]
     return list(dict.fromkeys([results.aim, *shown]))
 
 
@@ -115,13 +119,14 @@ def yardsticks(results: Sequence[Results], focus: str | None = None) -> Table | 
         ours, cells = focused(one, focus), []
         for other in rivals(one, ours):
             found = None if other is None else one.difference(ours, other, one.aim)
-            cells.append("–" if found is None else f"{interval(found, one.aim)} {found.verdict}")
+            cells.append("–" if found is None else f"{interval(found, one.aim)} {found.verdict} ({found.n})")
         best = rivals(one, ours)[0]
         rows.append((one.name, one.label(one.aim), ours, best or "–", *cells))
     if all(cell == "–" for row in rows for cell in row[4:]):
         return None
     columns = ("", "judged by", "contender", "best single family", "minus that", "minus random meta", "minus random")
-    note = f"{INTERVALS}; the best single family is the one with the highest mean here, known only afterwards"
+    note = f"{INTERVALS}; in brackets the number of pairs; the best single family is the one with the highest mean "
+    note += "here, over the seeds that all families have: it is known only afterwards"
     return Table("Against the best single family, random meta and random", columns, tuple(rows), note)
 
 
@@ -130,8 +135,8 @@ RIVALS = ("best single family", "random meta", "random")
 
 def rivals(results: Results, ours: str) -> tuple[str | None, str | None, str | None]:
     """The best single family, random meta (over the same candidates if it is there), random: those of RIVALS."""
-    singles = [c for c in results.singles() if c != ours]
-    best = max(singles, key=lambda c: results.last(c, results.aim).mean(), default=None)
+    means = results.fair_means([c for c in results.singles() if c != ours])
+    best = max(means, key=means.__getitem__, default=None)
     many = [c for c in results.rows if results.sample(c)["selector"] == "random-meta" and c not in results.singles()]
     metas = [c for c in many if results.sample(c)["families"] != ["random"] and c != ours]
     metas.sort(key=lambda c: results.sample(c)["families"] != results.sample(ours)["families"])
@@ -162,13 +167,15 @@ def ranks(results: Sequence[Results]) -> Table | None:
     """The mean rank over experiments, of contenders that all of them have."""
     if len(results) < 2:
         return None
-    scores = {r.name: {c: float(r.last(c, r.aim).mean()) for c in r.contenders} for r in results}
+    common = [c for c in results[0].contenders if all(c in r.rows for r in results)]
+    scores = {r.name: r.fair_means(common) for r in results}
     found = stats.mean_ranks(scores)
     if not found:
         return None
     rows = tuple((c, f"{rank:.2f}", *(number(scores[r.name][c], r.aim) for r in results)) for c, rank in found.items())
     left = sorted({c for r in results for c in r.contenders} - set(found))
-    note = "by the mean after the last round, 1 is best" + (f"; not in all: {', '.join(left)}" if left else "")
+    note = "by the mean after the last round over the seeds that all of these have, 1 is best"
+    note += f"; not in all experiments: {'; '.join(left)}" if left else ""
     columns = ("", "rank", *(f"{r.name}, {r.label(r.aim)}" for r in results))
     return Table(f"Mean rank over {len(results)} experiments", columns, rows, note)
 
@@ -196,7 +203,7 @@ def compare(a: Sequence[Results], b: Sequence[Results]) -> list[Table]:
         pairs = [(one, two) for one in a for two in b if one.name == two.name]
     tables = []
     for one, two in pairs:
-        metrics = [m for m in one.metrics() if m in two.metrics()]
+        metrics = [m for m in one.metrics if m in two.metrics]
         rows = []
         for c in (c for c in one.contenders if c in two.rows):
             seeds = sorted(set(one.rows[c]) & set(two.rows[c]))
@@ -206,5 +213,6 @@ def compare(a: Sequence[Results], b: Sequence[Results]) -> list[Table]:
         if rows:
             title = f"{two.name}, B minus A" if one.name == two.name else f"{two.name} minus {one.name}"
             columns = ("", *map(one.label, metrics), "pairs")
-            tables.append(Table(title, columns, tuple(rows), f"after the last round; {INTERVALS}"))
+            note = f"after the last round; {INTERVALS}. A: {setup(one)} B: {setup(two)}"
+            tables.append(Table(title, columns, tuple(rows), note))
     return tables

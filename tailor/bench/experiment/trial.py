@@ -21,6 +21,7 @@ from tailor.bench.experiment.rows import ROWS, RUNS, Row, RowFile
 from tailor.bench.experiment.stopwatch import Stopwatch, peaks
 from tailor.bench.memory import reset_peak
 from tailor.errors import InputError
+from tailor.models import registry
 from tailor.models.base import Progress, quiet
 from tailor.session import Asked, Session
 from tailor.settings import Settings
@@ -54,7 +55,10 @@ def check_config(folder: Path, config: dict[str, Any]) -> bool:
     path = folder / CONFIG
     if not path.exists():
         return False
-    there = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        there = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}; delete the folder {folder} to run that trial anew") from error
     if there["hash"] != digest(config):
         changed = [k for k in config if there.get(k) != json.loads(json.dumps(config[k]))]
         raise InputError(
@@ -96,10 +100,10 @@ class Trial:
         self.material = material(experiment, cache or out / CACHE, seed)
         self.data, self.model, self.test_model = self.material.data, self.material.model, self.material.test_model
         self.watch = Stopwatch(self.model)
-        self.rows = RowFile(self.folder / ROWS)
         settings = trial_settings(experiment, contender, seed, self.data)
-        self.store = SqliteStore(self.folder / STORE)
+        self.store = SqliteStore(self.folder / STORE)  # first: it keeps a second process from the rows too
         try:
+            self.rows = RowFile(self.folder / ROWS)
             self.session = Session(self.store, self.data.pool, self.model, settings, progress=progress)
         except BaseException:
             self.store.close()
@@ -182,6 +186,7 @@ class Trial:
         row: Row = {
             "experiment": self.experiment.name,
             "data": data.name,
+            "model": model_text(self.experiment.model),
             "task": kind,
             "metric": "mAP" if kind == "multi-label" else "balanced accuracy",
             "contender": self.contender.label,
@@ -231,6 +236,20 @@ class Trial:
         stages = {**model, "select": max(0.0, spent["all"] - sum(model.values())), "test": spent["test"]}
         spent.clear()
         return {stage: round(value, 4) for stage, value in stages.items()}
+
+
+def model_text(given: dict[str, Any]) -> str:
+    """A model's name and options in one text; epochs too where they are the default.
+
+    >>> model_text({"name": "finetune(lr=0.001)", "network": "small-cnn", "device": "cuda"})
+    'finetune(lr=0.001, network=small-cnn, epochs=10)'
+    """
+    name, own = registry.parse(given.get("name", "probe"))
+    options = own | {k: v for k, v in given.items() if k not in ("name", "device")}
+    if name in registry.names() and "epochs" in (known := registry.options(name)) and "steps" not in options:
+        options.setdefault("epochs", known["epochs"].default)
+    shown = (f"{k}={Path(v).name if k == 'weights' else v}" for k, v in options.items())
+    return f"{name}({', '.join(shown)})" if options else name
 
 
 @cache
