@@ -19,7 +19,7 @@ from tailor.errors import InputError
 from tailor.round import NOBODY, Batch, Pick, Round, check_needs
 from tailor.strategies import NARROW, Strategy, make_arms
 from tailor.task import MultiClass, Task
-from tailor.view import Dropout, FineTune, RoundView, check_positions, make_view
+from tailor.view import CHUNK, Dropout, FineTune, RoundView, check_positions, make_view
 
 #: (round, picks (n,), labels (n, K), model before, model after) -> [0, 1]
 OwnReward = Callable[[int, np.ndarray, np.ndarray, Any, Any], float]
@@ -277,24 +277,25 @@ class Loop:
         return where, Outcomes(self.round - 1, self._weights, arms, labels, predicted, fit)
 
     def _fit(self, view: RoundView, where: np.ndarray, model: Any) -> Fit:
-        import torch
-
-        books, picked = self.books, self.books.credited
-        own = self.task.predicted(view.rows(torch.from_numpy(picked).to(view.device))).cpu().numpy()
-        right = own == (books.labels_of(picked) > 0.5)
-        correct = right.all(1) if isinstance(self.task, MultiClass) else right.mean(1)
-        unlabelled = torch.from_numpy(books.unlabelled).to(view.device)
-        total = torch.zeros(self.task.size, dtype=torch.float64, device=view.device)
-        for part in view.chunks():
-            total += self.task.predicted(view.rows(part))[unlabelled[part]].double().sum(0)
-        rates = total.cpu().numpy() / max(1, int(books.unlabelled.sum()))
+        books, picked, unlabelled = self.books, self.books.credited, self.books.unlabelled
+        parts = [picked[start : start + CHUNK] for start in range(0, len(picked), CHUNK)]
+        correct = np.concatenate([np.empty(0), *(self._correct(view, part) for part in parts)])
+        rates = view.count_predicted(unlabelled) / max(1, int(unlabelled.sum()))
         reward = None
         if self._own_reward is not None:
             after = model if model is not None else view.probs
             reward = self._own_reward(self.round - 1, where, books.labels_of(where), self._model_before, after)
             if not 0 <= reward <= 1:
                 raise InputError(f"own_reward gave {reward}: it must lie in [0, 1]")
-        return Fit(correct.astype(np.float64), books.chances_of(picked), rates, books.pool, reward)
+        return Fit(correct, books.chances_of(picked), rates, books.pool, reward)
+
+    def _correct(self, view: RoundView, positions: np.ndarray) -> np.ndarray:
+        """(n,) float64: the share of its classes that today's model has right, of answered examples."""
+        import torch
+
+        own = self.task.predicted(view.rows(torch.from_numpy(positions).to(view.device))).cpu().numpy()
+        right = own == (self.books.labels_of(positions) > 0.5)
+        return (right.all(1) if isinstance(self.task, MultiClass) else right.mean(1)).astype(np.float64)
 
     def _as_it_stands(self, at: np.ndarray, heard: Outcomes) -> Outcomes:
         """A round's outcomes with the labels of today; withdrawn ones are left out."""

@@ -189,6 +189,13 @@ class RoundView:
 
         return torch.cat([function(self, part) for part in self.chunks()])
 
+    def count_predicted(self, among: np.ndarray) -> np.ndarray:
+        """(K,) int64: how many of among (N,) bool the model puts in each class."""
+        import torch
+
+        found: np.ndarray = torch.stack([predicted_in(self, p, among[p]) for p in self.chunks()]).sum(0).cpu().numpy()
+        return found
+
     def open(self, families: Sequence[Opening]) -> list[list[Any]]:
         """The cursors of each family's pulled arms."""
         return [strategy.open(arms, self, pulls, rngs) for strategy, arms, pulls, rngs in families]
@@ -224,6 +231,14 @@ def make_view(task: Task, probs: Any, features: Any = None, **state: Any) -> Rou
 
 def _largest(view: RoundView, part: slice) -> torch.Tensor:
     return view.rows(part).amax(1)
+
+
+def predicted_in(view: RoundView, part: slice, among: np.ndarray) -> torch.Tensor:
+    """(K,) int64: of some of a part's rows, how many the model puts in each class. among (n,) bool."""
+    import torch
+
+    counted: torch.Tensor = view.task.predicted(view.rows(part))[torch.from_numpy(among).to(view.device)].sum(0)
+    return counted
 
 
 def tie_keys(size: int, seed: int, start: int = 0) -> np.ndarray:

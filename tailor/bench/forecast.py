@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tailor.bench.pools import Size
+from tailor.bench.sharded import hears_answers
 from tailor.bench.stages import Stage
 from tailor.bench.whole import WHOLE, in_own_process, whole_round
 from tailor.view import CHUNK
@@ -14,8 +15,9 @@ from tailor.view import CHUNK
 KEPT = 32
 #: and what families keep besides: norms, clocks, bounds
 KEPT_BY = {"badge": 72, "coreset": 48, "submodular": 40, "galaxy": 9, "galaxy-all": 9, "random": 8}
-#: bytes of an example on one class's line
-ON_A_LINE = 70
+#: bytes of an example on one class's line; where labels that come make the line longer, it is put together anew; where
+#: predictions are held in memory, no scores are kept with it
+ON_A_LINE, ON_A_GROWING_LINE, ON_A_WHOLE_LINE = 70, 85, 33
 #: A probe has at least so many parts of CHUNK rows and so many batches. Where few batches fit the pool, galaxy's cuts
 #: run out and taking costs many times as much: a probe must not be such a pool where the round's own is not.
 SMALL, LARGE = (2, 5), (8, 15)
@@ -45,13 +47,13 @@ def forecast(size: Size, folder: Path | None = None, device: str = "cpu") -> lis
     if size.pool <= large.pool:
         alone = in_own_process(whole_round, size, folder, device=device, enough=ENOUGH)
         return [
-            Estimate(s.name, s.seconds, s.cpu_seconds, s.peak_mib * 2**20, s.device_mib * 2**20, s.disk)
-            for s in alone.stages
+            Estimate(s.name, s.seconds, s.cpu_seconds, s.peak_mib * 2**20, s.device_mib * 2**20, s.disk) for s in alone
         ]
     less = in_own_process(whole_round, small, folder, device=device, enough=ENOUGH)
     more = in_own_process(whole_round, large, folder, device=device, enough=ENOUGH, steps=1)  # training is known
     pools = small.pool, large.pool
-    return [_estimate(a, b, pools, size, more.on_lines) for a, b in zip(less.stages, more.stages, strict=True)]
+    on_a_line = bytes_on_a_line(size, in_memory=device != "cpu")
+    return [_estimate(a, b, pools, size, on_a_line * b.on_lines) for a, b in zip(less, more, strict=True)]
 
 
 def altogether(planned: list[Estimate]) -> Estimate:
@@ -66,7 +68,14 @@ def probe_rows(size: Size, parts: int, batches: int) -> int:
     return max(parts, -(-batches * size.batch // CHUNK)) * CHUNK
 
 
-def _estimate(less: Stage, more: Stage, pools: tuple[int, int], size: Size, on_lines: float) -> Estimate:
+def bytes_on_a_line(size: Size, in_memory: bool) -> int:
+    """Of an example on one class's line of galaxy."""
+    return ON_A_WHOLE_LINE if in_memory else ON_A_GROWING_LINE if hears_answers(size) else ON_A_LINE
+
+
+def _estimate(less: Stage, more: Stage, pools: tuple[int, int], size: Size, lines: float) -> Estimate:
+    """lines: bytes of galaxy's lines for each example"""
+
     def at_size(name: str) -> float:
         return extrapolate((pools[0], getattr(less, name)), (pools[1], getattr(more, name)), size.pool)
 
@@ -75,7 +84,7 @@ def _estimate(less: Stage, more: Stage, pools: tuple[int, int], size: Size, on_l
     seconds, busy = at_size("seconds"), at_size("cpu_seconds")
     if more.name == "plan":  # which never looks at the pool
         seconds, busy = less.seconds, less.cpu_seconds
-    memory = more.peak_mib * 2**20 + _kept(more.name, size, on_lines) * (size.pool - pools[1])
+    memory = more.peak_mib * 2**20 + (_kept(more.name, size) + lines) * (size.pool - pools[1])
     return Estimate(more.name, seconds, busy, memory, at_size("device_mib") * 2**20, at_size("disk"))
 
 
@@ -88,12 +97,11 @@ def extrapolate(less: tuple[float, float], more: tuple[float, float], pool: floa
     return fixed + slope * pool if fixed >= 0 else (y0 + y1) / (x0 + x1) * pool
 
 
-def _kept(stage: str, size: Size, on_lines: float) -> float:
-    """Bytes that are kept for every example once this stage is done."""
+def _kept(stage: str, size: Size) -> float:
+    """Bytes that are kept for every example once this stage is done, without galaxy's lines."""
     if stage == "predict":
         return 0
     families = [name.partition("(")[0] for name in size.families]
     last = stage.removeprefix("open ")
     opened = families if stage == "take" else families[: families.index(last) + 1] if last in families else []
-    lines = ON_A_LINE * on_lines if any(f.startswith("galaxy") for f in opened) else 0
-    return KEPT + lines + sum(KEPT_BY.get(family, 0) for family in opened)
+    return KEPT + sum(KEPT_BY.get(family, 0) for family in opened)

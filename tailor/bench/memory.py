@@ -25,12 +25,3 @@ def peak_mib() -> float:
         pass
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
-
-
-def available() -> float | None:
-    """Bytes of memory that are free for use, the system's file cache included; None where it doesn't say."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)

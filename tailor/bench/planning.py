@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tailor.bench.forecast import Estimate, altogether
+from tailor.bench.forecast import ON_A_WHOLE_LINE, Estimate, altogether
 from tailor.bench.pools import Size
 from tailor.errors import InputError
+from tailor.memory import gib
 from tailor.strategies import NARROW, make_arms
 
 #: what the made-up pools of an estimate can't give these
@@ -49,18 +50,24 @@ def planned_size(
     return size
 
 
+def in_memory(size: Size) -> str:
+    """What a run holds that keeps its predictions in memory, without an engine."""
+    held = f"predictions take {gib(4 * size.pool * (size.classes + size.features))} of it"
+    strategies = [arm.strategy for arm in make_arms(size.families, size.task)]
+    if any(getattr(one, "pending", "split") != "split" for one in strategies):
+        lines = ON_A_WHOLE_LINE * size.pool * size.classes
+        held += f", galaxy's lines, which hold all examples where labels come meanwhile, up to {gib(lines)}"
+    return f'This is over shards, [engine] name = "local"; a run in memory holds more: {held}'
+
+
 def shortages(found: Sequence[Estimate], disk: float, memory: float | None) -> list[str]:
     """What the machine has too little of. disk, memory: bytes that are free."""
     needed = altogether(list(found))
     said = []
     if needed.disk > disk:
-        said.append(f"Too little disk: {_gib(needed.disk)} are needed, {_gib(disk)} are free")
+        said.append(f"Too little disk: {gib(needed.disk)} are needed, {gib(disk)} are free")
     if memory is not None and needed.memory > memory:
-        said.append(f"Too little memory: {_gib(needed.memory)} are needed, {_gib(memory)} are free")
+        said.append(f"Too little memory: {gib(needed.memory)} are needed, {gib(memory)} are free")
     elif memory is not None and needed.memory + needed.disk > memory:
-        said.append(f"The shards do not all stay in memory ({_gib(memory)} free): reading them from disk comes on top")
+        said.append(f"The shards do not all stay in memory ({gib(memory)} free): reading them from disk comes on top")
     return said
-
-
-def _gib(size: float) -> str:
-    return f"{size / 2**30:.1f} GiB"

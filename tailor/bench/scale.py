@@ -90,7 +90,7 @@ def measure_point(
     point: Point, machine: Machine, device: str, folder: Path | None, planned: list[Estimate]
 ) -> list[Row]:
     """A row a stage, and one for all of them."""
-    stages = in_own_process(whole_round, point.size, folder, device=device, workers=point.workers).stages
+    stages = in_own_process(whole_round, point.size, folder, device=device, workers=point.workers)
     if planned:
         planned = [*planned, altogether(planned)]
     by_stage = {one.stage: one for one in planned}

@@ -10,6 +10,7 @@ import numpy as np
 from tailor.bandit.reward import Diversity
 from tailor.bench.pools import CHUNK, Size, draw_pool, prevalence
 from tailor.engine import Predictions
+from tailor.strategies import make_arms
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,13 @@ class ShardedPool:
     predictions: Predictions
     labelled: np.ndarray  # (B,) int64
     labels: np.ndarray  # (B, K) uint8, of the labelled
+    answers: Path | None = None  # all labels as bits in a file, where arms use them as they come during the round
+
+    def answer(self, positions: list[int]) -> np.ndarray:
+        """(n, K) uint8: the labels that an annotator would give."""
+        assert self.answers is not None
+        bits = np.load(self.answers, mmap_mode="r", allow_pickle=False)[positions]
+        return np.unpackbits(bits, axis=1, count=self.size.classes)
 
 
 def write_pool(size: Size, folder: Path, shard: int = CHUNK) -> ShardedPool:
@@ -30,13 +38,23 @@ def write_pool(size: Size, folder: Path, shard: int = CHUNK) -> ShardedPool:
     labelled, chunks = draw_pool(size)
     kept = np.empty((size.batch, size.classes), np.uint8)
     made = Predictions(str(folder), size.pool, size.classes, size.features, shard=shard).begin()
+    answers = folder / "answers.bits" if hears_answers(size) else None
+    if answers is not None:
+        bits = np.lib.format.open_memmap(answers, "w+", np.uint8, (size.pool, -(-size.classes // 8)))
     for rows, probs, labels, features in chunks:
         for start in range(rows.start, rows.stop, shard):
             part = slice(start - rows.start, min(start + shard, rows.stop) - rows.start)
             made.write(start // shard, probs[part], None if features is None else features[part])
         here = (labelled >= rows.start) & (labelled < rows.stop)
         kept[here] = labels[labelled[here] - rows.start]
-    return ShardedPool(size, made, labelled, kept)
+        if answers is not None:
+            bits[rows] = np.packbits(labels, axis=1)
+    return ShardedPool(size, made, labelled, kept, answers)
+
+
+def hears_answers(size: Size) -> bool:
+    """Whether labels that come during the round change what some of its arms take."""
+    return any(getattr(arm.strategy, "pending", "") == "revealed" for arm in make_arms(size.families, size.task))
 
 
 def experience(size: Size) -> tuple[np.ndarray, np.ndarray]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,12 @@ from tailor.models.probe import Probe
 from tailor.pools import open_pool
 from tailor.round import Round
 from tailor.strategies import make_arms
+from tailor.strategies.galaxy import GalaxyCursor
 from tailor.task import Task
 from tailor.view import CHUNK, Opening, make_view
+
+#: picks that are answered at a time, in rounds whose arms use labels as they come
+ANSWERS = 50
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class Stage:
     bytes: float = 0
     flops: float = 0
     sorted: float = 0  # numbers
+    on_lines: float = 0  # examples on galaxy's lines, over all classes, when it is done; for each in the pool
 
     def limit(self, machine: Machine) -> float:
         """The seconds that reading, multiplying and sorting alone would take on this machine."""
@@ -129,15 +135,34 @@ def measure_round(
             name = one[0].name
             with measured(stages, f"open {name}", device, **work.get(name, {})):
                 found += open_families([one])
+            stages[-1] = replace(stages[-1], on_lines=_on_lines(chain(*found)) / size.pool)
         return found
 
     view.open = timed  # type: ignore[method-assign]
     walk = Round(view, arms, plan, seed)
     with measured(stages, "take", device):
-        batch = walk.batch()
-    if len(np.unique(batch.indices)) != size.batch:
+        taken = _take_all(walk, pool)
+    stages[-1] = replace(stages[-1], on_lines=_on_lines(walk._cursors.values()) / size.pool)
+    if len(np.unique(taken)) != size.batch:
         raise AssertionError("the batch holds an example twice")
     return stages, walk
+
+
+def _take_all(walk: Round, pool: ShardedPool) -> list[int]:
+    """The picks. Where arms use labels as they come, somebody answers ANSWERS of them at a time."""
+    if pool.answers is None:
+        return walk.batch().indices.tolist()
+    taken: list[int] = []
+    while not walk.over:
+        some = [pick.index for pick in islice(walk, ANSWERS)]
+        for index, label in zip(some, pool.answer(some), strict=True):
+            walk.reveal(index, label)
+        taken += some
+    return taken
+
+
+def _on_lines(cursors: Iterable[Any]) -> int:
+    return sum(len(graph.line.ids) for c in cursors if isinstance(c, GalaxyCursor) for graph in c._graphs)
 
 
 def _on(device: str, predictions: Predictions, name: str) -> Any:

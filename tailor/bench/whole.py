@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -19,8 +19,6 @@ from tailor.bench.sharded import write_pool
 from tailor.bench.stages import Stage, measure_round, measured, predict, train
 from tailor.engine import Engine, LocalEngine
 from tailor.errors import TailorError
-from tailor.round import Round
-from tailor.strategies.galaxy import GalaxyCursor
 from tailor.view import CHUNK as PART
 
 #: all stages together
@@ -34,19 +32,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Whole:
-    """The stages of a round, and the examples on galaxy's lines for each in the pool."""
-
-    stages: list[Stage]
-    on_lines: float
-
-
 def whole_round(
     size: Size, folder: Path | None = None, *, device: str = "cpu", workers: int = 0, steps: int | None = None,
     enough: float = 0,
-) -> Whole:  # fmt: skip
-    """Train, predict and choose once. Compiling is done before, on a small pool.
+) -> list[Stage]:  # fmt: skip
+    """The stages of training, predicting and choosing once. Compiling is done before, on a small pool.
 
     folder   for the shards, by default temporary
     workers  of Ray; 0: this process does it
@@ -65,20 +55,13 @@ def whole_round(
                 runs.append([])
                 if model is not None:
                     predict(runs[-1], pool, model, engine, where / "predictions", device)
-                chosen, walk = measure_round(pool, engine, device=device)
-                runs[-1] += chosen
-    return Whole(stages + [median(same) for same in zip(*runs)], lines_of(walk) / size.pool)
+                runs[-1] += measure_round(pool, engine, device=device)[0]
+    return stages + [median(same) for same in zip(*runs)]
 
 
 def median(same: Sequence[Stage]) -> Stage:
     """Of one stage's runs, with the memory of the first: later ones find some that was not given back."""
     return replace(sorted(same, key=lambda stage: stage.cpu_seconds)[(len(same) - 1) // 2], peak_mib=same[0].peak_mib)
-
-
-def lines_of(walk: Round) -> int:
-    """How many examples stand on galaxy's lines, over all classes."""
-    cursors = [c for c in walk._cursors.values() if isinstance(c, GalaxyCursor)]
-    return sum(len(graph.line.ids) for cursor in cursors for graph in cursor._graphs)
 
 
 def in_own_process(function: Callable[P, T], *given: P.args, **options: P.kwargs) -> T:

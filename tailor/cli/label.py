@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
 
 def label(
-    path: Annotated[Path, typer.Argument(help="A folder of pictures, a file of texts or embeddings, or a run.")],
+    path: Annotated[
+        str, typer.Argument(help="A folder of pictures, a file of texts or vectors, an address (s3://...), or a run.")
+    ],
     classes: Annotated[str, typer.Option(help="Class names, separated by commas; for a new run.")] = "",
     multi_label: Annotated[
         bool, typer.Option("--multi-label", help="An example may have several classes, or none; for a new run.")
     ] = False,
     run: Annotated[
-        Path | None, typer.Option("--run", "-r", help="The folder of the run; by default PATH-labels beside PATH.")
+        Path | None, typer.Option("--run", "-r", help="The run's folder; by default PATH-labels beside PATH, or here.")
     ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Examples a round; for a new run.")] = 20,
     backbone: Annotated[str, typer.Option(help="The probe's network; for a new run.")] = "",
@@ -62,20 +64,23 @@ def label(
 
 
 def find_or_begin(
-    path: Path, run: Path | None, classes: str, multi_label: bool, batch: int, backbone: str
+    path: Path | str, run: Path | None, classes: str, multi_label: bool, batch: int, backbone: str
 ) -> Project:
-    """The run in this folder, or beside these examples; a new one where there is none."""
+    """The run in this folder, or beside these examples, or here for an address; a new one where there is none."""
     from tailor import config
     from tailor.cli.init import begin
     from tailor.errors import InputError
+    from tailor.pools.remote import TABLES
     from tailor.project import Project
 
-    if not path.exists():
+    if "://" in str(path):
+        last = Path(str(path).rstrip("/"))
+        run = run or Path(f"{last.stem if last.suffix.lower() in TABLES else last.name}-labels")
+    elif not Path(path).exists():
         raise InputError(f"nothing at {path}: name a folder of pictures, a file, or the folder of a run")
-    if run is None:
-        itself = (path / config.FILE).is_file()
-        whole = path.resolve()
-        run = path if itself else whole.with_name(f"{whole.stem if whole.is_file() else whole.name}-labels")
+    elif run is None:
+        itself, whole = (Path(path) / config.FILE).is_file(), Path(path).resolve()
+        run = Path(path) if itself else whole.with_name(f"{whole.stem if whole.is_file() else whole.name}-labels")
     if not (run / config.FILE).is_file():
         model = {"name": "probe", **({"backbone": backbone} if backbone else {})}
         begin(path, run, classes, multi_label, {}, {"model": model, "selection": {"batch": batch}})

@@ -32,8 +32,8 @@ def plan(
 
     from tailor.bench.device import check_device
     from tailor.bench.forecast import forecast
-    from tailor.bench.memory import available
-    from tailor.bench.planning import planned_size, shortages
+    from tailor.bench.planning import in_memory, planned_size, shortages
+    from tailor.memory import available
 
     size = planned_size(run, examples, classes, features, batch, multilabel, family)
     check_device(device)
@@ -45,6 +45,8 @@ def plan(
     print_plan(size, found)
     for line in shortages(found, shutil.disk_usage(disk or tempfile.gettempdir()).free, available()):
         typer.echo(line)
+    if device == "cpu":
+        typer.echo(in_memory(size))
     typer.echo("Reading the pool into features, once a run, is not in this.")
 
 

@@ -6,16 +6,18 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tailor.bridge import Bridge, nothing
+from tailor.engine.at_once import check_at_once
 from tailor.engine.base import Engine, LocalEngine
 from tailor.engine.shards import PROBS, SHARD, Predictions
 from tailor.engine.view import Sharded
-from tailor.engine.work import Copy, predict, predict_passes, read_pool
+from tailor.engine.work import Copy, predict, predict_passes, predict_rows, read_pool
 from tailor.errors import InputError, UnknownName
 from tailor.journal import Journal
 from tailor.models.base import Model, Progress
@@ -117,20 +119,22 @@ class EngineBridge(Bridge):
         return replace(self._plant.copy(self.model), weights=str(weights)) if self._elsewhere else None
 
     def _tuned(self, made: Predictions) -> Callable[[int], Predictions] | None:
-        """The copy is trained here, on targets that are read from the shards; it predicts where the model does. A model
-        that does not hand out its copy takes all targets in memory and gives all probabilities at once."""
+        """The copy is trained here, on targets that are read from the shards; it predicts where the model does, or here
+        where it can't travel. A model that does not hand out its copy takes and gives all of the pool at once."""
         if not self.can("finetune"):
             return None
 
         def tuned(epochs: int) -> Predictions:
             journal, seed = self._tuning
             targets = self._targets(made, journal)
-            if self.can("tuned"):
-                return self._predict_with(
-                    self.model.tuned(targets, epochs, seed=seed), "tuned", "tuned-weights", features=False
-                )
-            found = self.model.finetune(targets[:], epochs, seed=seed)
-            return self._like(made, "tuned").write_all(self._of_run(found, journal.task))
+            if not self.can("tuned"):
+                check_at_once(self.model, "tuned", len(self.pool), arrays=2)
+                found = self.model.finetune(targets[:], epochs, seed=seed)
+                return self._write(self._like(made, "tuned"), partial(_rows, journal.task, found))
+            copy = self.model.tuned(targets, epochs, seed=seed)
+            if not copy.travels:
+                return self._write(self._like(made, "tuned"), lambda at: predict_rows(copy, at)[0])
+            return self._predict_with(copy, "tuned", "tuned-weights", features=False)
 
         return tuned
 
@@ -165,16 +169,18 @@ class EngineBridge(Bridge):
                 copy = self._copy(self._folder("weights"))
                 predict_passes(self._plant.engine, self.model, begun, at=self._at, seed=seed, copy=copy)
                 return iter(begun)
+            check_at_once(self.model, "dropout_at", len(self.pool), arrays=1)
             found = self.model.dropout(count, seed=seed)
-            return (one.write_all(self._of_run(p, journal.task)) for one, p in zip(begun, found))
+            return (self._write(one, partial(_rows, journal.task, probs)) for one, probs in zip(begun, found))
 
         return passes
 
-    def _of_run(self, probs: np.ndarray, task: Task) -> np.ndarray:
-        """probs (pool, K) -> (N, K) of the run's examples."""
-        found = np.full((len(self._at), task.size), nothing(task), np.float32)
-        found[self.there] = probs[self._at[self.there]]
-        return found
+    def _write(self, begun: Predictions, rows: Callable[[np.ndarray], np.ndarray]) -> Predictions:
+        """Every shard anew, by this process. rows: the pool's positions (n,), -1 for what is not there -> (n, K)"""
+        begun.begin()
+        for number, shard in enumerate(begun):
+            begun.write(number, rows(self._at[shard.start : shard.stop]))
+        return begun
 
     def _like(self, made: Predictions, name: str, more: str = "") -> Predictions:
         return replace(made, folder=str(self._folder(name)), features=0, fingerprint=made.fingerprint + more)
@@ -191,3 +197,10 @@ def _digest(weights: Path, at: np.ndarray) -> str:
     for path in sorted(weights.iterdir()):
         found.update(path.name.encode() + path.read_bytes())
     return found.hexdigest()
+
+
+def _rows(task: Task, probs: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """probs (pool, K) -> those of the pool's positions (n,), -1 for what is not there."""
+    found = np.full((len(at), task.size), nothing(task), np.float32)
+    found[at >= 0] = probs[at[at >= 0]]
+    return found

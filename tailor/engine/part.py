@@ -11,7 +11,7 @@ import numpy as np
 
 from tailor.engine.shards import FEATURES, PROBS, Shard
 from tailor.task import MultiClass, Task
-from tailor.view import CHUNK, Ledger, RoundView, check_features, check_probabilities, tie_keys
+from tailor.view import CHUNK, Ledger, RoundView, check_features, check_probabilities, predicted_in, tie_keys
 
 if TYPE_CHECKING:
     import torch
@@ -40,6 +40,7 @@ class Piece:
     labels: np.ndarray | None = None  # (m, K), where a fine-tuned copy of the model is asked for
     tuned: Shard | None = None  # what that copy said
     passes: tuple[Shard, ...] = ()  # what the passes with dropout said
+    among: np.ndarray | None = None  # (n,) bool: the rows that a question is about, where not all are meant
 
 
 class Job(Protocol[T]):
@@ -68,6 +69,7 @@ class Part(RoundView):
             self.labels = piece.labels[known]
         if piece.row_max is not None:
             self.row_max = torch.from_numpy(piece.row_max[rows]).to(self.device)
+        self.among = None if piece.among is None else piece.among[rows]
         self.finetune = self.dropout = None
         tuned, passes = piece.tuned, piece.passes
         if tuned is not None:
@@ -131,6 +133,19 @@ class PerRow:
 
     def join(self, found: list[np.ndarray]) -> np.ndarray:
         return np.concatenate(found)
+
+
+class CountPredicted:
+    """How many of the rows in question the model puts in each class, (K,) int64: whole numbers, so the order of adding
+    them up changes nothing."""
+
+    def __call__(self, part: Part) -> np.ndarray:
+        assert part.among is not None
+        found: np.ndarray = predicted_in(part, slice(0, part.size), part.among).cpu().numpy()
+        return found
+
+    def join(self, found: list[np.ndarray]) -> np.ndarray:
+        return np.sum(found, axis=0)
 
 
 class Check(PerRow):

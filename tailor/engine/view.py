@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tailor.engine.base import Engine
-from tailor.engine.part import Check, Job, PerRow, Piece, Setting, visit
+from tailor.engine.part import Check, CountPredicted, Job, PerRow, Piece, Setting, visit
 from tailor.engine.ranking import Lowest
 from tailor.engine.shards import FEATURES, PROBS, Predictions
 from tailor.errors import InputError
@@ -123,6 +123,10 @@ class ShardedView(RoundView):
         import torch
 
         return torch.from_numpy(self.visit(PerRow(function))).to(self.device)
+
+    def count_predicted(self, among: np.ndarray) -> np.ndarray:
+        pieces = [replace(p, among=among[p.shard.start : p.shard.stop]) for p in self._pieces]
+        return self.visit(CountPredicted(), pieces)
 
     def rows(self, which: Any) -> torch.Tensor:
         return self._take(PROBS, which)

@@ -40,6 +40,9 @@ class Model(ABC):
     The same seed and the same labels give the same model, bit for bit, on a CPU.
     """
 
+    #: whether save() and load() bring it to another process; one that stays behind predicts where it is
+    travels = True
+
     def __init__(self, task: Task, pool: Pool) -> None:
         self.task, self.pool = task, pool
         #: the pool's positions that are in the run, in its order; what is measured over the pool is measured over these

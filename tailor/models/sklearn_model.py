@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from tailor.errors import InputError
+from tailor.memory import check_room
 from tailor.models.backbones import Backbone, FeatureSource, make_backbone
 from tailor.models.base import Model, Prediction, Progress, quiet
 from tailor.models.files import read_model, write_model
 from tailor.models.neural import PASS_RATE, check_range, keep_readable
+from tailor.models.targets import Targets
 from tailor.pools.base import Pool
 from tailor.task import MultiClass, Task
+from tailor.view import COLUMNS
 
 #: rows predicted at once
 CHUNK = 16384
@@ -68,31 +72,39 @@ class SklearnModel(Model):
         self._ensure()
         positions = check_range(positions, len(self.source.rows))
         positions, labels = keep_readable(positions, self.task.check_labels(labels), self.source.readable)
-        vectors = self.source.take_host(positions).astype(np.float32)
-        self._fitted, self._training = self._train(vectors, labels, seed), (vectors, labels, seed)
+        self._learn(self.source.take_host(positions).astype(np.float32), labels, seed)
 
     def predict(self, positions: np.ndarray, progress: Progress = quiet) -> Prediction:
         self._trained()
         self._ensure()
         positions = check_range(positions, len(self.source.rows))
-        good = np.flatnonzero(self.source.readable[positions])
-        width = (self.source.shape or (0,))[0]
-        features = np.zeros((len(positions), width), np.float32)
-        for start in range(0, len(good), CHUNK):
-            part = good[start : start + CHUNK]
-            features[part] = self.source.take_host(positions[part])
+        good, features = np.flatnonzero(self.source.readable[positions]), self._vectors(positions)
         return Prediction(self._probs(self._trained(), features, good), features)
 
     def finetune(self, targets: Any, epochs: int, *, seed: int) -> np.ndarray:
-        """A copy trained on the whole pool, each example with its likeliest label; there are no epochs here."""
+        return self.tuned(targets, epochs, seed=seed).predict(np.arange(len(self.pool))).probs
+
+    def tuned(self, targets: Any, epochs: int, *, seed: int) -> Self:
+        """A copy trained on the whole pool, each example with its likeliest label; there are no epochs here.
+
+        Targets are read in parts, but scikit-learn wants all vectors at once. targets: (N, K) in memory too.
+        """
         self._trained()
-        everything = self._everything()
-        wanted = targets.detach().cpu().numpy() if hasattr(targets, "detach") else np.asarray(targets)
-        if wanted.shape != (len(everything), self.task.size):
-            raise InputError(f"targets have shape {wanted.shape}, not ({len(everything)}, {self.task.size})")
+        self._ensure()
+        wanted = targets
+        if not isinstance(targets, Targets):
+            wanted = targets.detach().cpu().numpy() if hasattr(targets, "detach") else np.asarray(targets)
+        if wanted.shape != (len(self.pool), self.task.size):
+            raise InputError(f"targets have shape {wanted.shape}, not ({len(self.pool)}, {self.task.size})")
         good = np.flatnonzero(self.source.readable)
-        labels = np.asarray(self.task.predicted(wanted[good]), np.float32)
-        return self._probs(self._train(everything[good], labels, seed), everything, good)
+        check_room(
+            4 * len(good) * self._width, f"training scikit-learn on {len(good):,} vectors of {self._width:,} numbers",
+            "take a network (the probe), which learns in small batches, or leave weak-supervision out",
+        )  # fmt: skip
+        tuned = copy.copy(self)
+        tuned._fitted = self._train(self._vectors(good), self._likeliest(wanted, good), seed)
+        tuned._training, tuned.travels = None, False
+        return tuned
 
     def dropout(self, passes: int, *, seed: int) -> Iterator[np.ndarray]:
         self._trained()
@@ -100,7 +112,9 @@ class SklearnModel(Model):
 
     def dropout_at(self, positions: np.ndarray, passes: int, *, seed: int) -> Iterator[np.ndarray]:
         """Passes in which some of the numbers of each vector are set to 0."""
-        fitted, vectors = self._trained(), self.predict(positions).features
+        fitted = self._trained()
+        self._ensure()
+        vectors = self._vectors(check_range(positions, len(self.source.rows)))
         good = np.flatnonzero(self.source.readable[positions])
         rng = np.random.default_rng(seed)
         for _ in range(passes):
@@ -111,7 +125,8 @@ class SklearnModel(Model):
         import torch
 
         self._trained()
-        assert self._training is not None
+        if self._training is None:
+            raise InputError("a fine-tuned copy of a scikit-learn model can't be saved: save the model itself")
         vectors, labels, seed = self._training
         settings = {"seed": seed, "input": self.source.fingerprint, **self.describe()}
         try:
@@ -128,8 +143,7 @@ class SklearnModel(Model):
         if settings["input"] != self.source.fingerprint:
             raise InputError(f"{str(folder)!r} was trained on {settings['input']!r}, not {self.source.fingerprint!r}")
         self.estimator.set_params(**settings["params"])
-        vectors, labels, seed = tensors["vectors"].numpy(), tensors["labels"].numpy(), int(settings["seed"])
-        self._fitted, self._training = self._train(vectors, labels, seed), (vectors, labels, seed)
+        self._learn(tensors["vectors"].numpy(), tensors["labels"].numpy(), int(settings["seed"]))
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -150,14 +164,43 @@ class SklearnModel(Model):
             raise InputError("this sklearn model is not trained yet: call fit() or load() first")
         return self._fitted
 
-    def _everything(self) -> np.ndarray:
-        return self.predict(np.arange(len(self.pool))).features
+    @property
+    def _width(self) -> int:
+        return (self.source.shape or (0,))[0]
 
-    def _train(self, vectors: np.ndarray, labels: np.ndarray, seed: int) -> list[Any]:
-        """One fitted classifier (multi-class) or one a class; a number where there is nothing to tell apart."""
+    def _vectors(self, positions: np.ndarray) -> np.ndarray:
+        """(n, d) float32, zeros where a position can't be read."""
+        good = np.flatnonzero(self.source.readable[positions])
+        vectors = np.zeros((len(positions), self._width), np.float32)
+        for start in range(0, len(good), CHUNK):
+            part = good[start : start + CHUNK]
+            vectors[part] = self.source.take_host(positions[part])
+        return vectors
+
+    def _learn(self, vectors: np.ndarray, labels: np.ndarray, seed: int) -> None:
+        """labels (n, K)"""
+        multiclass = isinstance(self.task, MultiClass)
+        answers = [labels.argmax(1)] if multiclass else (column.astype(np.int64) for column in labels.T)
+        self._fitted, self._training = self._train(vectors, answers, seed), (vectors, labels, seed)
+
+    def _likeliest(self, targets: Any, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """The likeliest labels of some rows as _train takes them. Of the targets only CHUNK rows are read at a time; of
+        multi-label ones again and again, so that COLUMNS classes of all rows are held and no more."""
+        parts = [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]
         if isinstance(self.task, MultiClass):
-            return [self._one(vectors, labels.argmax(1), seed)]
-        return [self._one(vectors, labels[:, k].astype(np.int64), seed) for k in range(self.task.size)]
+            yield np.concatenate([targets[part].argmax(1) for part in parts])
+            return
+        for first in range(0, self.task.size, COLUMNS):
+            block = slice(first, first + COLUMNS)
+            for column in np.concatenate([self.task.predicted(targets[part][:, block]) for part in parts]).T:
+                yield column.astype(np.int64)
+
+    def _train(self, vectors: np.ndarray, answers: Iterable[np.ndarray], seed: int) -> list[Any]:
+        """One fitted classifier (multi-class) or one a class; a number where there is nothing to tell apart.
+
+        answers: (n,) int64 the class of each, or for every class whether each has it
+        """
+        return [self._one(vectors, one, seed) for one in answers]
 
     def _one(self, vectors: np.ndarray, classes: np.ndarray, seed: int) -> Any:
         from sklearn.base import clone

@@ -43,6 +43,11 @@ class Pool(ABC):
         Positions may come in any order and more than once; one outside 0 .. len - 1 is an InputError.
         """
 
+    def file(self, position: int) -> str | None:
+        """Where the picture at this position lies on disk as a file of its own; None where there is none. Files may be
+        asked for and read by several threads at once, and no larger than each needs them."""
+        return None
+
     def content_keys(self, positions: Sequence[int]) -> list[str] | None:
         """A short key for the content of each, cheap to get (size and time of a file, a row of a file).
 

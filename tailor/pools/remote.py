@@ -73,7 +73,7 @@ class RemotePool(Pool):
         check_decoding(max_side, None)
         if labels not in (None, "folder"):
             raise InputError(f"labels is {labels!r}: give 'folder' (the first folder is the class) or None")
-        self.address, self._labels, self._max_side = str(address).rstrip("/"), labels, max_side
+        self.address, self._labels, self.max_side = str(address).rstrip("/"), labels, max_side
         given = {
             "column": column, "key": key, "label": label, "label_separator": label_separator, "delimiter": delimiter,
             "encoding": encoding,
@@ -204,8 +204,8 @@ class RemotePool(Pool):
         copied = local.stat().st_mtime_ns
         if self._pools.get(file.name, (0, None))[0] != copied:  # not open, or copied again since
             more: dict[str, Any] = {}
-            if self._max_side is not None and file.suffix == ".parquet":
-                more["max_side"] = self._max_side
+            if self.max_side is not None and file.suffix == ".parquet":
+                more["max_side"] = self.max_side
             self._pools[file.name] = copied, open_pool(local, **self._options, **more)
             while len(self._pools) > OPEN:
                 self._pools.pop(next(iter(self._pools)))
@@ -214,7 +214,7 @@ class RemotePool(Pool):
     def read(self, positions: Sequence[int]) -> list[Any]:
         checked = check_positions(positions, len(self))
         numbers = np.searchsorted(self._starts, checked, side="right") - 1
-        if self.kind == "image" and self._files and self._files[0].suffix in SUFFIXES:
+        if self._of_pictures:
             return in_threads(self._picture, [self._files[n] for n in numbers], None)
         found: dict[int, Any] = {}
         for number in np.unique(numbers).tolist():
@@ -222,6 +222,14 @@ class RemotePool(Pool):
             rows = [p - int(self._starts[number]) for p in here]
             found.update(zip(here, self._rows(self._files[number], rows)))
         return [found[p] for p in checked]
+
+    @property
+    def _of_pictures(self) -> bool:
+        return bool(self._files) and self._files[0].suffix in SUFFIXES
+
+    def file(self, position: int) -> str | None:
+        """A copy in the cache; FileNotFoundError where the picture is gone."""
+        return str(self._local(self._files[position])) if self._of_pictures else None
 
     def _rows(self, file: RemoteFile, rows: list[int]) -> list[Any]:
         if file.name in self._changed:
@@ -233,7 +241,7 @@ class RemotePool(Pool):
 
     def _picture(self, file: RemoteFile) -> Any:
         try:
-            return decode_image(str(self._local(file)), self._max_side)
+            return decode_image(str(self._local(file)), self.max_side)
         except FileNotFoundError:
             return Unreadable("missing")
 
@@ -243,11 +251,11 @@ class RemotePool(Pool):
             number = int(np.searchsorted(self._starts, position, side="right")) - 1
             file, row = self._files[number], position - int(self._starts[number])
             column = self._options.get("column", "")
-            keys.append(f"{self.address}/{file.name}|{file.version}|{file.size}|{column}|{row}|{self._max_side}")
+            keys.append(f"{self.address}/{file.name}|{file.version}|{file.size}|{column}|{row}|{self.max_side}")
         return keys
 
     def labels(self) -> dict[str, Any] | None:
-        if self._files[0].suffix in SUFFIXES:
+        if self._of_pictures:
             return {one: one.split("/", 1)[0] for one in self._ids if "/" in one} if self._labels else None
         known: dict[str, Any] = {}
         for file, start in zip(self._files, self._starts.tolist()):
@@ -267,7 +275,7 @@ class RemotePool(Pool):
         tables = bool(self._files) and self._files[0].suffix in TABLES
         found: dict[str, Any] = {
             "cache": self._cache_given, "cache_bytes": self._cache.limit, "storage": self._storage or None,
-            "labels": self._labels, "max_side": self._max_side,
+            "labels": self._labels, "max_side": self.max_side,
             "order": [[f.name, n] for f, n in zip(self._files, rows)] if tables else None,
         }  # fmt: skip
         given = {k: v for k, v in found.items() if v is not None}

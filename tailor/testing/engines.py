@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tailor import strategies
 from tailor.engine import Engine, Predictions, Sharded
+from tailor.loop import Loop
 from tailor.round import Round
 from tailor.strategies import make_arms
 from tailor.task import Task
@@ -45,6 +46,40 @@ def in_shards(engine: Engine, pool: Pool, view: RoundView, folder: Path, shard: 
     return sharded.round_view(
         view.task, labelled=view.labelled, labels=view.labels, free=view.free, pending=view.pending, seed=seed
     )
+
+
+class FewRows(Predictions):
+    """Predictions of which nobody may take more than some rows at once: who needs all must ask the shards."""
+
+    most: ClassVar[int] = 30
+
+    def take(self, name: str, positions: np.ndarray | slice) -> np.ndarray:
+        found = super().take(name, positions)
+        if len(found) > self.most:
+            raise AssertionError(f"{len(found)} rows of {name} were taken at once, of a pool of {self.rows}")
+        return found
+
+
+def check_same_learning(
+    engine: Engine, pool: Pool, selector: str, folder: Path, *, shard: int = 16, rounds: int = 3, batch: int = 6
+) -> None:
+    """Raises AssertionError where a selector that learns from a loop over shards differs, in any bit, from one that
+    learns in memory, or where this process takes all of the pool's rows to tell it how the model fares."""
+    probs = pool.probs.astype(np.float32)
+    made = FewRows(str(folder / "learning"), len(pool), pool.task.size, 0, "float32", shard).write_all(probs)
+    families = ["random", "galaxy", "most-likely-positive"]
+    loops = [Loop(pool.task, len(pool), families=families, selector=selector, batch=batch) for _ in range(2)]
+    for _ in range(rounds):
+        asked = [loop.ask(given).indices for loop, given in zip(loops, (probs, Sharded(made, engine)))]
+        plain, ours = (loop.selector.state() for loop in loops)
+        for name, wanted in plain.items():
+            if not np.array_equal(ours[name], wanted):
+                raise AssertionError(f"{engine.name} engine: {selector}'s {name} is {ours[name]}, in memory {wanted}")
+        if asked[0].tolist() != asked[1].tolist():
+            raise AssertionError(f"{engine.name} engine: {selector} asked for {asked[1]}, in memory {asked[0]}")
+        for loop in loops:
+            loop.skip(asked[0][:1])
+            loop.tell(asked[0][1:], pool.truth[asked[0][1:]])
 
 
 def check_same_picks(

@@ -14,7 +14,6 @@ import numpy as np
 
 from tailor.pools.base import Pool, Unreadable
 from tailor.pools.convert import decode_image
-from tailor.pools.image_folder import ImageFolder
 
 #: characters of a text, and values of a vector, that are shown
 LONGEST_TEXT, MOST_VALUES = 20_000, 32
@@ -92,9 +91,13 @@ class Examples:
         position = self._position(one)
         if position is None:
             return None
-        if isinstance(self.pool, ImageFolder):  # files of their own: many at once, and no larger than needed
-            sides = [s for s in (side, self.pool.max_side) if s]
-            return decode_image(self.pool.file(position), min(sides, default=None))
+        try:
+            file = self.pool.file(position)
+        except FileNotFoundError:
+            return Unreadable("missing")
+        if file is not None:  # of its own: many at once, and no larger than needed
+            sides = [s for s in (side, getattr(self.pool, "max_side", None)) if s]
+            return decode_image(file, min(sides, default=None))
         with self._reading:
             return self.pool.read([position])[0]
 

@@ -11,9 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from tailor import InputError, TailorError
+from tailor.bench import forecast as forecasts
 from tailor.bench.forecast import LARGE, SMALL, Estimate, altogether, extrapolate, forecast, probe_rows
 from tailor.bench.machine import Machine, measure_machine
-from tailor.bench.planning import planned_size, shortages
+from tailor.bench.planning import in_memory, planned_size, shortages
 from tailor.bench.pools import SIZES, make_pool
 from tailor.bench.scale import points, skipped, total
 from tailor.bench.scale_report import against_plan, exponents, growth, read_rows, verdict
@@ -74,6 +75,42 @@ def test_a_forecast_names_every_stage():
     assert found["take"].memory > 10**6 * 113
     assert all(e.seconds > 0 for e in found.values())
     assert found["check"].cpu_seconds > 5 * found["plan"].cpu_seconds  # a million rows, and a hundred slots
+
+
+LIVE_FAMILIES = ("galaxy(pending=revealed)", "confidence")
+LIVE = replace(TINY, pool=300_000, classes=12, batch=500, features=0, families=LIVE_FAMILIES)
+
+
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_where_arms_use_labels_that_come_somebody_answers(tmp_path, multilabel):
+    size = replace(LIVE, pool=3000, multilabel=multilabel, families=LIVE_FAMILIES[:1])
+    wanted, made = make_pool(size), write_pool(size, tmp_path)
+    assert np.array_equal(made.answer([7, 2999, 8]), wanted.labels[[7, 2999, 8]])
+    stages, walk = measure_round(made, LocalEngine())
+    told = walk.view.ledger.revealed
+    assert [index for index, _ in told] == walk.view.ledger.taken.tolist()
+    assert all(np.array_equal(label, wanted.labels[index]) for index, label in told)
+    assert 0 < stages[-2].on_lines < stages[-1].on_lines  # cuts opened elsewhere
+    assert write_pool(replace(size, families=("galaxy(pending=predicted)",)), tmp_path / "b").answers is None
+
+
+def test_a_plan_knows_what_labels_that_come_cost(monkeypatch):
+    """The shards are visited again and again: what is planned for taking is what it takes, and not what it takes
+    without labels. Within a factor of 2, since other work may share the machine; memory within 30%."""
+    monkeypatch.setattr(forecasts, "ENOUGH", 0.1)
+    planned = {e.stage: e for e in forecast(LIVE)}
+    took = {s.name: s for s in in_own_process(whole_round, LIVE)}
+    assert list(planned) == list(took)
+    assert 0.5 < took["take"].cpu_seconds / planned["take"].cpu_seconds < 2
+    assert planned["take"].cpu_seconds > 2 * planned["open galaxy"].cpu_seconds
+    for name, one in took.items():
+        assert one.peak_mib * 2**20 == pytest.approx(planned[name].memory, rel=0.3)
+
+
+def test_a_plan_says_what_memory_would_hold():
+    size = replace(TINY, pool=2**20, classes=256, features=0)
+    assert in_memory(size).endswith("a run in memory holds more: predictions take 1.0 GiB of it")
+    assert "up to 8.2 GiB" in in_memory(replace(size, families=("galaxy(pending=predicted)",)))
 
 
 def test_probes_are_small_but_hold_several_batches():
@@ -190,7 +227,7 @@ def test_a_round_that_is_killed_is_named():
 
 def test_a_round_over_warm_workers():
     pytest.importorskip("ray", reason="Ray is not installed: the round over workers was left out")
-    stages = {s.name: s for s in in_own_process(whole_round, TINY, workers=2).stages}
+    stages = {s.name: s for s in in_own_process(whole_round, TINY, workers=2)}
     assert next(iter(stages)) == START
     assert stages[START].seconds > max(s.seconds for name, s in stages.items() if name != START)
     assert stages["predict"].disk >= 2 * 3000 * (6 + 8)
@@ -225,6 +262,7 @@ def test_plan_by_numbers():
     assert done.exit_code == 0, done.output
     assert "A round of 50 of 40,000 examples, 5 classes" in done.output
     assert "open badge" in done.output
+    assert "a run in memory holds more" in done.output
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "pools"))
+sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("pools", "web")]
 LEFT_OUT = "{} is not installed: pools on {} were left out (pip install 'tailor[cloud,cloud-test]')"
 #: gcsfs would ask over gRPC what kind of bucket it has, which no emulator answers; it reads this when it is imported
 os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
@@ -104,3 +104,15 @@ def s3_bucket(s3_server):
 def bucket(request):
     server = request.getfixturevalue(f"{request.param}_server")
     return {"s3": S3Bucket, "gs": GsBucket}[request.param](server)
+
+
+@pytest.fixture
+def storage(bucket, monkeypatch, tmp_path):
+    """The bucket, reached as from a user's shell."""
+    import fsspec
+
+    for name, value in bucket.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # where the copies of shards go by default
+    fsspec.get_filesystem_class(bucket.scheme).clear_instance_cache()
+    return bucket

@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import json
 
-import fsspec
 import numpy as np
-import pytest
 from pool_samples import parquet
 from typer.testing import CliRunner
 
@@ -44,16 +42,6 @@ def answer(path, known):
         writer.writeheader()
         writer.writerows(rows)
     return {row["id"] for row in rows}
-
-
-@pytest.fixture
-def storage(bucket, monkeypatch, tmp_path):
-    """The bucket, reached as from a user's shell."""
-    for name, value in bucket.env.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # where the copies of shards go by default
-    fsspec.get_filesystem_class(bucket.scheme).clear_instance_cache()
-    return bucket
 
 
 def test_a_run_from_init_to_predictions(storage, tmp_path):

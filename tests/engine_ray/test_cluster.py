@@ -18,8 +18,8 @@ from tailor import InputError, MultiClass, MultiLabel
 from tailor.engine import LocalEngine, Predictions
 from tailor.round import Round
 from tailor.strategies import make_arms
-from tailor.testing import make_pool
-from tailor.testing.engines import check_same_picks, families_for
+from tailor.testing import make_pool, make_view
+from tailor.testing.engines import check_same_learning, check_same_picks, families_for, in_shards
 from tailor.view import RoundView
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -30,6 +30,44 @@ pytestmark = pytest.mark.xdist_group("ray")
 def test_every_family_picks_the_same(engine, task, state, tmp_path):
     pool = make_pool(task, 60, seed=1, grid=64, copies=0.2)
     check_same_picks(engine, pool, families_for(task), tmp_path, seed=4, shard=16, **state)
+
+
+@pytest.mark.parametrize(
+    ("selector", "task"),
+    [("albl", MultiLabel(3)), ("comb", MultiClass(4)), ("deal", MultiClass(4))],
+    ids=lambda p: getattr(p, "kind", p),
+)
+def test_selectors_learn_the_same(engine, selector, task, tmp_path):
+    check_same_learning(engine, make_pool(task, 60, seed=1, grid=64), selector, tmp_path, shard=30, rounds=2)
+
+
+@pytest.mark.parametrize(
+    ("mode", "task"),
+    [("predicted", MultiClass(4)), ("revealed", MultiClass(4)), ("revealed", MultiLabel(3))],
+    ids=lambda p: getattr(p, "kind", p),
+)
+def test_galaxy_with_labels_that_come_during_the_round(engine, mode, task, tmp_path):
+    """Three picks, then their labels, and so on: the cluster's shards bring what local ones bring."""
+    pool, plan = make_pool(task, 90, seed=8), np.random.default_rng(1).integers(0, task.size, 24)
+    found, visits = [], []
+    for number, runs in enumerate((LocalEngine(), engine)):
+        view = in_shards(runs, pool, make_view(pool, 3, labelled=0.2, pending=0.1), tmp_path / runs.name, 45, 3)
+        visits.append(0)
+
+        def counted(job, *more, number=number, visit=view.visit):
+            visits[number] += 1
+            return visit(job, *more)
+
+        view.visit = counted
+        walk = Round(view, make_arms([f"galaxy(pending={mode})"], task), plan, 5)
+        picks = []
+        while not walk.over:
+            picks += (some := [walk.next() for _ in range(3)])
+            for pick in some:
+                walk.reveal(pick.index, pool.truth[pick.index])
+        found.append([(pick.index, pick.arm) for pick in picks])
+    assert found[0] == found[1]
+    assert visits[0] == visits[1] >= (2 if mode == "revealed" else 1)  # a cut that opened elsewhere was fetched
 
 
 @pytest.mark.usefixtures("engine")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import tracemalloc
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tailor import MultiLabel
-from tailor.engine import LocalEngine
+from tailor import InputError, MultiClass, MultiLabel, memory
+from tailor.engine import LocalEngine, at_once
 from tailor.engine.bridge import EngineBridge, Plant
 from tailor.engine.shards import PROBS
 from tailor.journal import Journal
-from tailor.models import make_model
-from tailor.models.base import quiet
+from tailor.models import make_model, sklearn_model
+from tailor.models.base import Model, Notice, quiet
 from tailor.models.targets import Targets
 from tailor.pools import open_pool
 from tailor.project import Project
@@ -30,7 +31,7 @@ classes = ["red", "green", "blue", "dark"]
 path = "{pool}"
 label = "label"
 [model]
-name = "probe(head=hidden, hidden=16, steps=40)"
+name = "{model}"
 [selection]
 families = ["uncertainty", "weak-supervision", "bald"]
 batch = 12
@@ -57,10 +58,10 @@ def points(tmp_path_factory):
     return path
 
 
-def two_rounds(points, folder):
+def two_rounds(points, folder, model="probe(head=hidden, hidden=16, steps=40)"):
     """A session over local shards; everything is answered by the known labels."""
     folder.mkdir()
-    (folder / "tailor.toml").write_text(TOML.format(pool=points))
+    (folder / "tailor.toml").write_text(TOML.format(pool=points, model=model))
     session = Project(folder).session()
     known = session.pool.labels()
     for _ in range(2):
@@ -92,6 +93,25 @@ def test_targets_read_in_parts_train_the_same_copy(points, head):
     assert np.array_equal(tuned.predict(np.arange(300)).probs, model.finetune(wanted, 2, seed=3))
     assert largest <= (300 if "class_weights" in head else 32)  # weights are summed over parts of 16,384 rows
     assert np.array_equal(model.predict(np.arange(300)).probs, before)
+
+
+@pytest.mark.parametrize("task", [MultiLabel(CLASSES), MultiClass(CLASSES)], ids=lambda t: t.kind)
+def test_scikit_learn_reads_few_targets_at_a_time(points, task, monkeypatch):
+    """Three classes of four at once, and 64 rows: the copy is the same."""
+    model = make_model("sklearn", task, open_pool(points), device="cpu")
+    model.fit(np.arange(40), np.eye(4, dtype=np.float32)[np.arange(40) % 4], seed=1)
+    wanted, reads = np.random.default_rng(2).random((300, 4), np.float32), []
+    plain = model.finetune(wanted, 2, seed=3)
+    monkeypatch.setattr(sklearn_model, "CHUNK", 64)
+    monkeypatch.setattr(sklearn_model, "COLUMNS", 3)
+
+    def read(positions):
+        reads.append(len(positions))
+        return wanted[positions]
+
+    tuned = model.tuned(Targets(read, np.arange(300), 4), 2, seed=3)
+    assert np.array_equal(tuned.predict(np.arange(300)).probs, plain)
+    assert reads == [64, 64, 64, 64, 44] * (2 if task.kind == "multi-label" else 1)
 
 
 def test_dropout_at_all_positions_is_dropout(points):
@@ -141,14 +161,23 @@ def test_shards_of_a_round_that_is_gone_through_again_are_kept(points, tmp_path)
     assert not set(stamps()[5:]) & set(again)
 
 
-def test_nobody_holds_all_rows(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "options", "task"),
+    [
+        ("probe", {"head": "hidden", "hidden": 8, "steps": 5, "batch": 512}, MultiLabel(64)),
+        ("sklearn", {"estimator": "naive_bayes.GaussianNB"}, MultiClass(64)),
+    ],
+    ids=lambda p: p if isinstance(p, str) else "",
+)
+def test_nobody_holds_all_rows(name, options, task, tmp_path, monkeypatch):
     """A pool of 20,000 with 64 classes: 5 MB as float32, and no more than 2 MB at any time."""
+    monkeypatch.setattr(sklearn_model, "CHUNK", 500)
     np.save(tmp_path / "points.npy", np.random.default_rng(0).normal(size=(20_000, 4)).astype(np.float16))
-    pool, task = open_pool(tmp_path / "points.npy"), MultiLabel(64)
-    model = make_model("probe", task, pool, head="hidden", hidden=8, steps=5, batch=512, device="cpu")
-    model.fit(np.arange(50), np.random.default_rng(1).integers(0, 2, (50, 64)).astype(np.float32), seed=0)
-    bridge = EngineBridge(pool, model, quiet, Plant(LocalEngine(), tmp_path, None, shard=1000))
-    journal = Journal(Settings("multi-label", tuple(task.classes)))
+    pool = open_pool(tmp_path / "points.npy")
+    model = make_model(name, task, pool, **options, device="cpu")
+    model.fit(np.arange(50), np.eye(64, dtype=np.float32)[np.random.default_rng(1).integers(0, 64, 50)], seed=0)
+    bridge = EngineBridge(pool, model, quiet, Plant(LocalEngine(), tmp_path, None, shard=500))
+    journal = Journal(Settings(task.kind, tuple(task.classes)))
     bridge.connect(list(pool.ids))
     tracemalloc.start()
     try:
@@ -163,10 +192,73 @@ def test_nobody_holds_all_rows(tmp_path):
     assert peak < 2e6
 
 
-@pytest.mark.xdist_group("ray")
-def test_a_cluster_says_what_local_shards_say(engine, points, tmp_path):
-    """Of the fine-tuned copy; bald's passes on a cluster: test_session."""
+class Whole(Model):
+    """A model of somebody's own, with what was there before models worked in parts."""
+
+    def __init__(self, inner):
+        super().__init__(inner.task, inner.pool)
+        self._inner = inner
+        for name in ("fit", "predict", "save", "load"):
+            setattr(self, name, getattr(inner, name))
+
+    def fit(self, *given, **more): ...
+
+    def predict(self, *given, **more): ...
+
+    def save(self, folder): ...
+
+    def load(self, folder): ...
+
+    def finetune(self, targets, epochs, *, seed):
+        assert isinstance(targets, np.ndarray)
+        return self._inner.finetune(targets, epochs, seed=seed)
+
+    def dropout(self, passes, *, seed):
+        return self._inner.dropout(passes, seed=seed)
+
+
+def test_a_model_that_gives_all_at_once_is_asked_where_there_is_room(points, tmp_path, monkeypatch):
     session = two_rounds(points, tmp_path / "a")
+    whole = Whole(session.model)
+    bridge = EngineBridge(session.pool, whole, quiet, replace(session.bridge._plant, folder=tmp_path / "whole"))
+    bridge.connect(session.journal.ids)
+    wanted = session.bridge.predict_all(session.journal.task)[0]
+    ours = bridge.predict_all(session.journal.task)[0]
+    for one in (session.bridge, bridge):
+        one.finetune(session.journal, 3)
+        one.dropout(session.journal, 2, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Notice)  # little is held without a word
+        tuned = [made.finetune(1).take(PROBS, slice(0, 300)) for made in (wanted, ours)]
+    assert np.array_equal(*tuned)
+    monkeypatch.setattr(at_once, "MUCH", 2 * 4 * 300 * 4 - 1)
+    said = r"Whole has no tuned\(\), so 300 examples x 4 classes are held at once, which takes .* weak-supervision out"
+    with pytest.warns(Notice, match=said):
+        ours.finetune(1)
+    assert len(list(ours.dropout())) == 2  # half as much
+    monkeypatch.setattr(memory, "available", lambda: 4 * 300 * 4 - 1)
+    said = r"no dropout_at\(\), so 300 .* takes 0.0 GiB of memory and 0.0 GiB are free: give Whole .* or leave bald out"
+    with pytest.raises(InputError, match=said):
+        ours.dropout()
+
+
+def test_scikit_learn_says_that_it_needs_all_vectors(points, monkeypatch):
+    pool = open_pool(points)
+    model = make_model("sklearn", MultiLabel(CLASSES), pool, device="cpu")
+    model.fit(np.arange(40), np.random.default_rng(1).integers(0, 2, (40, 4)).astype(np.float32), seed=1)
+    monkeypatch.setattr(memory, "available", lambda: 4 * 300 * 8 - 1)
+    with pytest.raises(InputError, match=r"training scikit-learn on 300 vectors of 8 numbers takes .* take a network"):
+        model.finetune(np.full((300, 4), 0.5, np.float32), 1, seed=0)
+    monkeypatch.setattr(memory, "available", lambda: 4 * 300 * 8)
+    with pytest.raises(InputError, match="a fine-tuned copy of a scikit-learn model can't be saved"):
+        model.tuned(np.full((300, 4), 0.5, np.float32), 1, seed=0).save(None)
+
+
+@pytest.mark.xdist_group("ray")
+@pytest.mark.parametrize("model", ["probe(head=hidden, hidden=16, steps=40)", "sklearn"])
+def test_a_cluster_says_what_local_shards_say(engine, model, points, tmp_path):
+    """Of the fine-tuned copy; bald's passes on a cluster: test_session."""
+    session = two_rounds(points, tmp_path / "a", model)
     local, found = session.bridge, []
     cluster = EngineBridge(
         session.pool, session.model, quiet, replace(local._plant, engine=engine, folder=tmp_path / "cluster")

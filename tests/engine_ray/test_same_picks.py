@@ -12,15 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailor import InputError, Loop, MultiClass, MultiLabel
+from tailor.bandit import registry as selectors
 from tailor.engine import LocalEngine, Predictions, Sharded, lines
 from tailor.engine import part as parts
+from tailor.engine.view import ShardedView
 from tailor.strategies import registry
 from tailor.testing import make_pool
-from tailor.testing.engines import check_same_picks, families_for
+from tailor.testing.engines import check_same_learning, check_same_picks, families_for
+from tailor.view import RoundView
 
 KINDS = {kind.kind: kind for kind in (MultiClass, MultiLabel)}
 PAIRS = [(name, kind) for name in registry for kind in sorted(registry.find(name).tasks)]
 MODES = [(f"galaxy(pending={mode})", kind) for mode in ("predicted", "revealed") for kind in KINDS]
+
+
+LEARNERS = [name for name in selectors if selectors.find(name).needs_fit]
 
 
 def check(case, families, shard, dtype=np.float64):
@@ -87,6 +93,21 @@ def test_rounds_of_a_loop(kind, tmp_path):
         assert first.indices.tolist() == second.indices.tolist()
         for loop in loops:
             loop.tell(first.indices, pool.truth[first.indices])
+
+
+@pytest.mark.usefixtures("short_parts")
+@pytest.mark.parametrize("selector", LEARNERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_selectors_that_ask_how_the_model_fares(selector, kind, tmp_path):
+    """No process reads all predictions for them, and they learn the same to the last bit."""
+    pool = make_pool(KINDS[kind](4), 90, seed=9, grid=64)
+    check_same_learning(LocalEngine(), pool, selector, tmp_path)
+
+
+def test_the_contract_finds_who_reads_all_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(ShardedView, "count_predicted", RoundView.count_predicted)
+    with pytest.raises(AssertionError, match="90 rows of probs were taken at once, of a pool of 90"):
+        check_same_learning(LocalEngine(), make_pool(MultiClass(4), 90, seed=9), "comb", tmp_path)
 
 
 def test_the_wrong_shape_and_bad_numbers_are_named(tmp_path):

@@ -1,0 +1,64 @@
+"""The labelling page on pictures that lie on object storage."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sites
+from fruit import KINDS, orchard, truth
+from PIL import Image
+
+from tailor import InputError
+from tailor.cli.label import find_or_begin
+from tailor.project import Project
+from tailor.web.examples import Examples
+
+
+def begin(address):
+    return find_or_begin(address, None, ",".join(KINDS), False, 4, "pixels(size=8)")
+
+
+def test_pictures_are_fetched_as_they_are_shown(storage, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    local = orchard(tmp_path / "orchard", 14)
+    for file in local.iterdir():
+        storage.put_file(f"fruit/{file.name}", file)
+    project = begin(f"{storage.address}/fruit/")
+    assert project.folder == Path("fruit-labels")
+    assert begin(f"{storage.address}/fruit").settings == project.settings  # and goes on
+    with sites.serving(tmp_path, project=project) as site:
+        asked = set()
+        for _ in range(2):  # the second round is chosen by a model
+            for item in site.next(4):
+                sent = site.client.get("/picture", params={"id": item["id"]})
+                shown, wanted = (np.asarray(Image.open(one)) for one in (io.BytesIO(sent.content), local / item["id"]))
+                assert np.array_equal(shown, wanted)
+                assert site.post("/api/answer", {"id": item["id"], "label": [truth(item["id"])]}).status_code == 200
+                asked.add(item["id"])
+        assert len(asked) == 8
+        gone = next(file.name for file in local.iterdir() if file.name not in asked)
+        storage.remove(f"fruit/{gone}")
+        for copy in tmp_path.glob("tailor-cache-*/*"):  # features were read from these
+            copy.unlink()
+        lost = site.client.get("/picture", params={"id": gone})
+        assert (lost.status_code, lost.json()["error"]) == (404, "this picture can't be read: missing")
+    assert Project(project.folder).session().journal.answered() == 8
+
+
+def test_an_address_with_nothing_leaves_nothing(storage, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=f"nothing at {storage.address}/fruit"):
+        begin(f"{storage.address}/fruit")
+    assert not list(tmp_path.glob("*-labels"))
+
+
+def test_a_file_of_texts_is_named_without_its_ending(storage, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    storage.put("reviews.csv", b"text\ngood\nbad\n")
+    project = find_or_begin(f"{storage.address}/reviews.csv", None, "good,bad", False, 4, "")
+    assert project.folder == Path("reviews-labels")
+    shown = Examples(project.pool()).shown(list(project.pool().ids))
+    assert [one["text"] for one in shown] == ["good", "bad"]
