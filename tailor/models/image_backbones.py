@@ -72,10 +72,11 @@ class NetworkBackbone(Backbone):
     def embed(self, examples: Sequence[Any]) -> np.ndarray:
         import torch
 
+        from tailor.models.folding import folded
         from tailor.models.trainer import precision
 
         if self._net is None:
-            net: Any = self.make().eval().to(self.device)
+            net: Any = folded(self.make().eval()).to(self.device)
             self._net = net.to(memory_format=torch.channels_last)
         found = []
         for start in range(0, len(examples), self.batch):

@@ -61,6 +61,7 @@ class Neural(Model):
         self.class_weights = class_weights
         self.net: nn.Module | None = None
         self.used_graph = False
+        self._folded: tuple[nn.Module, nn.Module] | None = None  # a trained network, and its copy that predicts
 
     @abstractmethod
     def _fresh(self, generator: torch.Generator, shape: tuple[int, ...]) -> nn.Module:
@@ -166,9 +167,12 @@ class Neural(Model):
         return make_loss(self.task, None if weights is None else torch.from_numpy(weights).to(self.device))
 
     def _outputs(self, net: nn.Module, positions: np.ndarray, **options: Any) -> Iterator[tuple[slice, Any, Any]]:
+        from tailor.models.folding import folded
         from tailor.models.trainer import outputs
 
-        return outputs(net, self.source, positions, device=self.device, **options)
+        if self._folded is None or self._folded[0] is not net:
+            self._folded = net, folded(net)
+        return outputs(self._folded[1], self.source, positions, device=self.device, **options)
 
     def _probs(self, positions: np.ndarray, rate: float = 0.0, generator: Any = None) -> np.ndarray:
         """(n, K) at positions (n,)."""

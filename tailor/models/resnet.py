@@ -6,14 +6,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tailor.models.folding import Normed
+
 #: the official ImageNet weights; the letters in the name are the start of the file's SHA-256
 ADDRESS = "https://download.pytorch.org/models/resnet18-f37072fd.pth"
 #: of pixels 0..255, by channel
 MEAN, DEVIATION = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 
 
-class Block(nn.Module):
+class Block(Normed):
     """Two 3x3 convolutions and a shortcut, projected where the shape changes."""
+
+    normed = (("conv1", "bn1"), ("conv2", "bn2"), ("downsample.0", "downsample.1"))
 
     def __init__(self, inside: int, outside: int, stride: int) -> None:
         super().__init__()
@@ -33,7 +37,7 @@ class Block(nn.Module):
         return F.relu(self.bn2(self.conv2(x)).add_(shortcut), inplace=True)
 
 
-class ResNet18(nn.Module):
+class ResNet18(Normed):
     """He, Zhang, Ren, Sun: Deep Residual Learning for Image Recognition (CVPR 2016), the 18-layer network.
 
     stem    "imagenet": a 7x7 convolution of stride 2 and a max-pool, as published, whatever the size of the pictures;
@@ -45,6 +49,7 @@ class ResNet18(nn.Module):
 
     width = 512
     head = "fc"
+    normed = (("conv1", "bn1"),)
 
     def __init__(self, classes: int = 1000, *, stem: str = "imagenet") -> None:
         super().__init__()

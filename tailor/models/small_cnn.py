@@ -6,8 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tailor.models.folding import Normed
 
-class SmallCNN(nn.Module):
+
+class SmallCNN(Normed):
     """Three 3x3 convolutions of stride 2 with batch norm, and a mean over what is left of the picture.
 
     >>> SmallCNN(4)(torch.zeros(2, 3, 16, 16)).shape
@@ -16,6 +18,7 @@ class SmallCNN(nn.Module):
 
     width = 128
     head = "fc"
+    normed = tuple((f"convs.{number}", f"norms.{number}") for number in range(3))
 
     def __init__(self, classes: int = 10) -> None:
         super().__init__()

@@ -12,6 +12,7 @@ from tailor import MultiClass
 from tailor.errors import InputError
 from tailor.models import Notice, make_model
 from tailor.models.efficientnet_lite import EfficientNetLite0, SameConv
+from tailor.models.folding import folded
 from tailor.models.heads import PixelNet
 from tailor.models.resnet import DEVIATION, MEAN, ResNet18
 from tailor.models.small_cnn import SmallCNN
@@ -225,3 +226,48 @@ def test_batch_norms_that_need_their_count_keep_counting():
         net(torch.randn(4, 3, 2, 2))
     assert [int(norm.num_batches_tracked) for norm in net] == [0, 1]
     assert "0.num_batches_tracked" in net.state_dict()
+
+
+def used(make, classes=4):
+    """A network whose batch norms have seen something."""
+    net = fresh(lambda: make(classes))
+    generator = torch.Generator().manual_seed(1)
+    for module in net.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            for tensor, low, high in (
+                (module.weight, 0.5, 1.5), (module.bias, -0.5, 0.5),
+                (module.running_mean, -0.5, 0.5), (module.running_var, 0.5, 2.0),
+            ):  # fmt: skip
+                nn.init.uniform_(tensor, low, high, generator=generator)
+    return net
+
+
+@pytest.mark.parametrize("make", [SmallCNN, ResNet18, EfficientNetLite0])
+def test_a_folded_network_says_the_same_without_batch_norms(make):
+    net = used(make).eval()
+    x = torch.randn(3, 3, 48, 48, generator=torch.Generator().manual_seed(2))
+    alone = folded(net)
+    with torch.no_grad():
+        there, here = net.embed(x), alone.embed(x)
+        again = net.embed(x)
+    assert not any(isinstance(m, nn.BatchNorm2d) for m in alone.modules())
+    assert there.std() > 0.01
+    torch.testing.assert_close(here, there, rtol=1e-3, atol=1e-4)
+    assert torch.equal(there, again)  # the network itself is as it was
+
+
+def test_a_network_that_says_nothing_of_its_norms_is_left_alone():
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4))
+    assert folded(net) is net
+
+
+@pytest.mark.filterwarnings("ignore:small-cnn starts")
+def test_predictions_follow_a_model_that_is_trained_again():
+    pool = ToyImages(np.arange(12) % 2)
+    model = make_model("finetune", MultiClass(2), pool, network="small-cnn", size=16, epochs=3, batch=4, device="cpu")
+    said = []
+    for flip in (False, True):
+        labels = np.eye(2)[(np.arange(12) + flip) % 2]
+        model.fit(np.arange(12), labels, seed=0)
+        said.append(model.predict(np.arange(12)).probs)
+    assert np.abs(said[0] - said[1]).max() > 0.1
