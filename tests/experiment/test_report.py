@@ -154,6 +154,23 @@ def test_verdicts_by_hand():
     assert {row[-1] for row in tables.differences(found).rows} == {"unknown"}
 
 
+def test_the_best_single_family_is_one_of_the_candidates():
+    """And may be another one in class balance."""
+    families = {"TAILOR": ["galaxy", "confidence"], "galaxy alone": ["galaxy(pending=predicted)"]}
+    families |= {"confidence alone": ["confidence"], "badge alone": ["badge"]}
+    scores = {"TAILOR": [0.8] * 2, "galaxy alone": [0.7] * 2, "confidence alone": [0.6] * 2, "badge alone": [0.9] * 2}
+    balance = {"TAILOR": (0.5, 0.51), "galaxy alone": (0.2, 0.2), "confidence alone": (0.3, 0.3), "badge alone": (1, 1)}
+    rows = [r | {"imbalance": balance[r["contender"]][r["seed"]]} for r in rows_of(scores, families=families)]
+    (found,) = group(rows)
+    assert tables.rivals(found, "TAILOR")[0] == "galaxy alone"
+    (row,) = tables.yardsticks([found], metric="imbalance").rows
+    assert row[1:4] == ("imbalance ratio of labels", "TAILOR", "confidence alone")
+    assert row[4] == "+0.2050 [+0.1415, +0.2685] * ahead (2)"  # 0.005 times Student's 12.71 to each side
+    families["TAILOR"] = ["coreset"]  # alone it did not run
+    (found,) = group(rows_of(scores, families=families))
+    assert tables.rivals(found, "TAILOR")[0] == "badge alone"
+
+
 def test_where_only_tailor_searches_positives_count():
     rows = rows_of({"TAILOR, search": [0.5, 0.6], "badge alone": [0.7, 0.7]})
     rows = [r | {"task": "multi-label", "reward": "search" if r["selector"] == "tailor" else "diversity"} for r in rows]

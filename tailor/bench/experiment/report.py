@@ -26,7 +26,8 @@ STYLE = (
 
 def over_all(results: Sequence[Results], focus: str | None = None) -> list[Table]:
     """Tables of all experiments together."""
-    return [table for table in (tables.yardsticks(results, focus), tables.ranks(results)) if table is not None]
+    found = [tables.yardsticks(results, focus), tables.yardsticks(results, focus, "imbalance"), tables.ranks(results)]
+    return [table for table in found if table is not None]
 
 
 def each(one: Results, target: float | None = None, focus: str | None = None) -> list[Table]:

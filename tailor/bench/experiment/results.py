@@ -103,13 +103,13 @@ class Results:
         """Those that all of these have."""
         return sorted(set.intersection(*(set(self.rows[c]) for c in contenders)))
 
-    def fair_means(self, contenders: Sequence[str]) -> dict[str, float]:
-        """What each is judged by, over the seeds that all of them have: seeds differ more than contenders do.
+    def fair_means(self, contenders: Sequence[str], metric: str | None = None) -> dict[str, float]:
+        """By default what each is judged by. Over the seeds that all of them have: seeds differ more than contenders.
 
         Where they have none in common, over each one's own.
         """
         common = (self.seeds(*contenders) if contenders else []) or None
-        return {c: float(self.last(c, self.aim, common).mean()) for c in contenders}
+        return {c: float(self.last(c, metric or self.aim, common).mean()) for c in contenders}
 
     def values(self, contender: str, metric: str, seeds: Sequence[int] | None = None) -> np.ndarray:
         """(trials, rounds) float64."""
@@ -190,6 +190,12 @@ class Results:
             return row["selector"] == "random-meta" and len(row["families"]) == 1 and row["families"] != ["random"]
 
         return [c for c in self.rows if alone(self.sample(c))]
+
+    def own_singles(self, contender: str) -> list[str]:
+        """Families alone that are among a contender's candidates; all of them where none is."""
+        own = {family.partition("(")[0] for family in self.sample(contender)["families"]}
+        others = [c for c in self.singles() if c != contender]
+        return [c for c in others if self.sample(c)["families"][0].partition("(")[0] in own] or others
 
     def difference(self, ours: str, other: str, metric: str) -> Difference | None:
         """After the last round ("area": under the main curve), paired by seed; None where no seed is in common."""

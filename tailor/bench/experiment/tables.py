@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailor.bench.experiment import stats
-from tailor.bench.experiment.results import Results
+from tailor.bench.experiment.results import METRICS, Results
 from tailor.bench.experiment.stats import Difference
 
 WHOLE = ("rarest", "positives")
@@ -112,30 +112,38 @@ def compared(results: Results) -> list[str]:
     return list(dict.fromkeys([results.aim, *shown]))
 
 
-def yardsticks(results: Sequence[Results], focus: str | None = None) -> Table | None:
-    """Against the best single family, random meta and random, on every experiment."""
+def yardsticks(results: Sequence[Results], focus: str | None = None, metric: str | None = None) -> Table | None:
+    """Against the best single family, random meta and random, on every experiment.
+
+    metric  by default what each experiment is judged by; those without it are left out
+    """
     rows = []
     for one in results:
-        ours, cells = focused(one, focus), []
-        for other in rivals(one, ours):
-            found = None if other is None else one.difference(ours, other, one.aim)
-            cells.append("–" if found is None else f"{interval(found, one.aim)} {found.verdict} ({found.n})")
-        best = rivals(one, ours)[0]
-        rows.append((one.name, one.label(one.aim), ours, best or "–", *cells))
+        ours, cells, judge = focused(one, focus), [], metric or one.aim
+        if judge not in one.metrics:
+            continue
+        others = rivals(one, ours, judge)
+        for other in others:
+            found = None if other is None else one.difference(ours, other, judge)
+            cells.append("–" if found is None else f"{interval(found, judge)} {found.verdict} ({found.n})")
+        rows.append((one.name, one.label(judge), ours, others[0] or "–", *cells))
     if all(cell == "–" for row in rows for cell in row[4:]):
         return None
     columns = ("", "judged by", "contender", "best single family", "minus that", "minus random meta", "minus random")
-    note = f"{INTERVALS}; in brackets the number of pairs; the best single family is the one with the highest mean "
-    note += "here, over the seeds that all families have: it is known only afterwards"
-    return Table("Against the best single family, random meta and random", columns, tuple(rows), note)
+    note = f"{INTERVALS}; in brackets the number of pairs; the best single family is the one of its candidates with "
+    note += "the highest mean here, over the seeds that all families have: it is known only afterwards"
+    title = "Against the best single family, random meta and random"
+    return Table(title if metric is None else f"{title}, by {METRICS[metric]}", columns, tuple(rows), note)
 
 
 RIVALS = ("best single family", "random meta", "random")
 
 
-def rivals(results: Results, ours: str) -> tuple[str | None, str | None, str | None]:
-    """The best single family, random meta (over the same candidates if it is there), random: those of RIVALS."""
-    means = results.fair_means([c for c in results.singles() if c != ours])
+def rivals(
+    results: Results, ours: str, metric: str | None = None
+) -> tuple[str | None, str | None, str | None]:
+    """The best single family of its candidates, random meta (over the same ones if it is there), random: RIVALS."""
+    means = results.fair_means(results.own_singles(ours), metric)
     best = max(means, key=means.__getitem__, default=None)
     many = [c for c in results.rows if results.sample(c)["selector"] == "random-meta" and c not in results.singles()]
     metas = [c for c in many if results.sample(c)["families"] != ["random"] and c != ours]
