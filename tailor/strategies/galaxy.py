@@ -9,6 +9,7 @@ import numpy as np
 
 from tailor.errors import InputError
 from tailor.strategies.base import MULTI_CLASS, Arm, Cursor, Strategy, random_free
+from tailor.strategies.ends import changes
 from tailor.strategies.line import FREE, LABELLED, NO_LABEL, PENDING, Line
 from tailor.strategies.stretch import Between, Ranges, Stretch, arrange, line_key, stretches_between
 from tailor.task import MultiClass
@@ -160,9 +161,7 @@ class Board:
         Some that tie with an end but lie outside come along. They do no harm: from one such stretch to the next
         all labels are the same, so what lies there is never in an open cut.
         """
-        line, labels = self.known_line(klass)
-        differ = np.flatnonzero(np.diff(labels))
-        return line.key[differ], line.key[differ + 1]
+        return changes(*self._known(klass))
 
     def line(self, ids: np.ndarray, klass: int) -> Line:
         """The line over ids (s,), lowest first; what is set aside is left out."""
