@@ -45,18 +45,22 @@ class Point:
 Tell = Callable[[Point, list[Estimate]], None]
 
 
-def points(axes: Iterable[str] = AXES, *, quick: bool = False, most: int = FULL.pool) -> Iterator[Point]:
-    """All measurements along the axes. most: the largest N."""
+def points(
+    axes: Iterable[str] = AXES, *, quick: bool = False, least: int = 1, most: int = FULL.pool
+) -> Iterator[Point]:
+    """All measurements along the axes. least, most: the smallest and the largest N."""
     full, base = FULL, BASE
     if quick:
         full, base = (replace(s, pool=6000, classes=12, batch=200, features=16) for s in (FULL, BASE))
-    pools = [n for n in ((3000, 6000) if quick else (50_000, 200_000, FULL.pool)) if n <= most]
+    pools = [n for n in ((3000, 6000) if quick else (50_000, 200_000, FULL.pool)) if least <= n <= most]
     for axis in axes:
         if axis not in AXES:
             raise UnknownName("axis", axis, AXES)
         if axis == "N":
             if not pools:
-                raise InputError(f"no pool of at most {most} examples is measured: the smallest has 50,000")
+                raise InputError(
+                    f"no pool of {least:,} to {most:,} examples is measured: N is 50,000, 200,000 and {FULL.pool:,}"
+                )
             yield from (Point(axis, n, replace(full, pool=n)) for n in pools)
         elif axis == "K":
             yield from (Point(axis, k, replace(base, classes=k)) for k in ((6, 12) if quick else (10, 100, 1000)))
@@ -69,8 +73,8 @@ def points(axes: Iterable[str] = AXES, *, quick: bool = False, most: int = FULL.
 
 
 def measure(
-    axes: Iterable[str] = AXES, *, device: str = "cpu", quick: bool = False, most: int = FULL.pool,
-    folder: Path | None = None, tell_plan: Tell | None = None,
+    axes: Iterable[str] = AXES, *, device: str = "cpu", quick: bool = False, least: int = 1,
+    most: int = FULL.pool, folder: Path | None = None, tell_plan: Tell | None = None,
 ) -> Iterator[Row]:  # fmt: skip
     """Rows as they come; skipped() says which axes are left out.
 
@@ -78,7 +82,7 @@ def measure(
     """
     wanted = [a for a in axes if a not in skipped(axes, device)]
     machine = measure_machine(folder, device, tries=2 if quick else TRIES)
-    for point in points(wanted, quick=quick, most=most):
+    for point in points(wanted, quick=quick, least=least, most=most):
         planned: list[Estimate] = []
         if tell_plan is not None and not point.workers:
             planned = forecast(point.size, folder, device)

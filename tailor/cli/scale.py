@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 def scale(
     axis: Annotated[list[str] | None, typer.Option(help="N, K, M or workers; may be given more than once.")] = None,
     device: Annotated[str, typer.Option(help="cpu, or cuda: then the predictions are held on the GPU.")] = "cpu",
+    least: Annotated[int, typer.Option(min=1, help="The smallest N that is measured.")] = 1,
     most: Annotated[int, typer.Option(min=1, help="The largest N that is measured.")] = 1_281_167,
     against_plan: Annotated[bool, typer.Option("--against-plan", help="Plan each round first, then run it.")] = False,
     report: Annotated[list[Path] | None, typer.Option(help="Print these rows; nothing is measured.")] = None,
@@ -25,6 +26,7 @@ def scale(
 ) -> None:
     """Seconds, memory and disk of every stage of a round over shards, against N, K, M and workers, in Markdown."""
     import json as encoder
+    from functools import partial
 
     from tailor.bench.device import check_device
     from tailor.bench.scale import AXES, measure, skipped
@@ -44,7 +46,8 @@ def scale(
         for name, why in skipped(axes, device).items():
             typer.echo(f"{name} is left out: {why}", err=True)
         tell = (_tell_nothing if json else _tell) if against_plan else None
-        for row in measure(axes, device=device, quick=quick, most=most, folder=disk, tell_plan=tell):
+        wanted = partial(measure, axes, device=device, quick=quick, least=least, most=most)
+        for row in wanted(folder=disk, tell_plan=tell):
             rows.append(row)
             if json:
                 typer.echo(encoder.dumps(row))

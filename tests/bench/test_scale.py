@@ -206,6 +206,7 @@ def test_what_is_measured():
     assert [p.value for p in found if p.axis == "workers"] == [1, 2, 4]
     assert [p.value for p in found if p.axis == "M"] == [1, 102, 202]
     assert [p.value for p in points(["N"], most=200_000)] == [50_000, 200_000]
+    assert [p.value for p in points(["N"], least=200_001)] == [1_281_167]
     with pytest.raises(InputError, match="unknown axis 'B'"):
         list(points(["B"]))
 
