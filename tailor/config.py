@@ -103,7 +103,9 @@ class Config:
 def read(folder: Path) -> Config:
     path = folder / FILE
     if not path.is_file():
-        raise InputError(f"no {FILE} in {folder.absolute()}: begin a run there with `tailor init`, or name its folder")
+        raise InputError(
+            f"no {FILE} in {folder.absolute()}: begin a run there with `tailor init`, or name its folder with --run"
+        )
     try:
         text = path.read_text(encoding="utf-8-sig")
         given = tomllib.loads(text)
@@ -168,7 +170,7 @@ def line_of_key(text: str, section: str, key: str | None) -> int:
 
 def write(folder: Path, values: dict[str, dict[str, Any]]) -> Path:
     """A tailor.toml with every key explained; those without a value as comments. Never over an existing one."""
-    lines = ["# What this run labels, and how. Every key is explained; the rest is in docs/commands.md.", ""]
+    lines = ["# What this run labels, and how. Every key is explained; more in docs/settings.md.", ""]
     for section, keys in SCHEMA.items():
         lines.append(f"[{section}]")
         for key, wanted in keys.items():

@@ -30,6 +30,9 @@ class Estimate:
     lower: float
     upper: float
 
+    def __str__(self) -> str:
+        return f"{self.accuracy:.3f}, 95% interval {self.lower:.3f} to {self.upper:.3f}, {self.examples} examples"
+
 
 def wilson(share: float, n: int) -> tuple[float, float]:
     """Wilson's 95% interval of a share of n."""

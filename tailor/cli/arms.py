@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from inspect import Parameter
+
 
 def arms() -> None:
     """List every arm family and selector, with their options; installed plugins too."""
-    import inspect
-
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from tailor import bandit, strategies
 
-    def options(parameters: dict[str, inspect.Parameter]) -> str:
-        return ", ".join(f"{p.name}={p.default!r}" for p in parameters.values())
-
-    families = Table("family", "tasks", "arms", "options", "idea", title="Arm families")
+    families = Table(Column("family", no_wrap=True), "task", "arms", "idea, and options", title="Arm families")
     for name in strategies.registry:
         family = strategies.registry.find(name)
-        idea = (inspect.getdoc(family) or "").split(".")[0].split("\n\n")[0].replace("\n", " ")
-        families.add_row(
-            name,
-            ", ".join(sorted(family.tasks)),
-            "one a class" if family.per_class else "1",
-            options(strategies.registry.options(name)),
-            idea,
-        )
-    selectors = Table("selector", "options", "idea", title="Selectors")
+        task = "both" if len(family.tasks) > 1 else ", ".join(family.tasks)
+        number = "K" if family.per_class else "1"
+        families.add_row(name, task, number, described(family, strategies.registry.options(name)))
+    families.caption = "K: one for each class"
+    selectors = Table(Column("selector", no_wrap=True), "idea, and options", title="Selectors")
     for name in bandit.registry:
-        idea = (inspect.getdoc(bandit.registry.find(name)) or "").split("\n\n")[0].replace("\n", " ")
-        selectors.add_row(name, options(bandit.registry.options(name)), idea)
-    console = Console()
-    console.print(families, selectors)
+        selectors.add_row(name, described(bandit.registry.find(name), bandit.registry.options(name)))
+    Console().print(families, selectors)
+
+
+def described(what: object, options: dict[str, Parameter]) -> str:
+    """The first sentence of its docstring, where the full stop of "et al." ends none, and its options."""
+    import inspect
+    import re
+
+    from rich.markup import escape
+
+    first = (inspect.getdoc(what) or "").split("\n\n")[0].replace("\n", " ")
+    idea = re.split(r"(?<!et al)\.(?:\s|$)", first)[0]
+    defaults = ((p.name, "" if p.default is p.empty else repr(p.default)) for p in options.values())
+    listed = ", ".join(f"{name}={default}" for name, default in defaults)
+    return escape(idea) + (f"\n[cyan]{escape(listed)}[/]" if listed else "")

@@ -260,9 +260,23 @@ def _show(tables: list[Texts]) -> None:
     if not console.is_terminal:
         console = Console(width=200)  # into a file: cells on one line
     for one in tables:
-        table = Table(title=Text(one.title), caption=Text(one.note))
-        for column in one.columns:
-            table.add_column(Text(column), overflow="fold")
-        for row in one.rows:
-            table.add_row(*map(Text, row))
-        console.print(table)
+        for number, part in enumerate(_abreast(one, console.width)):
+            table = Table(title=None if number else Text(one.title))
+            for at in part:
+                table.add_column(Text(one.columns[at]), overflow="fold")
+            for row in one.rows:
+                table.add_row(*(Text(row[at]) for at in part))
+            console.print(table)
+        console.print(Text(one.note, style="dim italic"))
+
+
+def _abreast(table: Texts, width: int) -> list[list[int]]:
+    """The columns in groups that fit beside each other, the first one in each: a number is never broken."""
+    cells = [[*head.split(), *(row[at] for row in table.rows)] for at, head in enumerate(table.columns)]
+    needs = [max(map(len, column), default=0) + 3 for column in cells]  # a space on each side, and a line
+    groups = [[0]]
+    for at in range(1, len(needs)):
+        if len(groups[-1]) > 1 and 1 + sum(needs[one] for one in groups[-1]) + needs[at] > width:
+            groups.append([0])
+        groups[-1].append(at)
+    return groups

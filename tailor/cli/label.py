@@ -86,7 +86,20 @@ def find_or_begin(
         begin(path, run, classes, multi_label, {}, {"model": model, "selection": {"batch": batch}})
         return Project(run)
     project = Project(run)
+    place = project.config.section("pool")["path"]
+    if not any(_same(path, other) for other in (run, place if "://" in place else run / place)):
+        raise InputError(
+            f"the run in {run} labels {place}, not {path}: name another folder with --run, "
+            f"or go on with `tailor label {run}`"
+        )
     given = [c.strip() for c in classes.split(",") if c.strip()]
     if given and given != list(project.settings.classes):
         typer.echo(f"Going on with {run}, which has classes already: change them on the page, under Classes.")
     return project
+
+
+def _same(one: Path | str, other: Path | str) -> bool:
+    """Whether two folders, files or addresses are the same."""
+    if "://" in f"{one}{other}":
+        return str(one).rstrip("/") == str(other).rstrip("/")
+    return Path(one).resolve() == Path(other).resolve()

@@ -34,7 +34,7 @@ def run(
                 session.tell(annotator.answer(waiting), by="simulated")
             planned = project.settings.rounds + 1 - len(session.journal.rounds)
             left = rounds or max(0, planned)
-            reason: str | None = "all planned rounds are done"
+            reason: str | None = f"{rounds} rounds more, as asked for" if rounds else "all planned rounds are done"
             while left > 0:
                 asked = session.ask()
                 if not asked:

@@ -74,7 +74,7 @@ def show(project: Project, arms: int = 15) -> None:
         f"{len(summary['aside'])} set aside; rounds: {len(journal.rounds)}"
     )
     shares = summary["shares"]
-    counts = Table("class", "labels", "share of the pool", title="Labels, rarest class first")
+    counts = Table("class", "labels", "share of the pool, by the reserve", title="Labels, rarest class first")
     rarest = sorted(summary["counts"].items(), key=lambda item: item[1])
     for name, count in rarest[:CLASSES]:
         share = "{:.1%} ({:.1%} to {:.1%})".format(*shares[name]) if name in shares else ""
@@ -83,11 +83,7 @@ def show(project: Project, arms: int = 15) -> None:
         counts.caption = f"and {len(rarest) - CLASSES} more classes"
     console.print(counts)
     if summary["estimates"]:
-        last = summary["estimates"][-1]
-        console.print(
-            f"Accuracy on the reserve: {last.accuracy:.3f}, 95% interval {last.lower:.3f} to {last.upper:.3f}, "
-            f"{last.examples} examples"
-        )
+        console.print(f"Accuracy on the reserve: {summary['estimates'][-1]}")
     found = arms_found(journal)
     if found:
         table = Table("arm", "picks", "labels found", title="What the arms found")

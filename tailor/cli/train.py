@@ -30,5 +30,4 @@ def train(
             write_card(out, session, project.config.section("model"), estimate)
         finally:
             session.store.close()
-    accuracy = f"; accuracy on the reserve {estimate.accuracy:.3f}" if estimate else ""
-    typer.echo(f"Model and card in {out}{accuracy}")
+    typer.echo(f"Model and card in {out}" + (f"; accuracy on the reserve {estimate}" if estimate else ""))

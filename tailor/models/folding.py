@@ -22,10 +22,13 @@ def folded(net: nn.Module) -> nn.Module:
         return net
     alone = copy.deepcopy(net).eval().requires_grad_(False)
     for module in alone.modules():
-        for conv, norm in module.normed if isinstance(module, Normed) else ():
-            if getattr(module, conv.partition(".")[0]) is not None:
-                _fold(module.get_submodule(conv), module.get_submodule(norm))
-                parent, _, name = norm.rpartition(".")
+        for pair in module.normed if isinstance(module, Normed) else ():
+            if getattr(module, pair[0].partition(".")[0]) is not None:
+                conv, norm = map(module.get_submodule, pair)
+                if conv._forward_hooks or norm._forward_hooks:  # somebody wants what comes between the two
+                    continue
+                _fold(conv, norm)
+                parent, _, name = pair[1].rpartition(".")
                 setattr(module.get_submodule(parent), name, nn.Identity())
     return alone
 

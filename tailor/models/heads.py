@@ -73,6 +73,7 @@ class PixelNet(Split):
     """A network for normalised pictures, fed with bytes."""
 
     convolutions_cast = True  # all of them run under autocast
+
     def __init__(self, net: nn.Module, mean: Any, deviation: Any) -> None:
         super().__init__()
         self.net = net

@@ -73,7 +73,7 @@ class NetworkBackbone(Backbone):
         import torch
 
         from tailor.models.folding import folded
-        from tailor.models.trainer import precision
+        from tailor.models.gpu import precision
 
         if self._net is None:
             net: Any = folded(self.make().eval()).to(self.device)

@@ -170,9 +170,10 @@ class Neural(Model):
         from tailor.models.folding import folded
         from tailor.models.trainer import outputs
 
-        if self._folded is None or self._folded[0] is not net:
-            self._folded = net, folded(net)
-        return outputs(self._folded[1], self.source, positions, device=self.device, **options)
+        known = self._folded
+        if known is None or known[0] is not net:
+            self._folded = known = net, folded(net)
+        return outputs(known[1], self.source, positions, device=self.device, **options)
 
     def _probs(self, positions: np.ndarray, rate: float = 0.0, generator: Any = None) -> np.ndarray:
         """(n, K) at positions (n,)."""

@@ -114,7 +114,8 @@ class SklearnModel(Model):
         """Passes in which some of the numbers of each vector are set to 0."""
         fitted = self._trained()
         self._ensure()
-        vectors = self._vectors(check_range(positions, len(self.source.rows)))
+        positions = check_range(positions, len(self.source.rows))
+        vectors = self._vectors(positions)
         good = np.flatnonzero(self.source.readable[positions])
         rng = np.random.default_rng(seed)
         for _ in range(passes):

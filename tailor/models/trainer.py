@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 
 from tailor.errors import InputError
 from tailor.models.base import Notice, Progress, quiet
+from tailor.models.gpu import Halves, fast_convolutions, no_counting, precision
 from tailor.models.source import Source
 from tailor.models.targets import OnDevice, Targets
 
@@ -50,65 +50,6 @@ class Recipe:
             raise InputError(f"weight_decay is {self.weight_decay}: it must not be negative")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is {self.dropout}: it must lie in [0, 1)")
-
-
-def precision(device: str, net: nn.Module) -> AbstractContextManager[None]:
-    """bf16 on a GPU, unless the network wants single precision; single precision on a CPU."""
-    cuda = device.startswith("cuda")
-    return torch.autocast("cuda" if cuda else "cpu", torch.bfloat16, enabled=cuda and not getattr(net, "single", False))
-
-
-@contextmanager
-def fast_convolutions() -> Iterator[None]:
-    """cuDNN tries its algorithms once for each shape. Without effect on a CPU."""
-    before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = True
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.benchmark = before
-
-
-class Halves:
-    """bf16 copies of the convolutions' weights: one kernel makes all and one gives gradients back, not one each.
-
-    The numbers are autocast's.
-    """
-
-    def __init__(self, net: nn.Module) -> None:
-        layers = {name: layer for name, layer in net.named_modules() if isinstance(layer, nn.Conv2d)}
-        named = {f"{name}.weight": layer.weight for name, layer in layers.items() if layer.weight.requires_grad}
-        self.full = list(named.values())
-        self.half = {name: p.detach().bfloat16().requires_grad_() for name, p in named.items()}
-        self.grads = [torch.zeros_like(p) for p in self.full]
-
-    @torch.no_grad()
-    def refresh(self) -> None:
-        for half in self.half.values():
-            half.grad = None
-        torch._foreach_copy_(list(self.half.values()), self.full)
-
-    @torch.no_grad()
-    def give_back(self) -> None:
-        """The gradients, to the network's own matrices. One that took no part has none."""
-        pairs = [(p, g, h.grad) for p, g, h in zip(self.full, self.grads, self.half.values()) if h.grad is not None]
-        torch._foreach_copy_([g for _, g, _ in pairs], [found for _, _, found in pairs])
-        for p, g, _ in pairs:
-            p.grad = g
-
-
-@contextmanager
-def no_counting(net: nn.Module) -> Iterator[None]:
-    """Batch norms don't count their batches, which costs a kernel each; only one without momentum needs the count."""
-    norms = [m for m in net.modules() if isinstance(m, nn.BatchNorm1d | nn.BatchNorm2d | nn.BatchNorm3d)]
-    counts = {m: m.num_batches_tracked for m in norms if m.momentum is not None}
-    for norm in counts:
-        norm.num_batches_tracked = None
-    try:
-        yield
-    finally:
-        for norm, count in counts.items():
-            norm.num_batches_tracked = count
 
 
 class Step:

@@ -119,7 +119,7 @@ def _kind_of_folder(folder: Path) -> str:
         if suffixes & SUFFIXES:
             return "image-folder"
         others += len(files)
-    what = f"holds {others} files, none of them" if others else "is empty: there is no"
+    what = f"holds {others} files, none of them" if others else "is empty: there is not"
     raise InputError(f"{folder} {what} an image ({', '.join(sorted(SUFFIXES))}) or a .parquet file")
 
 

@@ -56,6 +56,7 @@ class FileCache:
         try:
             with self._lock:
                 self._make_room(size)
+                self.folder.mkdir(parents=True, exist_ok=True)  # whoever tidies up temporary files may have taken it
             fetch(str(aside))
             with self._lock:
                 self._sizes.pop(name, None)

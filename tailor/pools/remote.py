@@ -161,6 +161,8 @@ class RemotePool(Pool):
                 continue
             try:
                 own = self._file_ids(file, len(ids))
+            except FileNotFoundError:  # gone since it was listed
+                continue
             except InputError as problem:
                 if file.suffix not in TABLES or "can't be reached" in str(problem):
                     raise

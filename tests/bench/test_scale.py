@@ -96,12 +96,12 @@ def test_where_arms_use_labels_that_come_somebody_answers(tmp_path, multilabel):
 
 def test_a_plan_knows_what_labels_that_come_cost(monkeypatch):
     """The shards are visited again and again: what is planned for taking is what it takes, and not what it takes
-    without labels. Within a factor of 2, since other work may share the machine; memory within 30%."""
+    without labels. Within a factor of 4, since other work may share the machine; memory within 30%."""
     monkeypatch.setattr(forecasts, "ENOUGH", 0.1)
     planned = {e.stage: e for e in forecast(LIVE)}
     took = {s.name: s for s in in_own_process(whole_round, LIVE)}
     assert list(planned) == list(took)
-    assert 0.5 < took["take"].cpu_seconds / planned["take"].cpu_seconds < 2
+    assert 0.25 < took["take"].cpu_seconds / planned["take"].cpu_seconds < 4
     assert planned["take"].cpu_seconds > 2 * planned["open galaxy"].cpu_seconds
     for name, one in took.items():
         assert one.peak_mib * 2**20 == pytest.approx(planned[name].memory, rel=0.3)

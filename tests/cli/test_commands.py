@@ -27,7 +27,8 @@ from runs import (
     write_jsonl,
 )
 
-from tailor import config
+from tailor import bandit, config, strategies
+from tailor.cli.arms import described
 from tailor.pools import Unreadable, open_pool
 
 
@@ -328,6 +329,17 @@ def test_a_hugging_face_folder_of_several_labels(home, tmp_path):
     assert pool.labels() == {row[0]: truth(row[0]) for row in labels(home / "several")}
     data = DIGITS.data
     assert all((row == data[int(one.split("-")[1])]).all() for one, row in zip(pool.ids, pool.read(range(60))))
+
+
+# ---------------------------------------------------------------------- what there is
+
+
+def test_arms_are_listed_by_their_whole_names():
+    said = tailor("arms")
+    assert all(f" {name} " in said for name in (*strategies.registry, *bandit.registry))
+    fixed, galaxy = bandit.registry.find("fixed"), strategies.registry.find("galaxy")
+    assert described(fixed, bandit.registry.options("fixed")).endswith("arm=[/]")  # it has no default
+    assert described(galaxy, {}) == "GALAXY (Zhang et al. 2022), one arm a class"
 
 
 # ---------------------------------------------------------------------- train and predict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,36 @@ def test_an_address_with_nothing_leaves_nothing(storage, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=f"nothing at {storage.address}/fruit"):
         begin(f"{storage.address}/fruit")
     assert not list(tmp_path.glob("*-labels"))
+
+
+def test_two_addresses_of_one_name_are_not_taken_for_each_other(storage, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("mine", "yours"):
+        storage.put(f"{folder}/reviews.csv", b"text\ngood\nbad\n")
+    first = find_or_begin(f"{storage.address}/mine/reviews.csv", None, "good,bad", False, 4, "")
+    with pytest.raises(InputError, match=r"reviews-labels labels .*/mine/reviews.csv, not .*/yours/.*: .*--run"):
+        find_or_begin(f"{storage.address}/yours/reviews.csv", None, "good,bad", False, 4, "")
+    assert find_or_begin("reviews-labels", None, "", False, 4, "").settings == first.settings
+
+
+def test_storage_that_can_not_be_reached_is_named(storage, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    local = orchard(tmp_path / "orchard", 5)
+    for file in local.iterdir():
+        storage.put_file(f"fruit/{file.name}", file)
+    with sites.serving(tmp_path, project=begin(f"{storage.address}/fruit")) as site:
+        (item,) = site.next(1)
+        shutil.rmtree(next(tmp_path.glob("tailor-cache-*")))  # as whoever tidies the temporary files up does
+        assert site.client.get("/picture", params={"id": item["id"], "side": "320"}).status_code == 200
+        shutil.rmtree(next(tmp_path.glob("tailor-cache-*")))
+
+        def cut(*given, **more):
+            raise ConnectionError("the line is cut")
+
+        monkeypatch.setattr(site.client.app.state.site.examples.pool._fs, "get_file", cut)
+        told = site.client.get("/picture", params={"id": item["id"], "side": "1600"})
+        assert told.status_code == 422
+        assert f"{storage.address}/fruit can't be reached (the line is cut)" in told.json()["error"]
 
 
 def test_a_file_of_texts_is_named_without_its_ending(storage, tmp_path, monkeypatch):

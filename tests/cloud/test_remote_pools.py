@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,6 +151,19 @@ def test_a_missing_library_is_named(address, extra, monkeypatch):
         open_pool(address)
 
 
+def test_a_file_that_goes_while_the_pool_is_read_is_left_out(bucket, opened, monkeypatch):
+    bucket.put("a.csv", b"text\none\ntwo\n")
+    pool = opened()
+    bucket.put("b.csv", b"text\nthree\n")
+    listed = pool._listing()
+    bucket.remove("b.csv")
+    monkeypatch.setattr(pool, "_listing", lambda: listed)
+    assert (pool.refresh(), len(pool)) == (0, 2)
+    monkeypatch.undo()
+    bucket.put("b.csv", b"text\nthree\n")
+    assert (pool.refresh(), len(pool)) == (1, 3)
+
+
 def test_an_unknown_kind_of_address():
     with pytest.raises(InputError, match=r"nosuch://x can't be (read|reached)"):
         open_pool("nosuch://x")
@@ -183,3 +197,10 @@ def test_a_cache_is_shared_and_survives(tmp_path):
     with pytest.raises(OSError, match="cut"):
         second.get("d", ".bin", 40, fails)
     assert all(p.stat().st_size == 40 for p in tmp_path.iterdir())
+
+
+def test_a_cache_that_was_tidied_up_is_made_again(tmp_path):
+    """A folder for temporary files loses what nobody used for a while, folders too."""
+    cache = FileCache(tmp_path / "cache", 100)
+    (tmp_path / "cache").rmdir()
+    assert cache.get("a", ".bin", 2, lambda path: Path(path).write_bytes(b"ab")).read_bytes() == b"ab"

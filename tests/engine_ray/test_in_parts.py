@@ -112,6 +112,7 @@ def test_scikit_learn_reads_few_targets_at_a_time(points, task, monkeypatch):
     tuned = model.tuned(Targets(read, np.arange(300), 4), 2, seed=3)
     assert np.array_equal(tuned.predict(np.arange(300)).probs, plain)
     assert reads == [64, 64, 64, 64, 44] * (2 if task.kind == "multi-label" else 1)
+    assert [len(probs) for probs in model.dropout_at(np.array([]), 2, seed=1)] == [0, 0]  # of nothing, too
 
 
 def test_dropout_at_all_positions_is_dropout(points):

@@ -8,16 +8,18 @@ import re
 import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tailor.bench.experiment import tables
 from tailor.bench.experiment.gather import group, load
-from tailor.bench.experiment.pictures import lineup
+from tailor.bench.experiment.pictures import lineup, overall
 from tailor.bench.experiment.report import all_tables, write_report
 from tailor.bench.experiment.rows import RowFile, collect, essence, load_rows
 from tailor.bench.figures import draw_panels, style
+from tailor.cli.bench import _abreast
 from tailor.errors import InputError
 
 
@@ -257,6 +259,23 @@ def test_figures_drawn_by_several_processes_are_the_same(multilabel, tmp_path):
     assert alone == together
 
 
+def test_every_figure_has_a_file_of_its_own(tmp_path):
+    (one,) = group(rows_of(SCORES))
+    write_report([replace(one, name=name) for name in ("cars (2)", "cars 2", "cars 2!")], tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<figure>") == len(list(tmp_path.glob("*.png"))) == len(list(tmp_path.glob("*.pdf")))
+    images = re.findall(r"base64,([^']+)", page)
+    assert len(set(images)) == len(images)  # each says which experiment it is of
+
+
+def test_the_figure_over_all_experiments_says_whom_it_is_about():
+    here, there = group(rows_of(SCORES))[0], group(rows_of({"TAILOR": [0.6, 0.7], "random": [0.5, 0.5]}))[0]
+    (picture,) = overall([here, replace(there, name="there")], Path(), "badge alone")
+    assert picture.title.startswith("badge alone")
+    (_, rows), *_ = picture.draw.args[0]
+    assert [row[0] for row in rows] == ["made up", "there (TAILOR)"]
+
+
 def test_ranks_and_the_best_family_are_found_on_common_seeds():
     """b's four seeds hold two good ones that a doesn't have: on the two that both have, a is the better one."""
     scores = {"TAILOR": [0.5] * 4, "a alone": [0.6, 0.62], "b alone": [0.5, 0.52, 0.9, 0.9]}
@@ -346,7 +365,10 @@ def test_a_target_of_ones_own(whole):
     (found,) = group(whole[1])
     assert tables.to_target(found, 2.0).rows[0][1:] == ("–", "0 of 2")
     assert tables.to_target(found, 0.0).rows[0][1] == "15 ± 0"
-    assert len(all_tables([found])) == 5
+    together, balance, *each = (table.title for table in all_tables([found]))
+    assert balance == f"{together}, by imbalance ratio of labels"
+    kinds = ("after 60 labels", "TAILOR minus", "labels to balanced accuracy (test)", "seconds a round")
+    assert all(title.startswith(f"small: {kind}") for title, kind in zip(each, kinds, strict=True))
 
 
 def test_rows_can_be_kept_without_the_trials(whole, tmp_path):
@@ -393,9 +415,34 @@ def test_a_damaged_line_is_named(whole, tmp_path, line):
         load_rows(tmp_path)
 
 
+@pytest.mark.parametrize("key", ["score", "top_pulls", "versions", "config", "resumed", "peak_mib"])
+def test_a_row_without_what_a_report_needs_is_named(whole, tmp_path, key):
+    first = load_rows(whole[0])[0]
+    (tmp_path / "rows.jsonl").write_text(json.dumps({k: v for k, v in first.items() if k != key}) + "\n")
+    with pytest.raises(InputError, match=f"line 1 is no row of an experiment: it lacks {key};"):
+        load_rows(tmp_path)
+
+
 def test_a_lost_line_is_found_before_the_trial_goes_on(whole, tmp_path):
     lines = (whole[0] / "runs" / "tailor-0" / "rows.jsonl").read_text().splitlines()
     path = tmp_path / "rows.jsonl"
     path.write_text("\n".join([lines[0], lines[2]]) + "\n")
     with pytest.raises(InputError, match=r"holds the rounds \[0, 2\]"):
         RowFile(path)
+
+
+def test_pulls_are_drawn_from_the_first_round_on(whole):
+    """The random start has none: drawn as 0 it would bend the curve."""
+    (found,) = group(whole[1])
+    labels, mean, _ = found.curves("top_pulls", 1, ["TAILOR"])["TAILOR"]
+    assert labels.tolist() == [30, 45, 60]
+    assert mean.min() > 0
+
+
+def test_a_narrow_terminal_breaks_tables_and_not_numbers():
+    rows = (("TAILOR", "0.9352 ± 0.0169", "0.9346 ± 0.0102", "3"), ("random meta", "0.9 ± 0.1", "0.9 ± 0.1", "12"))
+    table = tables.Table("t", ("", "accuracy (pool)", "accuracy (test)", "trials"), rows)
+    assert _abreast(table, 80) == [[0, 1, 2, 3]]
+    assert _abreast(table, 1 + 14 + 18) == [[0, 1], [0, 2], [0, 3]]  # exactly one number beside the names
+    assert _abreast(table, 1 + 14 + 18 + 9) == [[0, 1], [0, 2, 3]]
+    assert _abreast(table, 5) == [[0, 1], [0, 2], [0, 3]]  # never an empty one

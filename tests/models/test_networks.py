@@ -11,12 +11,13 @@ from torch import nn
 from tailor import MultiClass
 from tailor.errors import InputError
 from tailor.models import Notice, make_model
+from tailor.models.adapters import TorchModel
 from tailor.models.efficientnet_lite import EfficientNetLite0, SameConv
 from tailor.models.folding import folded
+from tailor.models.gpu import Halves, no_counting
 from tailor.models.heads import PixelNet
 from tailor.models.resnet import DEVIATION, MEAN, ResNet18
 from tailor.models.small_cnn import SmallCNN
-from tailor.models.trainer import Halves, no_counting
 from tailor.models.weights import build, imagenet_weights, lite0_file, load_body, read_weights
 from tailor.testing.models_contract import ToyImages
 
@@ -259,6 +260,19 @@ def test_a_folded_network_says_the_same_without_batch_norms(make):
 def test_a_network_that_says_nothing_of_its_norms_is_left_alone():
     net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4))
     assert folded(net) is net
+
+
+@pytest.mark.parametrize("layer", ["convs.2", "norms.2"])
+def test_a_layer_that_somebody_listens_to_is_not_folded(layer):
+    """Between a convolution and its batch norm, too, an own network's features are what it gives there."""
+    net, pool = used(SmallCNN, 2), ToyImages(np.arange(6) % 2)
+    model = TorchModel(MultiClass(2), pool, net, feature_layer=layer, size=16, epochs=1, device="cpu")
+    model.fit(np.arange(6), np.eye(2)[np.arange(6) % 2], seed=0)
+    with torch.no_grad():
+        logits, features = model.net(model.source.take(torch.arange(6)))
+    found = model.predict(np.arange(6))
+    torch.testing.assert_close(torch.from_numpy(found.features), features, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(torch.from_numpy(found.probs), logits.softmax(1), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore:small-cnn starts")

@@ -140,6 +140,21 @@ def test_two_browsers_at_once(browser, pool, tmp_path):
         bert.close()
 
 
+def test_when_all_is_labelled_the_page_says_what_next(browser, tmp_path):
+    project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 6), batch=6)
+    with running(project, name="anna") as (url, _):
+        tab = Tab(browser, url).open()
+        for _ in range(6):
+            tab.answer()
+        expect(tab.page.locator("#mat")).to_contain_text("That's it")
+        expect(tab.page.locator("#picker")).to_be_hidden()
+        expect(tab.page.get_by_role("link", name="Export them")).to_be_visible()
+        tab.page.keyboard.press("ArrowLeft")  # the last one can still be corrected
+        expect(tab.page.locator("#picker")).to_be_visible()
+        expect(tab.page.locator("#question")).to_contain_text("You said: ")
+        tab.close()
+
+
 def test_several_classes_by_toggles_and_enter(browser, pool, tmp_path):
     project = sites.begin(tmp_path / "run", pool, ["red", "round", "stalk"], kind="multi-label")
     with running(project) as (url, _):

@@ -50,6 +50,15 @@ def test_a_folder_becomes_a_run_beside_it_and_goes_on(tmp_path, capsys):
     assert begin(project.folder, "").settings == project.settings  # the run itself can be named too
 
 
+def test_a_run_of_other_examples_is_not_taken_for_theirs(tmp_path):
+    project = begin(orchard(tmp_path / "photos", 3))
+    other = orchard(tmp_path / "more", 3)
+    with pytest.raises(InputError, match=r"photos-labels labels .*photos, not .*more: .*--run"):
+        begin(other, run=project.folder)
+    (tmp_path / "link").symlink_to(tmp_path / "photos")
+    assert begin(tmp_path / "link", run=project.folder).settings == project.settings
+
+
 def test_a_file_becomes_a_run_beside_it(tmp_path):
     (tmp_path / "reviews.csv").write_text("text\ngood\nbad\n")
     project = begin(tmp_path / "reviews.csv", "good,bad", multi_label=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -28,7 +28,7 @@ class Picture:
 
     title: str
     path: Path
-    draw: Callable[[], None]
+    draw: Callable[[Path, Path], None]
 
 
 def draw_all(pictures: Sequence[Picture], workers: int = 1, progress: Progress = quiet) -> None:
@@ -41,7 +41,7 @@ def draw_all(pictures: Sequence[Picture], workers: int = 1, progress: Progress =
 
 
 def _draw(picture: Picture) -> str:
-    picture.draw()
+    picture.draw(picture.path, picture.path.with_suffix(".pdf"))
     parallel.report(picture.title)
     return picture.title
 
@@ -61,9 +61,8 @@ def pictures(results: Results, out: Path, window: int = 3, focus: str | None = N
         rows: Sequence[Sequence[str]] = (),
     ) -> None:
         whole = f"{title}\n{results.trials(of)} trials, bands: standard error, {smoothed}"
-        png, pdf = _paths(results, kind, out)
         xlabel = "labels" if rows else "round"
-        found.append(Picture(title, png, partial(panels, curves, xlabel, whole, png, pdf, lineup=rows)))
+        found.append(Picture(title, _path(results, kind, out), partial(panels, curves, xlabel, whole, lineup=rows)))
 
     for metric in results.metrics:
         label = results.label(metric)
@@ -86,8 +85,8 @@ def pictures(results: Results, out: Path, window: int = 3, focus: str | None = N
         add(kind, title, curves, members, [members])
     if bars := _bars(results, ours):
         title = f"{results.name}: {ours} minus each other contender"
-        png, pdf = _paths(results, "differences", out)
-        found.append(Picture(title, png, partial(intervals, bars, f"{title}\npaired by seed, 95% intervals", png, pdf)))
+        whole = f"{title}\npaired by seed, 95% intervals"
+        found.append(Picture(title, _path(results, "differences", out), partial(intervals, bars, whole)))
     return found
 
 
@@ -97,17 +96,19 @@ def overall(results: Sequence[Results], out: Path, focus: str | None = None) -> 
     if len(judged) < 2:
         return []
     shown: list[tuple[str, list[Interval]]] = []
+    whom = focus or "TAILOR"
     for at, rival in enumerate(tables.RIVALS):
         rows: list[Interval] = []
         for one in judged:
             ours = tables.focused(one, focus)
             other = tables.rivals(one, ours)[at]
-            apart = None if other is None else one.difference(ours, other, one.aim)
-            rows.append((one.name, *((apart.mean, apart.low, apart.high) if apart else (float("nan"),) * 3)))
+            found = None if other is None else one.difference(ours, other, one.aim)
+            name = one.name if ours == whom else f"{one.name} ({ours})"
+            rows.append((name, *((found.mean, found.low, found.high) if found else (float("nan"),) * 3)))
         shown.append((f"minus {rival}", rows))
-    title = f"{focus or 'TAILOR'}: score in the end, minus its rivals'"
-    png, pdf = out / "overall.png", out / "overall.pdf"
-    return [Picture(title, png, partial(intervals, shown, f"{title}\npaired by seed, 95% intervals", png, pdf))]
+    title = f"{whom}: score in the end, minus its rivals'"
+    draw = partial(intervals, shown, f"{title}\npaired by seed, 95% intervals")
+    return [Picture(title, out / "overall.png", draw)]
 
 
 def lineup(results: Results, ours: str) -> list[list[str]]:
@@ -140,6 +141,21 @@ def _bars(results: Results, ours: str) -> list[tuple[str, list[Interval]]]:
     return shown
 
 
-def _paths(results: Results, kind: str, out: Path) -> tuple[Path, Path]:
+def _path(results: Results, kind: str, out: Path) -> Path:
     stem = re.sub(r"[^a-z0-9.]+", "-", f"{results.name}-{kind}".lower()).strip("-.")
-    return out / f"{stem}.png", out / f"{stem}.pdf"
+    return out / f"{stem}.png"
+
+
+def apart(groups: Sequence[Sequence[Picture]]) -> list[list[Picture]]:
+    """The same, none at the path of another: names may differ in nothing that a path keeps."""
+    taken: set[Path] = set()
+
+    def own(picture: Picture) -> Picture:
+        path, number = picture.path, 1
+        while path in taken:
+            number += 1
+            path = picture.path.with_stem(f"{picture.path.stem}-{number}")
+        taken.add(path)
+        return replace(picture, path=path)
+
+    return [[own(picture) for picture in group] for group in groups]

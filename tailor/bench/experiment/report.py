@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tailor.bench.experiment import tables
-from tailor.bench.experiment.pictures import Picture, draw_all, overall, pictures
+from tailor.bench.experiment.pictures import Picture, apart, draw_all, overall, pictures
 from tailor.bench.experiment.results import Results
 from tailor.bench.experiment.tables import Table
 from tailor.models.base import Progress, quiet
@@ -52,7 +52,7 @@ def write_report(
 ) -> Path:
     """Figures, the page and the short one in `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    together, figures = overall(results, out, focus), [pictures(one, out, window, focus) for one in results]
+    together, *figures = apart([overall(results, out, focus), *(pictures(one, out, window, focus) for one in results)])
     draw_all([*together, *(one for found in figures for one in found)], workers, progress)
     (out / PAGE).write_text(page(results, together, figures, target, focus), encoding="utf-8")
     (out / SHORT).write_text(short(results, focus), encoding="utf-8")

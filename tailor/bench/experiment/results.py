@@ -146,7 +146,8 @@ class Results:
                 if contender == minus or not seeds:
                     continue
                 values = self.values(contender, metric, seeds) - self.values(minus, metric, seeds)
-            found[contender] = (self.labels(contender), *_band(stats.smooth(values, window)))
+            begin = int(metric == "top_pulls")  # the random start has no pulls
+            found[contender] = (self.labels(contender)[begin:], *_band(stats.smooth(values[:, begin:], window)))
         return found
 
     def learners(self) -> list[str]:

@@ -18,7 +18,7 @@ INCIDENTAL = ("seconds", "peak_mib", "device_peak_mib", "versions", "resumed")
 #: Without these a line is no row.
 NEEDED = (
     "experiment", "data", "task", "metric", "contender", "selector", "families", "reward", "seed", "round", "rounds",
-    "labels", "pulls", "seconds",
+    "labels", "score", "pulls", "top_pulls", "seconds", "peak_mib", "versions", "config", "resumed",
 )  # fmt: skip
 Row = dict[str, Any]
 

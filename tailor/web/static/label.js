@@ -124,6 +124,7 @@ class Labelling {
     item.node = undefined;
     mat.replaceChildren(node);
     mat.removeAttribute("aria-busy");
+    document.body.classList.remove("done");
     this.zoom.reset(node instanceof HTMLImageElement ? node : null);
     this.picker.reset(label ?? []);
     at("name").textContent = item.id;
@@ -143,19 +144,23 @@ class Labelling {
   drawWaiting({ state, reason }) {
     if (state === "stopped") {
       const text = reason ? `${reason[0].toUpperCase()}${reason.slice(1)}.` : "Nothing is left to label.";
-      this.drawMessage("That's it", text, el("a", { href: "/review", class: "button" }, "Look through the labels"));
+      const next = el("div", { class: "next" },
+        el("a", { href: "/review", class: "button" }, "Look through the labels"), el("a", { href: "/export", class: "button" }, "Export them"));
+      this.drawMessage("That's it", text, next, true);
     } else {
       this.drawMessage("Choosing the next ones", "The model learns from your answers. This takes a moment.", el("span", { class: "spinner" }));
     }
   }
 
-  drawMessage(title, text, more = "") {
+  drawMessage(title, text, more = "", done = false) {
     if (mat.querySelector(".message p")?.textContent === text) return; // it says so already
     mat.replaceChildren(el("div", { class: "message" }, el("h2", {}, title), el("p", {}, text), more));
     mat.setAttribute("aria-busy", "true");
     this.zoom.reset();
     at("name").textContent = "";
     at("question").textContent = page.question;
+    document.body.classList.toggle("done", done);
+    this.panel.nothing();
     at("back").disabled = !this.past.length;
     this.picker.reset();
     announce(`${title}. ${text}`);

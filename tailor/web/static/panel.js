@@ -49,6 +49,13 @@ export class Panel {
     this.whyTimer = setTimeout(() => this.explain(id), 120); // not for those that are only passed by
   }
 
+  nothing() {
+    this.about = null;
+    clearTimeout(this.whyTimer);
+    this.reason.replaceChildren(el("p", { class: "soft" }, "…"));
+    document.getElementById("guess").hidden = true;
+  }
+
   async explain(id) {
     try {
       const why = await call(`/api/why?id=${encodeURIComponent(id)}`);
