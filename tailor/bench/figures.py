@@ -126,6 +126,7 @@ def draw_intervals(found: Sequence[tuple[str, Sequence[Interval]]], title: str) 
         axis.set(xlabel=xlabel, yticks=range(len(rows)), ylim=(tall - 0.5, -0.5))
         axis.set_yticklabels(shown or [""] * len(rows))
         axis.grid(axis="x", alpha=0.3)
+        axis.locator_params(axis="x", nbins=4)  # more labels than that run into each other
     return figure
 
 
