@@ -1,4 +1,4 @@
-"""Batch norms as part of the convolutions before them: the same numbers to rounding, in two thirds of the time."""
+"""Batch norms as part of the convolutions before them: the same numbers to rounding, in less time."""
 
 from __future__ import annotations
 
