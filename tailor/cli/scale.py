@@ -26,7 +26,6 @@ def scale(
 ) -> None:
     """Seconds, memory and disk of every stage of a round over shards, against N, K, M and workers, in Markdown."""
     import json as encoder
-    from functools import partial
 
     from tailor.bench.device import check_device
     from tailor.bench.scale import AXES, measure, skipped
@@ -46,8 +45,8 @@ def scale(
         for name, why in skipped(axes, device).items():
             typer.echo(f"{name} is left out: {why}", err=True)
         tell = (_tell_nothing if json else _tell) if against_plan else None
-        wanted = partial(measure, axes, device=device, quick=quick, least=least, most=most)
-        for row in wanted(folder=disk, tell_plan=tell):
+        found = measure(axes, device=device, quick=quick, least=least, most=most, folder=disk, tell_plan=tell)
+        for row in found:
             rows.append(row)
             if json:
                 typer.echo(encoder.dumps(row))

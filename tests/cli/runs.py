@@ -139,3 +139,7 @@ def labels(run: Path) -> list[tuple]:
     from tailor.project import Project
 
     return [tuple(str(row[k]) for k in row if k != "time") for row in rows(Project(run).journal())]
+
+
+def truth(one: str):
+    return one.split("/")[0] if "/" in one else several(int(DIGITS.target[int(one.split("-")[1])]))
