@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 import torch
 from torch import nn
 
-#: algorithms that cuDNN tries for a convolution; with all ten a network of fifty takes a minute to start
+#: algorithms that cuDNN tries for a convolution: the fewer, the sooner a network of many layers starts
 TRIED = 4
 
 

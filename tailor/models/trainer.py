@@ -132,12 +132,17 @@ class Step:
 
     def _rewind(self, start: dict[str, Tensor]) -> None:
         """All in place: the graph keeps the addresses."""
-        with torch.no_grad():
-            for name, tensor in self.net.state_dict().items():
-                tensor.copy_(start[name])
-            for state in self.optimizer.state.values():
-                for tensor in state.values():
-                    tensor.zero_()
+        put_back(self.net, start)
+        for state in self.optimizer.state.values():
+            for tensor in state.values():
+                tensor.zero_()
+
+
+@torch.no_grad()
+def put_back(net: nn.Module, start: dict[str, Tensor]) -> None:
+    """The network's tensors as they were, each in its place."""
+    for name, tensor in net.state_dict().items():
+        tensor.copy_(start[name])
 
 
 def orders(size: int, batch: int, generator: torch.Generator) -> Iterator[Tensor]:
@@ -188,9 +193,7 @@ def train(
             except RuntimeError as error:
                 torch.cuda.synchronize(device)
                 warnings.warn(f"no CUDA graph, a plain loop instead: {error}", Notice, stacklevel=2)
-                with torch.no_grad():
-                    for name, tensor in net.state_dict().items():
-                        tensor.copy_(start[name])
+                put_back(net, start)
                 step = Step(net, take, wanted, loss, recipe, batch, device)
                 run = step
         batches = orders(size, batch, shuffle)
