@@ -40,7 +40,8 @@ class SameConv(nn.Conv2d):
 
 
 def norm(channels: int) -> nn.BatchNorm2d:
-    return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
+    """Published with a momentum of 0.01, for long training; a round of a few hundred steps needs means that follow."""
+    return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.1)
 
 
 class Block(Normed):
