@@ -98,12 +98,20 @@ class Books:
     @property
     def free(self) -> np.ndarray:
         """(N,) bool: what may be asked."""
-        return self.untouched & ~self._aside & ~self._absent
+        return self.free_in(slice(None))
+
+    def free_in(self, part: slice) -> np.ndarray:
+        """bool for each of these positions."""
+        return self.untouched_in(part) & ~self._aside[part] & ~self._absent[part]
 
     @property
     def untouched(self) -> np.ndarray:
         """(N,) bool: neither asked, told nor skipped."""
-        return ~self._labelled & ~self._skipped & (self._round == NEVER)
+        return self.untouched_in(slice(None))
+
+    def untouched_in(self, part: slice) -> np.ndarray:
+        """bool for each of these positions."""
+        return (self._row[part] == NEVER) & ~self._skipped[part] & (self._round[part] == NEVER)
 
     @property
     def skipped(self) -> np.ndarray:

@@ -75,6 +75,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "gpus": Key(NUMBER, None, "ray: GPUs of a worker that predicts or trains"),
         "workers": Key(WHOLE, None, "ray: workers that train one network together"),
         "shard": Key(WHOLE, None, "rows of a shard of predictions"),
+        "dtype": Key(TEXT, None, "of the numbers in shards: float32 where features are beyond float16's 65,504"),
     },
     "run": {
         "store": Key(TEXT, None, "where the answers are kept: a file or postgresql://HOST/DATABASE; TAILOR_STORE wins"),

@@ -26,6 +26,9 @@ from tailor.votes import Ballot, Votes, majority
 
 __all__ = ["NAMES", "RESERVE", "START", "Journal", "RoundRecord", "Story", "pack", "rebuild", "unpack"]
 
+#: examples that are looked at together when those that may be asked for are counted
+STRETCH = 16_384
+
 
 class Journal:
     """Books, reserve and selector of a run, and where it stands."""
@@ -316,6 +319,15 @@ class Journal:
 
     def answered(self) -> int:
         return self.books.answered + self.kept.answered
+
+    def askable(self, most: int) -> int:
+        """How many examples may still be asked for, but no more than `most`: a large pool is not gone through."""
+        found, start = 0, 0
+        while found < most and start < len(self.ids):
+            part = slice(start, start + STRETCH)
+            found += int((self.books.untouched_in(part) & self.kept.free_in(part)).sum())
+            start += STRETCH
+        return max(0, min(found, most))
 
     def counts(self) -> dict[str, int]:
         """Labels of each class, the reserve's too."""

@@ -17,6 +17,7 @@ from tailor.journal import Journal, rebuild
 from tailor.models import make_model
 from tailor.models.base import Model, Notice, quiet
 from tailor.models.base import Progress as ProgressBar
+from tailor.models.widths import feature_width
 from tailor.pools import open_pool
 from tailor.pools.base import Pool
 from tailor.session import Session
@@ -112,6 +113,14 @@ class Project:
         name, options = self._model()
         try:
             return make_model(name, task or self.settings.task, pool, **{**options, **changes})
+        except InputError as error:
+            raise InputError(self._blamed(error, "model")) from error
+
+    def feature_width(self, pool: Pool) -> int | None:
+        """d of the model's features, without making it; None where that can't be told."""
+        name, options = self._model()
+        try:
+            return feature_width(name, pool, **options)
         except InputError as error:
             raise InputError(self._blamed(error, "model")) from error
 

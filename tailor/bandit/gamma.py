@@ -12,9 +12,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
 
 from tailor.bandit.ziggurat import exponential, normal, stream, uniform
+from tailor.compiled import njit, prange
 
 #: draws that one task handles; a chunk holds CHUNK x M scores
 CHUNK = 256

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 
 from tailor import config
+from tailor.bench.experiment.parallel import report, run_all
 from tailor.bench.metrics import balanced_accuracy, imbalance_ratio
 from tailor.project import Project
 from tailor.strategies import NARROW
@@ -131,20 +128,9 @@ def trial(contender: Contender, seed: int, setting: Setting, out: Path) -> list[
     return rows
 
 
-@contextmanager
-def one_thread_each() -> Iterator[None]:
-    """Processes started in here compute with one thread: several that share the cores only get in each other's way."""
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+def _report_trial(contender: Contender, seed: int, setting: Setting, out: Path) -> None:
+    """In a worker."""
+    report(trial(contender, seed, setting, out))
 
 
 def run(setting: Setting, workers: int, out: Path) -> Iterator[list[Row]]:
@@ -152,15 +138,5 @@ def run(setting: Setting, workers: int, out: Path) -> Iterator[list[Row]]:
     if (out / "runs").exists():
         shutil.rmtree(out / "runs")
     write_pool(out, setting.classes)
-    with one_thread_each(), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        waiting = [
-            pool.submit(trial, contender, seed, setting, out)
-            for seed in range(setting.seeds)
-            for contender in CONTENDERS
-        ]
-        try:
-            for done in as_completed(waiting):
-                yield done.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    jobs = [(contender, seed, setting, out) for seed in range(setting.seeds) for contender in CONTENDERS]
+    yield from run_all(_report_trial, jobs, workers)

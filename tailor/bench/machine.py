@@ -9,8 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 #: the best of so many counts: other work on the machine can only slow it down
 TRIES = 60
 
@@ -21,7 +19,6 @@ class Machine:
 
     read: float  # bytes a second, from memory
     multiply: float  # floating-point operations a second, float32 matrix products
-    sort: float  # numbers a second that numpy, or torch on a GPU, sorts (float32, a million at a time)
     write: float  # bytes a second, to disk and flushed
     cores: int
 
@@ -32,8 +29,6 @@ def measure_machine(folder: Path | None = None, device: str = "cpu", tries: int 
 
     block = torch.ones(2**26, device=device)  # 256 MiB
     square = torch.rand(2048, 2048, device=device)
-    numbers = np.random.default_rng(0).random(2**20, dtype=np.float32)
-    there = torch.from_numpy(numbers).to(device)
 
     def multiply() -> None:
         square @ square
@@ -41,7 +36,6 @@ def measure_machine(folder: Path | None = None, device: str = "cpu", tries: int 
     return Machine(
         read=block.nbytes / _best(lambda: block.sum(), device, tries),
         multiply=2 * 2048**3 / _best(multiply, device, tries),
-        sort=len(numbers) / _best(lambda: np.argsort(numbers) if device == "cpu" else there.argsort(), device, tries),
         write=_disk(folder),
         cores=cores(),
     )

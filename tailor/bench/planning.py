@@ -11,6 +11,8 @@ from tailor.errors import InputError
 from tailor.memory import gib
 from tailor.strategies import NARROW, make_arms
 
+#: features of an example where nobody says: ResNet-18's
+WIDTH = 512
 #: what the made-up pools of an estimate can't give these
 NOT_MEASURED = {"weak-supervision": "a model to fine-tune", "bald": "dropout passes"}
 
@@ -19,24 +21,31 @@ def planned_size(
     run: Path | None,
     examples: int | None,
     classes: int | None,
-    features: int,
+    features: int | None,
     batch: int | None,
     multilabel: bool,
     families: Sequence[str] | None,
-) -> Size:
-    """Numbers that are given win over the run's."""
-    wanted = list(families or [])
+) -> tuple[Size, list[str]]:
+    """The size, and what had to be assumed, in words. Numbers that are given win over the run's."""
+    wanted, assumed = list(families or []), list[str]()
     if run is not None:
         from tailor.project import Project
 
         project = Project(run)
-        settings = project.settings
-        examples = examples or len(project.pool())
+        settings, pool = project.settings, project.pool()
+        examples = examples or len(pool)
+        features = project.feature_width(pool) if features is None else features
+        if features is None:
+            model = project.config.section("model")
+            who = model.get("backbone", model["name"])
+            assumed = [f"{who} is assumed to give {WIDTH} features an example: give --features where it gives others"]
+        if (dtype := project.config.section("engine").get("dtype", "float16")) != "float16":
+            assumed.append(f"planned with numbers of 16 bits: this run keeps {dtype}, which takes more disk and time")
         classes, multilabel = classes or len(settings.classes), settings.kind == "multi-label"
         batch, wanted = batch or settings.batch, wanted or list(settings.families)
     if examples is None or classes is None:
         raise InputError("name a run's folder, or give --examples and --classes")
-    batch = batch or 1000
+    batch, features = batch or 1000, WIDTH if features is None else features
     if 2 * batch > examples:
         raise InputError(f"a batch of {batch} after {batch} labelled ones does not fit a pool of {examples}: "
                          "give a smaller --batch")  # fmt: skip
@@ -47,7 +56,7 @@ def planned_size(
         raise InputError(f"{missing[0]} needs {NOT_MEASURED[missing[0]]}, which can't be estimated: plan without it")
     size = Size("planned", examples, classes, multilabel, batch, features, tuple(wanted), 7)
     make_arms(size.families, size.task)  # names and kinds of task are checked
-    return size
+    return size, assumed
 
 
 def in_memory(size: Size) -> str:

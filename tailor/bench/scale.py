@@ -114,7 +114,7 @@ def total(stages: list[Stage]) -> Stage:
     """Of all that a round does: workers that start are no part of it."""
     stages = [s for s in stages if s.name != START]
     sums = {name: sum(getattr(s, name) for s in stages) for name in
-            ("seconds", "cpu_seconds", "disk", "bytes", "flops", "sorted")}  # fmt: skip
+            ("seconds", "cpu_seconds", "disk", "bytes", "flops")}  # fmt: skip
     heights = {name: max(getattr(s, name) for s in stages) for name in ("peak_mib", "device_mib")}
     return Stage(WHOLE, **sums, **heights)
 

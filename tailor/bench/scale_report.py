@@ -71,13 +71,12 @@ def _heading(row: Row) -> str:
     text = (
         f"{row['device']}. Seconds, in brackets CPU seconds of the process, and its peak memory. Exponents are those "
         "of CPU seconds; for workers and on a GPU, of seconds. The last column is the limit's share of the seconds at "
-        "the largest value, where a stage has to read, multiply or sort"
+        "the largest value, where a stage has to read or multiply"
     )
     if rates := row.get("machine"):
         text += (
             f": the bytes that must be read at {rates['read'] / 1e9:.1f} GB/s, matrix products at "
-            f"{rates['multiply'] / 1e9:,.0f} GFLOP/s, sorting at {rates['sort'] / 1e6:.1f} million numbers a second, "
-            "each the best of many tries on this machine"
+            f"{rates['multiply'] / 1e9:,.0f} GFLOP/s, each the best of many tries on this machine"
         )
     return text + "."
 

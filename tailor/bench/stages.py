@@ -35,7 +35,7 @@ ANSWERS = 50
 
 @dataclass(frozen=True)
 class Stage:
-    """What a stage took, and what it had to do: read bytes, multiply, sort."""
+    """What a stage took, and what it had to do: read bytes, multiply."""
 
     name: str
     seconds: float
@@ -45,12 +45,11 @@ class Stage:
     disk: float = 0  # bytes that it wrote
     bytes: float = 0
     flops: float = 0
-    sorted: float = 0  # numbers
     on_lines: float = 0  # examples on galaxy's lines, over all classes, when it is done; for each in the pool
 
     def limit(self, machine: Machine) -> float:
-        """The seconds that reading, multiplying and sorting alone would take on this machine."""
-        return self.bytes / machine.read + self.flops / machine.multiply + self.sorted / machine.sort
+        """The seconds that reading and multiplying alone would take on this machine."""
+        return self.bytes / machine.read + self.flops / machine.multiply
 
 
 @contextmanager
@@ -178,13 +177,13 @@ def _on(device: str, predictions: Predictions, name: str) -> Any:
 
 
 def work_of(size: Size) -> dict[str, dict[str, float]]:
-    """What each stage can't do without, by its name: float16 is read, and galaxy sorts the labelled for each class."""
+    """What each stage can't do without, by its name: float16 is read. The few labels that galaxy sorts don't count."""
     rows, probs, both = size.pool, 2 * size.pool * size.classes, 2 * size.pool * (size.classes + size.features)
     queries = min(5 * size.classes, size.batch)
     return {
         "check": {"bytes": both},
-        "galaxy": {"bytes": probs, "sorted": size.batch * size.classes},
-        "galaxy-all": {"bytes": probs, "sorted": size.batch * size.classes},
+        "galaxy": {"bytes": probs},
+        "galaxy-all": {"bytes": probs},
         "confidence": {"bytes": 4 * rows},
         "margin": {"bytes": probs},
         "entropy": {"bytes": probs},

@@ -7,8 +7,10 @@ import sys
 
 def main() -> None:
     from tailor.cli.app import app
+    from tailor.cli.common import tell_of_compiling
     from tailor.errors import TailorError
 
+    tell_of_compiling()
     try:
         app()
     except TailorError as error:

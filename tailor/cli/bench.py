@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,9 @@ Rounds = Annotated[int | None, typer.Option(min=1, help="Rounds, instead of the 
 Only = Annotated[list[str] | None, typer.Option(help="Only the contender of this label; may be given more than once.")]
 Cache = Annotated[Path | None, typer.Option(help="Where features are kept; by default RESULTS/cache.")]
 Track = Annotated[list[str] | None, typer.Option(help="tensorboard, mlflow or wandb; may be given more than once.")]
+Ray = Annotated[str | None, typer.Option(help="A Ray cluster's address, or auto: trials are its tasks.")]
+Cpus = Annotated[int | None, typer.Option(min=1, help="With --ray: cores of a trial; by default 1.")]
+Gpus = Annotated[float | None, typer.Option(min=0, help="With --ray: GPUs of a trial, such as 0.25; by default none.")]
 
 bench = typer.Typer(name="bench", help="Measure speed and results.", no_args_is_help=True)
 
@@ -99,7 +102,8 @@ def training(
 @bench.command()
 def run(
     config: Annotated[Path, typer.Argument(help="The TOML of an experiment.")],
-    data: Annotated[Path | None, typer.Option(help="The data's folder or file, instead of the file's path.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The data's folder or file (of a pool and a test set: the folder of "
+                                                   "both), instead of the TOML's.")] = None,
     batch: Batch = None,
     rounds: Rounds = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Trials for each contender, instead of the file's.")] = None,
@@ -109,14 +113,16 @@ def run(
     cache: Cache = None,
     workers: Workers = 2,
     track: Track = None,
-    ray: Annotated[str | None, typer.Option(help="A Ray cluster's address, or auto: trials are its tasks.")] = None,
-) -> None:
+    ray: Ray = None,
+    cpus: Cpus = None,
+    gpus: Gpus = None,
+) -> None:  # fmt: skip
     """Run an experiment: every contender, every trial. Run it again to go on where it stopped."""
     from tailor.bench.experiment.config import read
 
     path = None if data is None else str(data)
     found = read(config).changed(path, device, batch=batch, rounds=rounds, trials=trials)
-    _run(found, out, cache, only, workers, track, ray)
+    _run(found, out, cache, only, workers, track, _cluster(ray, cpus, gpus))
 
 
 @bench.command()
@@ -137,6 +143,9 @@ def paper(
     cache: Cache = None,
     workers: Workers = 2,
     track: Track = None,
+    ray: Ray = None,
+    cpus: Cpus = None,
+    gpus: Gpus = None,
 ) -> None:  # fmt: skip
     """One of the paper's ten settings, as it has it but for what is asked for. Run it again to go on."""
     from tailor.bench.experiment.paper import paper_experiment
@@ -144,7 +153,7 @@ def paper(
     found = paper_experiment(
         name, str(data), trials=trials, device=device, weights=weights, wide=wide, search=search, network=network
     )
-    _run(found.changed(batch=batch, rounds=rounds), out, cache, only, workers, track)
+    _run(found.changed(batch=batch, rounds=rounds), out, cache, only, workers, track, _cluster(ray, cpus, gpus))
 
 
 @bench.command()
@@ -180,8 +189,8 @@ def compare(
     b: Annotated[Path, typer.Argument(help="Another one.")],
 ) -> None:
     """What B has over A: paired differences with confidence intervals, contender by contender."""
+    from tailor.bench.experiment.compare import compare as differences
     from tailor.bench.experiment.gather import load
-    from tailor.bench.experiment.tables import compare as differences
     from tailor.errors import InputError
 
     tables = differences(load(a), load(b))
@@ -197,8 +206,9 @@ def _run(
     only: list[str] | None,
     workers: int,
     track: list[str] | None,
-    ray: str | None = None,
+    cluster: dict[str, Any] | None,
 ) -> None:
+    """cluster: what RayEngine is made with; None: the trials run here."""
     import contextlib
     import shlex
 
@@ -210,18 +220,21 @@ def _run(
     with polite(f"tailor {shlex.join(sys.argv[1:])}"), contextlib.ExitStack() as stack:
         made = [make_tracker(name, folder, lambda text: typer.echo(text, err=True)) for name in track or []]
         trackers = [stack.enter_context(contextlib.closing(tracker)) for tracker in made]
+        engine = None
+        if cluster is not None:  # before anything that takes long
+            from tailor.engine.ray_engine import RayEngine
+
+            engine = stack.enter_context(RayEngine(**cluster))
         with bars() as step:
             full = prepare(experiment, folder, step, only=only or (), cache=cache)
         done = rows_done(full, folder)
         total = full.trials * (full.rounds + 1)
-        if ray is None:
+        if engine is None:
             started = run(full, folder, workers, cache=cache)
         else:
             from tailor.bench.experiment import ray_runner
-            from tailor.engine.ray_engine import RayEngine
 
-            engine = stack.enter_context(RayEngine(ray))
-            started = ray_runner.run(engine, full, folder.absolute(), cache=cache)
+            started = ray_runner.run(engine, full, folder, cache=cache)
         with bars() as step, contextlib.closing(started) as rows:
             whole, clock = total * len(done), _Clock(sum(done.values()))
             step(sum(done.values()), whole, "all trials")
@@ -233,6 +246,15 @@ def _run(
                 for tracker in trackers:
                     tracker.row(row)
     typer.echo(f"{sum(done.values())} rows in {folder}. Look at them with: tailor bench report {folder}")
+
+
+def _cluster(ray: str | None, cpus: int | None, gpus: float | None) -> dict[str, Any] | None:
+    """What RayEngine is made with; None without a cluster."""
+    from tailor.errors import InputError
+
+    if ray is None and (cpus, gpus) != (None, None):
+        raise InputError("--cpus and --gpus are what a trial gets on a cluster: give the cluster's address with --ray")
+    return None if ray is None else {"address": ray, "cpus": cpus or 1, "gpus": gpus or 0}
 
 
 class _Clock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,25 @@ HERE = Path(".")
 def printable(text: str) -> str:
     """Text from outside without the control characters that a terminal would obey."""
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+class _Compiling(logging.Handler):
+    """One line when the first loop is compiled, so that nobody wonders why nothing else happens for seconds."""
+
+    told = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self.told:
+            self.told = True
+            print("Compiling (once on this machine)", file=sys.stderr)
+
+
+def tell_of_compiling() -> None:
+    """At a terminal, here and in the processes that a command starts. See tailor/compiled.py."""
+    if sys.stderr.isatty():
+        log = logging.getLogger("tailor.compiled")
+        log.setLevel(logging.INFO)
+        log.addHandler(_Compiling())
 
 
 @contextlib.contextmanager

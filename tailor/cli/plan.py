@@ -16,7 +16,7 @@ def plan(
     run: Annotated[Path | None, typer.Argument(help="A run's folder: its pool, classes, families and batch.")] = None,
     examples: Annotated[int | None, typer.Option(min=1, help="N, instead of a run's pool.")] = None,
     classes: Annotated[int | None, typer.Option(min=1, help="K.")] = None,
-    features: Annotated[int, typer.Option(min=0, help="d, the width of the features.")] = 512,
+    features: Annotated[int | None, typer.Option(min=0, help="d, features of each; else the run's, or 512.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Examples a round, and as many labelled.")] = None,
     multilabel: Annotated[bool, typer.Option("--multilabel", help="Any number of classes an example.")] = False,
     family: Annotated[list[str] | None, typer.Option(help="An arm family; may be given more than once.")] = None,
@@ -35,8 +35,10 @@ def plan(
     from tailor.bench.planning import in_memory, planned_size, shortages
     from tailor.memory import available
 
-    size = planned_size(run, examples, classes, features, batch, multilabel, family)
+    size, assumed = planned_size(run, examples, classes, features, batch, multilabel, family)
     check_device(device)
+    for line in assumed:
+        typer.echo(line, err=True)
     found = forecast(size, disk, device)
     if json:
         for one in found:
@@ -50,6 +52,10 @@ def plan(
     typer.echo("Reading the pool into features, once a run, is not in this.")
 
 
+def _title(size: Size) -> str:
+    return f"A round of {size.batch:,} of {size.pool:,} examples, {size.classes:,} classes, {size.features:,} features"
+
+
 def print_plan(size: Size, found: list[Estimate]) -> None:
     from rich.console import Console
     from rich.table import Table
@@ -57,7 +63,7 @@ def print_plan(size: Size, found: list[Estimate]) -> None:
     from tailor.bench.forecast import altogether
 
     on_gpu = any(one.device_memory for one in found)
-    table = Table("stage", title=f"A round of {size.batch:,} of {size.pool:,} examples, {size.classes:,} classes")
+    table = Table("stage", title=_title(size))
     for column in ("seconds", "CPU seconds", "memory at its height", *["on the GPU"] * on_gpu, "written to disk"):
         table.add_column(column, justify="right")
     for one in [*found, altogether(found)]:

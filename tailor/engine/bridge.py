@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
 from tailor.bridge import Bridge, nothing
 from tailor.engine.at_once import check_at_once
 from tailor.engine.base import Engine, LocalEngine
-from tailor.engine.shards import PROBS, SHARD, Predictions
+from tailor.engine.shards import PROBS, SHARD, Predictions, check_dtype
 from tailor.engine.view import Sharded
-from tailor.engine.work import Copy, predict, predict_passes, predict_rows, read_pool
+from tailor.engine.work import Copy, predict, predict_passes, read_pool
 from tailor.errors import InputError, UnknownName
 from tailor.journal import Journal
 from tailor.models.base import Model, Progress
@@ -36,6 +37,7 @@ class Plant:
     copy     model -> how other processes get at it
     shard    rows of a shard
     workers  that train one network together; 1: it is trained in this process
+    dtype    of the numbers in the shards
     """
 
     engine: Engine
@@ -43,6 +45,7 @@ class Plant:
     copy: Callable[[Model], Copy]
     shard: int = SHARD
     workers: int = 1
+    dtype: str = "float16"
 
     def bridge(self, pool: Pool, model: Model, progress: Progress) -> EngineBridge:
         return EngineBridge(pool, model, progress, self)
@@ -60,11 +63,12 @@ def make_plant(options: Mapping[str, Any], folder: Path, copy: Callable[[Model],
     for key, value in (("shard", shard), ("workers", workers)):
         if value < 1:
             raise InputError(f"{key} is {value}: at least 1 is needed")
+    dtype = check_dtype(given.pop("dtype", "float16"))
     if name == "local":
-        return Plant(LocalEngine(), folder, copy, shard)
+        return Plant(LocalEngine(), folder, copy, shard, dtype=dtype)
     from tailor.engine.ray_engine import RayEngine
 
-    return Plant(RayEngine(**given), folder, copy, shard, workers)
+    return Plant(RayEngine(**given), folder, copy, shard, workers, dtype)
 
 
 class EngineBridge(Bridge):
@@ -107,20 +111,27 @@ class EngineBridge(Bridge):
         return None
 
     def _predict_with(self, model: Model, name: str, weights: str, features: bool = True) -> Predictions:
-        """What a model says of the run's examples, in shards; it is saved for the processes that compute them."""
-        saved = self._folder(weights)
-        model.save(saved)
+        """What a model says of the run's examples, in shards; it is saved for the processes that compute them, and for
+        telling whose shards are there. One that can't be saved predicts here, and all of it every time."""
+        copy, fingerprint = None, uuid4().hex
+        if model.travels:
+            saved = self._folder(weights)
+            model.save(saved)
+            copy, fingerprint = self._copy(saved), _digest(saved, self._at)
         return predict(
-            self._plant.engine, model, self._folder(name), at=self._at, copy=self._copy(saved),
-            fingerprint=_digest(saved, self._at), shard=self._plant.shard, features=features,
+            self._engine_for(model), model, self._folder(name), at=self._at, copy=copy, fingerprint=fingerprint,
+            dtype=self._plant.dtype, shard=self._plant.shard, features=features,
         )  # fmt: skip
+
+    def _engine_for(self, model: Model) -> Engine:
+        return self._plant.engine if model.travels else LocalEngine()
 
     def _copy(self, weights: Path) -> Copy | None:
         return replace(self._plant.copy(self.model), weights=str(weights)) if self._elsewhere else None
 
     def _tuned(self, made: Predictions) -> Callable[[int], Predictions] | None:
-        """The copy is trained here, on targets that are read from the shards; it predicts where the model does, or here
-        where it can't travel. A model that does not hand out its copy takes and gives all of the pool at once."""
+        """The copy is trained here, on targets that are read from the shards; it predicts as the model does. A model
+        that does not hand out its copy takes and gives all of the pool at once."""
         if not self.can("finetune"):
             return None
 
@@ -132,8 +143,6 @@ class EngineBridge(Bridge):
                 found = self.model.finetune(targets[:], epochs, seed=seed)
                 return self._write(self._like(made, "tuned"), partial(_rows, journal.task, found))
             copy = self.model.tuned(targets, epochs, seed=seed)
-            if not copy.travels:
-                return self._write(self._like(made, "tuned"), lambda at: predict_rows(copy, at)[0])
             return self._predict_with(copy, "tuned", "tuned-weights", features=False)
 
         return tuned
@@ -166,8 +175,8 @@ class EngineBridge(Bridge):
             if self.can("dropout_at"):
                 for one in begun:
                     one.begin()
-                copy = self._copy(self._folder("weights"))
-                predict_passes(self._plant.engine, self.model, begun, at=self._at, seed=seed, copy=copy)
+                engine, copy = self._engine_for(self.model), self._copy(self._folder("weights"))
+                predict_passes(engine, self.model, begun, at=self._at, seed=seed, copy=copy)
                 return iter(begun)
             check_at_once(self.model, "dropout_at", len(self.pool), arrays=1)
             found = self.model.dropout(count, seed=seed)

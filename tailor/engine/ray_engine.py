@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from typing import Any, TypeVar, cast
 
 from tailor.engine.base import Engine
@@ -14,6 +15,8 @@ S = TypeVar("S")
 T = TypeVar("T")
 #: tasks handed to the cluster for each that can run: enough that no worker waits
 AHEAD = 2
+#: seconds without a result after which a look is taken whether any node could still give one
+PATIENCE = 60.0
 
 
 def import_ray(alone: bool) -> Any:
@@ -58,11 +61,39 @@ class RayEngine(Engine):
                 raise InputError(
                     f"no Ray cluster at {address!r} ({problem}): start one with `ray start --head`"
                 ) from None
+        try:
+            self.check_room(gpus)
+        except InputError:
+            self.close()
+            raise
         self._task = self._ray.remote(num_cpus=cpus, max_retries=retries)(_call)
 
     @property
     def workers(self) -> int:
-        return max(1, int(self._ray.cluster_resources().get("CPU", 1)) // self.cpus)
+        return max(1, self._room(0))
+
+    def check_room(self, gpus: float, workers: int = 1) -> None:
+        """Whether the nodes that are there could run so many workers at once, each with so many GPUs: for what no node
+        has, Ray waits without a word."""
+        room = self._room(gpus)
+        if room >= workers:
+            return
+        largest = max(self._nodes(), key=lambda has: (has["GPU"], has["CPU"]) if gpus else (has["CPU"], has["GPU"]))
+        short = f"room for {room} of {workers} workers" if workers > 1 else "no room for a worker"
+        raise InputError(
+            f"the Ray cluster has {short} with cpus = {self.cpus} and gpus = {gpus:g}; its largest node has "
+            f"cpus = {largest['CPU']:g} and gpus = {largest['GPU']:g}: ask for less, or start more or larger nodes"
+        )
+
+    def _room(self, gpus: float) -> int:
+        """How many tasks with so many GPUs the nodes can run at once."""
+        each = (min(has["CPU"] / self.cpus, has["GPU"] / gpus if gpus else inf) for has in self._nodes())
+        return sum(int(count + 1e-6) for count in each)  # ten tenths of a GPU are one
+
+    def _nodes(self) -> list[dict[str, float]]:
+        """Cores and GPUs of each."""
+        alive = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        return [{kind: has.get(kind, 0.0) for kind in ("CPU", "GPU")} for has in alive]
 
     def map(self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]], shared: Any = None) -> list[T]:
         ray, found = self._ray, dict[int, T]()
@@ -73,7 +104,9 @@ class RayEngine(Engine):
                 while waiting and len(running) < AHEAD * self.workers:  # a node that joined is used at once
                     number, call = waiting.pop()
                     running[self._task.remote(common, *call)] = number
-                done, _ = ray.wait(list(running))
+                done, _ = ray.wait(list(running), timeout=PATIENCE)
+                if not done:
+                    self.check_room(gpus=0)  # a node that all this needs may be lost
                 for reference in done:
                     found[running.pop(reference)] = ray.get(reference)
         return [found[number] for number in range(len(calls))]
@@ -85,7 +118,8 @@ class RayEngine(Engine):
         from ray.data import DataContext, from_items
 
         DataContext.get_current().enable_progress_bars = False
-        most = max(1, min(len(calls), self.workers if not self.gpus else self._gpu_workers()))
+        self.check_room(self.gpus)
+        most = min(len(calls), self._room(self.gpus))
         with clear_errors(self._ray):
             common = self._ray.put((make, function, self.cpus, list(calls)))
             numbers = from_items([{"number": n} for n in range(len(calls))], override_num_blocks=len(calls))
@@ -95,9 +129,6 @@ class RayEngine(Engine):
             ).take_all()  # fmt: skip
         found = {int(row["number"]): row["result"] for row in rows}
         return [cast(T, self._ray.cloudpickle.loads(found[number])) for number in range(len(calls))]
-
-    def _gpu_workers(self) -> int:
-        return int(self._ray.cluster_resources().get("GPU", 0) / self.gpus)
 
     def close(self) -> None:
         if self._mine and self._ray.is_initialized():

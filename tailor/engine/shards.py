@@ -18,6 +18,8 @@ from tailor.view import CHUNK
 SHARD = 4 * CHUNK
 META = "predictions.json"
 PROBS, FEATURES = "probs", "features"
+#: what NumPy raises for a file that is not there, empty, cut short or something else
+DAMAGE = (OSError, EOFError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -39,17 +41,19 @@ class Shard:
         try:
             # The map is dropped at once: pages of a map that stays open would count as this process's memory.
             return np.array(np.load(path, mmap_mode="r", allow_pickle=False)[rows])
-        except (OSError, ValueError) as problem:
-            raise InputError(f"shard {path} can't be read ({problem}): predict again") from problem
+        except DAMAGE as problem:
+            raise InputError(
+                f"shard {path} can't be read ({problem}): run this again, what is damaged is then predicted anew"
+            ) from problem
 
 
 @dataclass(frozen=True)
 class Predictions:
     """Probabilities (N, K) and features (N, d) of a pool, `shard` rows to a file, as a folder.
 
-    A folder is begun, its shards are written in any order and by any process, each aside and then renamed, so that a
-    shard is there whole or not at all. `fingerprint` says what the numbers came from: begun again with the same one,
-    the shards that are there are kept.
+    A folder is begun, its shards are written in any order and by any process, each aside and to the disk and then
+    renamed, so that a shard is there whole or not at all. `fingerprint` says what the numbers came from: begun again
+    with the same one, the shards that are there are kept.
     """
 
     folder: str
@@ -66,8 +70,7 @@ class Predictions:
                 f"predictions of {self.rows} rows, {self.classes} classes and {self.features} features in shards of "
                 f"{self.shard} rows: each must be at least 1 (features: 0)"
             )
-        if np.dtype(self.dtype).kind != "f" or np.dtype(self.dtype).itemsize > 8:
-            raise InputError(f"dtype is {self.dtype!r}: float16, float32 or float64 is needed")
+        check_dtype(self.dtype)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -79,15 +82,15 @@ class Predictions:
         return self.rows * (self.classes + self.features) * np.dtype(self.dtype).itemsize
 
     def begin(self) -> Predictions:
-        """Make the folder; shards of other predictions in it go."""
+        """Make the folder; shards of other predictions in it go, and what killed writers left of them."""
         folder = Path(self.folder)
         folder.mkdir(parents=True, exist_ok=True)
-        meta = json.dumps({"format": 1, **asdict(self), "folder": ""})
-        if not (folder / META).exists() or (folder / META).read_text() != meta:
-            for old in folder.glob("*.npy"):
-                old.unlink()
+        meta = json.dumps({"format": 1, **asdict(self), "folder": ""}).encode()
+        if not (folder / META).exists() or (folder / META).read_bytes() != meta:
+            for old in folder.glob("*.npy*"):
+                old.unlink(missing_ok=True)
             aside = folder / f"{META}.{os.getpid()}"
-            aside.write_text(meta)
+            aside.write_bytes(meta)
             os.replace(aside, folder / META)
         return self
 
@@ -106,8 +109,8 @@ class Predictions:
         missing = found.missing()
         if missing:
             raise InputError(
-                f"{folder} lacks {len(missing)} of {len(found)} shards, the first is {missing[0]}: predict again, "
-                "which goes on where it stopped"
+                f"{folder} lacks {len(missing)} of {len(found)} shards (not written, or damaged), the first is "
+                f"{missing[0]}: predict again, which goes on where it stopped"
             )
         return found
 
@@ -126,23 +129,46 @@ class Predictions:
         return (self[number] for number in range(len(self)))
 
     def missing(self) -> list[int]:
-        """The shards that are not written yet."""
-        there = set(os.listdir(self.folder))
-        return [n for n, s in enumerate(self) if not {os.path.basename(p) for p in (s.probs, s.features) if p} <= there]
+        """The shards that are not written yet, or that a power cut or a full disk has damaged."""
+        return [
+            number
+            for number, shard in enumerate(self)
+            if not all(_is_whole(path, (len(shard), width), self.dtype) for _, path, width in self._files(shard))
+        ]
 
     def write(self, number: int, probs: np.ndarray, features: np.ndarray | None = None) -> None:
         """probs (n, K), features (n, d) of one shard."""
-        shard = self[number]
-        for path, array, width in ((shard.features, features, self.features), (shard.probs, probs, self.classes)):
-            if path is None:
-                continue
+        shard, given = self[number], {PROBS: probs, FEATURES: features}
+        for name, path, width in self._files(shard):
+            array = given[name]
             if array is None or array.shape != (len(shard), width):
                 shape = None if array is None else array.shape
                 raise InputError(f"shard {number} needs shape {(len(shard), width)}, got {shape}")
+            try:
+                with np.errstate(over="raise"):
+                    stored = np.ascontiguousarray(array, self.dtype)
+            except FloatingPointError:
+                raise InputError(self._too_large(array, name, shard.start)) from None
             aside = f"{path}.{os.getpid()}"
             with open(aside, "wb") as file:
-                np.save(file, np.ascontiguousarray(array, self.dtype), allow_pickle=False)
+                np.save(file, stored, allow_pickle=False)
+                file.flush()
+                os.fsync(file.fileno())
             os.replace(aside, path)
+
+    def _files(self, shard: Shard) -> list[tuple[str, str, int]]:
+        """(name, path, numbers in a row) of a shard's files, in the order in which they are written."""
+        features = [] if shard.features is None else [(FEATURES, shard.features, self.features)]
+        return [*features, (PROBS, shard.probs, self.classes)]
+
+    def _too_large(self, array: np.ndarray, name: str, start: int) -> str:
+        limit = float(np.finfo(self.dtype).max)
+        row, column = np.argwhere(np.isfinite(array) & (np.abs(array) > limit))[0]
+        wider = "float32" if limit < 1e5 else "float64"
+        return (
+            f"{name} of example {start + row} reach {array[row, column]:g}, and shards of {self.dtype} hold numbers up "
+            f'to {limit:,.6g}: scale them, or set [engine] dtype = "{wider}"'
+        )
 
     def write_all(self, probs: Any, features: Any = None) -> Predictions:
         """Arrays (N, K) and (N, d) that are in memory, or memory maps."""
@@ -166,3 +192,18 @@ class Predictions:
 
     def _file(self, name: str, number: int) -> str:
         return os.path.join(self.folder, f"{name}-{number:05d}.npy")
+
+
+def check_dtype(dtype: str) -> str:
+    if dtype not in ("float16", "float32", "float64"):
+        raise InputError(f"dtype is {dtype!r}: float16, float32 or float64 is needed")
+    return dtype
+
+
+def _is_whole(path: str, shape: tuple[int, int], dtype: str) -> bool:
+    """Whether a shard's file can be read and has what it should have. Only its head is read."""
+    try:
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except DAMAGE:
+        return False
+    return found.shape == shape and found.dtype == np.dtype(dtype)

@@ -28,6 +28,7 @@ def fit_together(
         raise InputError(f"the {engine.name} engine has no workers to train together: use ray")
     if workers < 1:
         raise InputError(f"workers is {workers}: at least 1 is needed")
+    engine.check_room(engine.gpus, workers)
     from ray.train import FailureConfig, RunConfig, ScalingConfig
     from ray.train.torch import TorchConfig, TorchTrainer
 

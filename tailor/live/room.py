@@ -278,8 +278,10 @@ class Room:
         return 0 if current is None else max(0, current.size - max(current.asked, walk.slot if walk else 0))
 
     def _left(self) -> int:
-        """Examples of the batch without an answer; shared ones that wait for someone else's vote don't count."""
-        return self._unasked() + len(self._journal.waiting) - len(self._journal.votes.open)
+        """Examples of the batch without an answer; shared ones that wait for someone else's vote don't count. Where
+        fewer are left in the pool than picks are to be made, it is these."""
+        unasked = self._journal.askable(self._unasked())
+        return unasked + len(self._journal.waiting) - len(self._journal.votes.open)
 
     def _on_the_shelf(self) -> int:
         """What of the batch nobody has in hand yet."""

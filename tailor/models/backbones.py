@@ -22,6 +22,7 @@ class Backbone(ABC):
     """Examples -> features. A new one is one class and an entry point in the group "tailor.backbones".
 
     pool    for what the defaults depend on, such as the size of the pictures; embed() gets the examples
+    width   d, the class's own or set when it is made; None where only embed() can tell
     notice  what a user should know, or None
     """
 
@@ -29,6 +30,9 @@ class Backbone(ABC):
     kinds: ClassVar[frozenset[str]]
     #: of the features on disk
     dtype: ClassVar[str] = "float32"
+    #: whether making one reads weights
+    network: ClassVar[bool] = False
+    width: int | None = None
     notice: str | None = None
 
     def __init__(self, pool: Pool, device: str) -> None:

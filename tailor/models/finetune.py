@@ -112,15 +112,19 @@ class Finetune(Neural):
         }  # fmt: skip
 
 
-def make_network(name: str, classes: int, stem: str, generator: Any, build: Any) -> tuple[Any, Any, Any]:
-    """(network with weights from `generator`, mean, deviation of the pixels it wants)."""
+def network_class(name: str) -> Any:
     from tailor.models import efficientnet_lite, resnet, small_cnn
 
-    if name == "efficientnet-lite0":
-        net = build(lambda: efficientnet_lite.EfficientNetLite0(classes), generator)
-        return net, efficientnet_lite.MEAN, efficientnet_lite.DEVIATION
-    if name == "resnet18":
-        net = build(lambda: resnet.ResNet18(classes, stem=stem), generator)
-    else:
-        net = build(lambda: small_cnn.SmallCNN(classes), generator)
-    return net, resnet.MEAN, resnet.DEVIATION
+    if name not in NETWORKS:
+        raise UnknownName("network", name, NETWORKS)
+    found = (resnet.ResNet18, efficientnet_lite.EfficientNetLite0, small_cnn.SmallCNN)
+    return dict(zip(NETWORKS, found, strict=True))[name]
+
+
+def make_network(name: str, classes: int, stem: str, generator: Any, build: Any) -> tuple[Any, Any, Any]:
+    """(network with weights from `generator`, mean, deviation of the pixels it wants)."""
+    from tailor.models import efficientnet_lite, resnet
+
+    kind, options = network_class(name), {"stem": stem} if name == "resnet18" else {}
+    pixels = efficientnet_lite if name == "efficientnet-lite0" else resnet
+    return build(lambda: kind(classes, **options), generator), pixels.MEAN, pixels.DEVIATION

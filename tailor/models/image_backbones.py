@@ -30,6 +30,7 @@ class Pixels(Backbone):
         if size < 1:
             raise InputError(f"size is {size}: at least 1 pixel is needed")
         self.size, self.grey = size, grey
+        self.width = size * size * (1 if grey else 3)
 
     @property
     def fingerprint(self) -> str:
@@ -53,6 +54,7 @@ class NetworkBackbone(Backbone):
 
     kinds = IMAGE
     dtype = "float16"
+    network = True
 
     def __init__(self, pool: Pool, device: str, size: int | None) -> None:
         super().__init__(pool, device)
@@ -98,6 +100,7 @@ class Lite0(NetworkBackbone):
     """EfficientNet-Lite0 with ImageNet weights: 1280 features. Small pictures are enlarged to 128 pixels."""
 
     name = "efficientnet-lite0"
+    width = 1280
 
     def __init__(self, pool: Pool, device: str, *, size: int | None = None) -> None:
         super().__init__(pool, device, size)
@@ -125,6 +128,7 @@ class ResNet(NetworkBackbone):
     """ResNet-18 with ImageNet weights: 512 features. weights: a file's path, or "imagenet" (fetched, online)."""
 
     name = "resnet18"
+    width = 512
 
     def __init__(self, pool: Pool, device: str, *, weights: str = "imagenet", size: int | None = None) -> None:
         super().__init__(pool, device, size)

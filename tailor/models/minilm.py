@@ -30,6 +30,7 @@ class MiniLM(Backbone):
     name = "minilm"
     kinds = TEXT
     dtype = "float16"
+    width = 384
 
     def __init__(self, pool: Pool, device: str, *, tokens: int = 256) -> None:
         super().__init__(pool, device)
@@ -61,7 +62,7 @@ class MiniLM(Backbone):
         import torch
 
         tokenizer, weights = self._load()
-        found = np.empty((len(examples), 384), np.float32)
+        found = np.empty((len(examples), self.width), np.float32)
         by_length = sorted(range(len(examples)), key=lambda i: len(examples[i]))
         for start in range(0, len(examples), 32):
             which = by_length[start : start + 32]

@@ -20,7 +20,7 @@ class Given(Backbone):
 
     def __init__(self, pool: Pool, device: str) -> None:
         super().__init__(pool, device)
-        self._size = next((len(v) for v in map(self._first(pool), range(min(len(pool), 100))) if v is not None), None)
+        self.width = next((len(v) for v in map(self._first(pool), range(min(len(pool), 100))) if v is not None), None)
 
     @staticmethod
     def _first(pool: Pool) -> Any:
@@ -33,12 +33,12 @@ class Given(Backbone):
 
     @property
     def fingerprint(self) -> str:
-        return f"given {self._size}"
+        return f"given {self.width}"
 
     def problem(self, example: Any) -> str | None:
         array = np.asarray(example)
-        if array.ndim != 1 or len(array) != self._size:
-            return f"a vector of {self._size} numbers is expected, this has shape {array.shape}"
+        if array.ndim != 1 or len(array) != self.width:
+            return f"a vector of {self.width} numbers is expected, this has shape {array.shape}"
         return None if np.isfinite(array).all() else "not all of its numbers are finite"
 
     def embed(self, examples: Sequence[Any]) -> np.ndarray:
@@ -56,7 +56,7 @@ class HashedWords(Backbone):
         super().__init__(pool, device)
         if columns < 1:
             raise InputError(f"columns is {columns}: at least 1 is needed")
-        self.columns = columns
+        self.columns = self.width = columns
 
     @property
     def fingerprint(self) -> str:

@@ -22,6 +22,8 @@ from tailor.pools.base import Pool
 from tailor.task import MultiClass, Task
 from tailor.view import COLUMNS
 
+#: the backbone that suits a pool's kind
+PLAIN = {"vector": "given", "image": "pixels", "text": "hashed-words"}
 #: rows predicted at once
 CHUNK = 16384
 
@@ -33,7 +35,8 @@ class SklearnModel(Model):
     examples have (or none), a constant. The features that arms see are the vectors.
 
     scikit-learn has no format without pickle, so save() keeps the training vectors, the labels and the parameters, and
-    load() trains again: the same result on the same version of scikit-learn.
+    load() trains again: the same result on the same version of scikit-learn. An estimator whose parameters are objects
+    (a Pipeline) can't be saved; in a run over shards it predicts in the process that trained it.
 
     estimator  an object, or its place inside scikit-learn: "ensemble.RandomForestClassifier"
     params     parameters for an estimator given by its place
@@ -59,11 +62,11 @@ class SklearnModel(Model):
         self.estimator = find_estimator(estimator, params or {}) if isinstance(estimator, str) else estimator
         if not hasattr(self.estimator, "predict_proba"):
             raise InputError(f"{type(self.estimator).__name__} has no predict_proba: probabilities are needed")
-        plain = {"vector": "given", "image": "pixels", "text": "hashed-words"}
-        self.backbone = make_backbone(backbone or plain.get(pool.kind), pool, find_device(device))
+        self.backbone = make_backbone(backbone or PLAIN.get(pool.kind), pool, find_device(device))
         self.source = FeatureSource(pool, self.backbone, None if cache is None else Path(cache), "cpu")
         self._fitted: list[Any] | None = None
         self._training: tuple[np.ndarray, np.ndarray, int] | None = None
+        self.travels = not self._unwritable()
 
     def prepare(self, progress: Progress = quiet) -> dict[int, str]:
         return self.source.prepare(progress)
@@ -128,12 +131,10 @@ class SklearnModel(Model):
         self._trained()
         if self._training is None:
             raise InputError("a fine-tuned copy of a scikit-learn model can't be saved: save the model itself")
+        if reason := self._unwritable():
+            raise InputError(f"the parameters of {place(self.estimator)} can't be written as JSON: {reason}")
         vectors, labels, seed = self._training
         settings = {"seed": seed, "input": self.source.fingerprint, **self.describe()}
-        try:
-            json.dumps(settings)
-        except TypeError as error:
-            raise InputError(f"the parameters of {settings['estimator']} can't be written as JSON: {error}") from error
         tensors = {"vectors": torch.from_numpy(vectors), "labels": torch.from_numpy(labels)}
         write_model(folder, self.task, settings, tensors)
 
@@ -155,6 +156,14 @@ class SklearnModel(Model):
         }
 
     # ------------------------------------------------------------------ inside
+
+    def _unwritable(self) -> str:
+        """Why the parameters can't be written as JSON; empty where they can."""
+        try:
+            json.dumps(self.describe())
+        except TypeError as error:
+            return str(error)
+        return ""
 
     def _ensure(self) -> None:
         if len(self.source.rows) < len(self.pool):

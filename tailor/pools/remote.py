@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,8 +43,8 @@ class RemotePool(Pool):
     A shard is copied to the cache when one of its rows is wanted. Ids are those that the files' own pools give; row
     numbers count on through the files in order of name, and files that appear later count on from there.
 
-    cache        folder for the copies; by default one for this user, in the system's folder for temporary files
-    cache_bytes  the copies take no more room than this; the least lately used go first
+    cache        folder for the copies; by default ~/.cache/tailor/files, or below XDG_CACHE_HOME where that is set
+    cache_bytes  the copies take no more room than this; the least lately used go first, other files are left alone
     storage      options for fsspec, such as endpoint_url or profile; credentials are found as fsspec finds them
     labels       pictures: "folder": the first folder of the path is the class
     max_side     pictures are read no larger than this
@@ -80,9 +79,8 @@ class RemotePool(Pool):
         }  # fmt: skip
         self._storage = dict(storage or {})
         self._options = {name: value for name, value in given.items() if value is not None}
-        folder = Path(cache) if cache is not None else Path(tempfile.gettempdir()) / f"tailor-cache-{os.getuid()}"
         self._cache_given = None if cache is None else str(cache)
-        self._cache = FileCache(folder, cache_bytes)
+        self._cache = FileCache(None if cache is None else Path(cache), cache_bytes)
         self._files: list[RemoteFile] = []
         self._starts = np.zeros(1, np.int64)
         self._ids: list[str] = []
@@ -181,37 +179,42 @@ class RemotePool(Pool):
         if file.suffix in SUFFIXES:
             self.kind = "image"
             return [file.name]
-        pool = self._pool(file)
-        if self.kind not in ("", pool.kind):
-            raise InputError(f"{file.name} holds {pool.kind}s, the other files {self.kind}s")
-        self.kind = pool.kind
-        own = list(pool.ids)
+        with self._pool(file) as pool:
+            if self.kind not in ("", pool.kind):
+                raise InputError(f"{file.name} holds {pool.kind}s, the other files {self.kind}s")
+            self.kind, own = pool.kind, list(pool.ids)
         numbered = all(one == str(row) for row, one in enumerate(own))
         return [str(start + row) for row in range(len(own))] if numbered else own
 
     # ------------------------------------------------------------------ reading
 
-    def _local(self, file: RemoteFile) -> Path:
+    def _local(self, file: RemoteFile) -> AbstractContextManager[Path]:
+        """A copy in the cache, which stays meanwhile; FileNotFoundError where the file is gone."""
+
         def fetch(path: str) -> None:
             with self._named_errors():
                 self._fs.get_file(file.path, path)
 
-        return self._cache.get(f"{self.address}|{file.path}|{file.version}|{file.size}", file.suffix, file.size, fetch)
+        key = f"{self.address}|{file.path}|{file.version}|{file.size}"
+        return self._cache.hold(key, file.suffix, file.size, fetch)
 
-    def _pool(self, file: RemoteFile) -> Pool:
+    @contextmanager
+    def _pool(self, file: RemoteFile) -> Iterator[Pool]:
         """The pool of one shard's local copy."""
         from tailor.pools import open_pool
 
-        local = self._local(file)
-        copied = local.stat().st_mtime_ns
-        if self._pools.get(file.name, (0, None))[0] != copied:  # not open, or copied again since
-            more: dict[str, Any] = {}
-            if self.max_side is not None and file.suffix == ".parquet":
-                more["max_side"] = self.max_side
-            self._pools[file.name] = copied, open_pool(local, **self._options, **more)
-            while len(self._pools) > OPEN:
-                self._pools.pop(next(iter(self._pools)))
-        return self._pools[file.name][1]
+        with self._local(file) as local:
+            copied = local.stat().st_mtime_ns
+            when, pool = self._pools.get(file.name, (0, None))
+            if pool is None or when != copied:  # not open, or copied again since
+                more: dict[str, Any] = {}
+                if self.max_side is not None and file.suffix == ".parquet":
+                    more["max_side"] = self.max_side
+                pool = open_pool(local, **self._options, **more)
+                self._pools[file.name] = copied, pool
+                while len(self._pools) > OPEN:
+                    self._pools.pop(next(iter(self._pools)))
+            yield pool
 
     def read(self, positions: Sequence[int]) -> list[Any]:
         checked = check_positions(positions, len(self))
@@ -231,19 +234,24 @@ class RemotePool(Pool):
 
     def file(self, position: int) -> str | None:
         """A copy in the cache; FileNotFoundError where the picture is gone."""
-        return str(self._local(self._files[position])) if self._of_pictures else None
+        if not self._of_pictures:
+            return None
+        with self._local(self._files[position]) as local:
+            return str(local)
 
     def _rows(self, file: RemoteFile, rows: list[int]) -> list[Any]:
         if file.name in self._changed:
             return [Unreadable(self._changed[file.name])] * len(rows)
         try:
-            return self._pool(file).read(rows)
+            with self._pool(file) as pool:
+                return pool.read(rows)
         except FileNotFoundError:
             return [Unreadable("missing")] * len(rows)
 
     def _picture(self, file: RemoteFile) -> Any:
         try:
-            return decode_image(str(self._local(file)), self.max_side)
+            with self._local(file) as local:
+                return decode_image(local, self.max_side)
         except FileNotFoundError:
             return Unreadable("missing")
 
@@ -261,11 +269,10 @@ class RemotePool(Pool):
             return {one: one.split("/", 1)[0] for one in self._ids if "/" in one} if self._labels else None
         known: dict[str, Any] = {}
         for file, start in zip(self._files, self._starts.tolist()):
-            pool = self._pool(file)
-            own = pool.labels()
+            with self._pool(file) as pool:
+                own, place = pool.labels(), {one: row for row, one in enumerate(pool.ids)}
             if own is None:
                 return None
-            place = {one: row for row, one in enumerate(pool.ids)}
             known.update((self._ids[start + place[one]], label) for one, label in own.items())
         return known
 

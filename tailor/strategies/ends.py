@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from tailor.compiled import njit
 from tailor.strategies.stretch import Ranges, Stretch
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+
+from tailor.compiled import njit, prange
 
 #: a class's scores fall into so many bins: most bins have no stretch in them, and in the others the search is short
 _BINS = 1024

@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from tailor.compiled import njit
 
 FREE, PENDING, LABELLED = 0, 1, 2
 NO_LABEL = -1

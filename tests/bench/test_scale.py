@@ -19,7 +19,7 @@ from tailor.bench.pools import SIZES, make_pool
 from tailor.bench.scale import points, skipped, total
 from tailor.bench.scale_report import against_plan, exponents, growth, read_rows, verdict
 from tailor.bench.sharded import experience, write_pool
-from tailor.bench.stages import Stage, measure_round
+from tailor.bench.stages import Stage, measure_round, work_of
 from tailor.bench.whole import START, in_own_process, median, whole_round
 from tailor.cli.app import app
 from tailor.engine import LocalEngine
@@ -43,11 +43,17 @@ def test_every_stage_is_measured(tmp_path):
     assert walk.over
 
 
-def test_the_limit_is_what_must_be_read_multiplied_and_sorted():
-    machine = Machine(read=10, multiply=100, sort=5, write=1, cores=1)
-    assert Stage("x", 9, 9, 9, bytes=20, flops=300, sorted=5).limit(machine) == 2 + 3 + 1
+def test_the_limit_is_what_must_be_read_and_multiplied():
+    machine = Machine(read=10, multiply=100, write=1, cores=1)
+    assert Stage("x", 9, 9, 9, bytes=20, flops=300).limit(machine) == 2 + 3
     found = measure_machine(tries=2)
-    assert min(found.read, found.multiply, found.sort, found.write) > 1e5
+    assert min(found.read, found.multiply, found.write) > 1e5
+
+
+def test_galaxy_has_to_read_the_probabilities_and_no_more():
+    machine = Machine(read=10, multiply=100, write=1, cores=1)
+    for family in ("galaxy", "galaxy-all"):
+        assert Stage("open", 9, 9, 9, **work_of(TINY)[family]).limit(machine) == 2 * 3000 * 6 / 10
 
 
 def test_shards_may_be_small(tmp_path):

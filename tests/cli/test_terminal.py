@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 from PIL import Image
+from runs import begin, edit
 
 from tailor.cli.common import printable
 
@@ -51,6 +52,16 @@ def test_bars_and_odd_names(tmp_path):
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
     assert "8 labels of 25 examples" in plain
     assert "[31mred.png: not an image" in plain
+
+
+def test_a_line_says_that_loops_are_compiled_and_only_then(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "compiled"))  # as on a machine that never ran it
+    run = begin(tmp_path, batch=10)
+    edit(run, families=["confidence"])
+    for expected in (1, 0):
+        status, shown = at_terminal("run", "-r", run, "--rounds", 1 + expected, cwd=tmp_path)
+        assert status == 0, shown
+        assert shown.count("Compiling (once on this machine)") == expected
 
 
 def test_printable():

@@ -16,6 +16,12 @@ LEFT_OUT = "{} is not installed: pools on {} were left out (pip install 'tailor[
 os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
 
 
+@pytest.fixture(autouse=True)
+def users_cache(monkeypatch, tmp_path):
+    """Copies of shards go below this by default, and not into the home of whoever tests."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+
+
 @pytest.fixture(scope="session")
 def s3_server():
     for name in ("moto", "s3fs"):
@@ -107,12 +113,11 @@ def bucket(request):
 
 
 @pytest.fixture
-def storage(bucket, monkeypatch, tmp_path):
+def storage(bucket, monkeypatch):
     """The bucket, reached as from a user's shell."""
     import fsspec
 
     for name, value in bucket.env.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # where the copies of shards go by default
     fsspec.get_filesystem_class(bucket.scheme).clear_instance_cache()
     return bucket

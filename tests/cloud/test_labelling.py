@@ -14,6 +14,7 @@ from PIL import Image
 
 from tailor import InputError
 from tailor.cli.label import find_or_begin
+from tailor.pools.file_cache import user_folder
 from tailor.project import Project
 from tailor.web.examples import Examples
 
@@ -42,7 +43,7 @@ def test_pictures_are_fetched_as_they_are_shown(storage, tmp_path, monkeypatch):
         assert len(asked) == 8
         gone = next(file.name for file in local.iterdir() if file.name not in asked)
         storage.remove(f"fruit/{gone}")
-        for copy in tmp_path.glob("tailor-cache-*/*"):  # features were read from these
+        for copy in user_folder().iterdir():  # features were read from these
             copy.unlink()
         lost = site.client.get("/picture", params={"id": gone})
         assert (lost.status_code, lost.json()["error"]) == (404, "this picture can't be read: missing")
@@ -73,9 +74,9 @@ def test_storage_that_can_not_be_reached_is_named(storage, tmp_path, monkeypatch
         storage.put_file(f"fruit/{file.name}", file)
     with sites.serving(tmp_path, project=begin(f"{storage.address}/fruit")) as site:
         (item,) = site.next(1)
-        shutil.rmtree(next(tmp_path.glob("tailor-cache-*")))  # as whoever tidies the temporary files up does
+        shutil.rmtree(user_folder())  # as whoever tidies the temporary files up does
         assert site.client.get("/picture", params={"id": item["id"], "side": "320"}).status_code == 200
-        shutil.rmtree(next(tmp_path.glob("tailor-cache-*")))
+        shutil.rmtree(user_folder())
 
         def cut(*given, **more):
             raise ConnectionError("the line is cut")

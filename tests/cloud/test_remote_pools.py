@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from pool_samples import parquet, picture
 
 from tailor import InputError
 from tailor.pools import Unreadable, open_pool
-from tailor.pools.file_cache import FileCache
 from tailor.testing.pools_contract import check_pool
 
 
@@ -169,38 +167,39 @@ def test_an_unknown_kind_of_address():
         open_pool("nosuch://x")
 
 
-def test_a_cache_is_shared_and_survives(tmp_path):
-    calls = []
+def test_a_picture_stays_in_the_cache_while_it_is_read(tmp_path, monkeypatch):
+    """Where the cache has room for one, somebody else fetches another just before it is decoded."""
+    from tailor.pools import remote
 
-    def fetch(path):
-        calls.append(path)
-        with open(path, "wb") as file:
-            file.write(b"x" * 40)
+    for name in ("a.png", "b.png"):
+        (tmp_path / "photos").mkdir(exist_ok=True)
+        (tmp_path / "photos" / name).write_bytes(picture(1))
+    size = (tmp_path / "photos" / "a.png").stat().st_size
+    pool = open_pool(f"file://{tmp_path}/photos", cache=str(tmp_path / "cache"), cache_bytes=size + 1)
+    decode = remote.decode_image
 
-    first = FileCache(tmp_path, 100)
-    one = first.get("a", ".bin", 40, fetch)
-    second = FileCache(tmp_path, 100)
-    assert second.get("a", ".bin", 40, fetch) == one
-    assert len(calls) == 1
-    second.get("b", ".bin", 40, fetch)
-    second.get("a", ".bin", 40, fetch)
-    second.get("c", ".bin", 40, fetch)  # b goes, the least lately used
-    assert second.held == 80
-    assert one.exists()
-    assert len(list(tmp_path.iterdir())) == 2
+    def late(path, max_side):
+        pool.file(1)
+        return decode(path, max_side)
 
-    def fails(path):
-        with open(path, "wb") as file:
-            file.write(b"half")
-        raise OSError("cut")
-
-    with pytest.raises(OSError, match="cut"):
-        second.get("d", ".bin", 40, fails)
-    assert all(p.stat().st_size == 40 for p in tmp_path.iterdir())
+    monkeypatch.setattr(remote, "decode_image", late)
+    assert pool.read([0])[0].shape == (8, 12, 3)
+    assert sum(cached(pool)) <= size + 1
 
 
-def test_a_cache_that_was_tidied_up_is_made_again(tmp_path):
-    """A folder for temporary files loses what nobody used for a while, folders too."""
-    cache = FileCache(tmp_path / "cache", 100)
-    (tmp_path / "cache").rmdir()
-    assert cache.get("a", ".bin", 2, lambda path: Path(path).write_bytes(b"ab")).read_bytes() == b"ab"
+def test_a_shard_stays_in_the_cache_while_it_is_read(tmp_path, monkeypatch):
+    (tmp_path / "rows").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "rows" / f"{name}.csv").write_text(f"text\n{name} 0\n{name} 1\n")
+    size = (tmp_path / "rows" / "a.csv").stat().st_size
+    pool = open_pool(f"file://{tmp_path}/rows", cache=str(tmp_path / "cache"), cache_bytes=size + 1)
+    first = pool._pools["a.csv"][1]
+    read = type(first).read
+
+    def late(self, rows):
+        monkeypatch.undo()
+        assert pool.read([2]) == ["b 0"]
+        return read(self, rows)
+
+    monkeypatch.setattr(type(first), "read", late)
+    assert pool.read([0, 1]) == ["a 0", "a 1"]

@@ -18,8 +18,8 @@ class Nodes:
     def address(self) -> str:
         return self.cluster.address
 
-    def add(self):
-        return self.cluster.add_node(**NODE, num_cpus=1)
+    def add(self, num_cpus: int = 1):
+        return self.cluster.add_node(**NODE, num_cpus=num_cpus)
 
     def remove(self, node) -> None:
         """The node is lost, without a word."""

@@ -15,7 +15,9 @@ import pytest
 from losses import Losing, square, when
 
 from tailor import InputError, MultiClass, MultiLabel
-from tailor.engine import LocalEngine, Predictions
+from tailor.engine import LocalEngine, Predictions, ray_engine
+from tailor.engine.ray_engine import RayEngine
+from tailor.engine.together import fit_together
 from tailor.round import Round
 from tailor.strategies import make_arms
 from tailor.testing import make_pool, make_view
@@ -142,3 +144,37 @@ def test_map_keeps_the_order_and_raises_what_a_task_raised(engine):
     assert engine.map(square, calls, shared=2) == LocalEngine().map(square, calls, shared=2)
     with pytest.raises(InputError, match=r"^number -3 is no good$"):
         engine.map(square, [(1,), (-3,)], shared=1)
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"cpus": 64}, "with cpus = 64 and gpus = 0; its largest node has cpus = 1 and gpus = 0: ask for less, or"),
+        ({"gpus": 2}, "with cpus = 1 and gpus = 2; its largest node has cpus = 1 and gpus = 0: ask for less, or"),
+        ({"gpus": 0.5}, "with cpus = 1 and gpus = 0.5; its largest node"),
+    ],
+    ids=["cpus", "gpus", "half a GPU"],
+)
+def test_resources_that_no_node_has_are_named_at_once(nodes, asked, said):
+    with pytest.raises(InputError, match=f"the Ray cluster has no room for a worker {said}"):
+        RayEngine(nodes.address, **asked)
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_node_that_is_needed_and_gone_is_missed(nodes, monkeypatch):
+    """In the middle of a run."""
+    monkeypatch.setattr(ray_engine, "PATIENCE", 1.0)
+    large = nodes.add(num_cpus=2)
+    engine = RayEngine(nodes.address, cpus=2)
+    assert engine.workers == 1
+    nodes.cluster.remove_node(large)
+    with pytest.raises(InputError, match=r"no room for a worker with cpus = 2 and gpus = 0; .* has cpus = 1"):
+        engine.map(square, [(3,)], shared=1)
+    with pytest.raises(InputError, match="no room for a worker with cpus = 2"):
+        engine.map_with(list, square, [(3,)])
+
+
+def test_more_training_workers_than_fit_are_named(engine, tmp_path):
+    with pytest.raises(InputError, match="room for 2 of 3 workers with cpus = 1 and gpus = 0; its largest"):
+        fit_together(engine, None, np.arange(3), np.eye(3), seed=0, workers=3, folder=tmp_path)

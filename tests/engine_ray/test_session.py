@@ -2,62 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
+from point_runs import begin, make_points, rounds
 
 from tailor import InputError
 from tailor.engine.view import ShardedView
 from tailor.project import Project
 
-TOML = """
-[task]
-classes = ["a", "b", "c"]
-[pool]
-path = "{pool}"
-label = "label"
-[model]
-name = "probe(head=hidden, hidden=16, steps=40)"
-[selection]
-families = ["galaxy", "confidence", "badge", "bald"]
-batch = 12
-holdout = 0.0
-[engine]
-name = "{engine}"
-shard = 64
-{more}
-"""
-
 
 @pytest.fixture(scope="module")
 def points(tmp_path_factory):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rng = np.random.default_rng(0)
-    truth = rng.integers(0, 3, 300)
-    rows = (np.eye(3, 8)[truth] * 2 + rng.normal(size=(300, 8))).astype(np.float32)
-    path = tmp_path_factory.mktemp("points") / "points.parquet"
-    pq.write_table(pa.table({"x": list(rows), "label": [["a", "b", "c"][k] for k in truth]}), path)
-    return path
-
-
-def begin(folder, points, engine, more=""):
-    folder.mkdir()
-    (folder / "tailor.toml").write_text(TOML.format(pool=points, engine=engine, more=more))
-    return folder
-
-
-def rounds(folder, count):
-    """The ids asked in each round, everything answered by the known labels."""
-    project = Project(folder)
-    asked = []
-    session = project.session()
-    known = session.pool.labels()
-    for _ in range(count):
-        ids = session.ask().ids
-        session.tell({one: known[one] for one in ids})
-        asked.append(ids)
-    return session, asked
+    return make_points(tmp_path_factory.mktemp("points"))
 
 
 def test_a_run_over_shards_goes_on_after_it_was_closed(points, tmp_path):

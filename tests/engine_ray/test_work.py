@@ -64,7 +64,7 @@ def test_what_was_predicted_is_kept_and_the_rest_is_done(copy, tmp_path):
     made = predict(LocalEngine(), model, tmp_path / "p", shard=64, fingerprint="round 1")
     stamps = [os.stat(shard.probs).st_mtime_ns for shard in made]
     os.unlink(made[2].probs)
-    with pytest.raises(InputError, match="lacks 1 of 5 shards, the first is 2: predict again"):
+    with pytest.raises(InputError, match=r"lacks 1 of 5 shards \(.*\), the first is 2: predict again"):
         Predictions.open(tmp_path / "p")
     same(predict(LocalEngine(), model, tmp_path / "p", shard=64, fingerprint="round 1"), whole(model))
     again = [os.stat(shard.probs).st_mtime_ns for shard in made]
@@ -80,15 +80,6 @@ def test_an_entry_that_has_vanished_says_nothing(copy, tmp_path):
     assert np.allclose(made.take("probs", np.array([3, 70])), 1 / 3, atol=1e-3)
     assert not made.take("features", np.array([3, 70])).any()
     assert np.array_equal(made.take("probs", np.array([71])), whole(model)[0][[71]])
-
-
-@pytest.mark.parametrize("name", ["predictions.json", "probs-00001.npy"])
-def test_damage_is_named(copy, tmp_path, name):
-    made = predict(LocalEngine(), copy.make(), tmp_path / "p", shard=64)
-    (tmp_path / "p" / name).write_bytes(b"\x93NUMPY nonsense")
-    with pytest.raises(InputError, match=f"{name} can't be read .*predict again"):
-        Predictions.open(tmp_path / "p").take("probs", np.arange(300))
-    assert len(made) == 5
 
 
 def test_another_process_must_know_how_to_make_the_model(tmp_path, copy):
@@ -151,4 +142,3 @@ def test_shares_of_a_batch_give_the_gradient_of_the_whole(copy, data):
     finally:
         dist.destroy_process_group()
     assert np.array_equal(plain.predict(np.arange(300)).probs, shared.predict(np.arange(300)).probs)
-

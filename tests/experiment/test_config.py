@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tailor.bench.experiment.config import Contender, Experiment, default_contenders, digest, read
@@ -65,12 +67,53 @@ def test_what_is_asked_for_takes_the_place_of_the_files(toml):
     assert [c.label for c in found.changed(only=["random"]).contenders] == ["random"]
     for wrong, message in (
         (lambda: found.changed("there"), "dataset 'digits' has no path"),
-        (lambda: Experiment("a", {"path": "x", "test": "y"}).changed("there"), "a test set of its own"),
+        (lambda: two_files("train", "test").changed(__file__), "is one file: .* folder that holds train and test"),
         (lambda: found.changed(only=["rondom"]), "unknown contender 'rondom': did you mean 'random'"),
         (lambda: found.changed(batch=0), "batch is 0"),
     ):
         with pytest.raises(InputError, match=message):
             wrong()
+
+
+def two_files(path, test):
+    return Experiment("a", {"path": path, "test": test, "options": {}})
+
+
+@pytest.mark.parametrize(
+    ("path", "test", "moved"),
+    [
+        ("data/scene/train.parquet", "data/scene/test.parquet", ("there/train.parquet", "there/test.parquet")),
+        ("a/../data/x/pool", "data/y/test.csv", ("there/x/pool", "there/y/test.csv")),
+    ],
+)
+def test_a_pool_and_its_test_set_move_together(path, test, moved):
+    """Data elsewhere lies there as it lay here, below the folder that held both."""
+    found = two_files(path, test).changed("there")
+    assert found.data == {"path": moved[0], "test": moved[1], "options": {}}
+
+
+def test_every_experiment_of_the_project_takes_its_data_from_elsewhere():
+    files = sorted((Path(__file__).parents[2] / "benchmarks" / "experiments").glob("*.toml"))
+    assert len(files) > 20
+    for file in files:
+        data = read(file).changed("there").data
+        assert Path(data["path"]).parts[0] == Path(data.get("test", "there")).parts[0] == "there"
+
+
+def test_paths_hold_in_every_folder(tmp_path, monkeypatch):
+    """A trial may run in another folder, or on another machine; what its rows depend on is the same."""
+    monkeypatch.chdir(tmp_path)
+    model = {"name": "finetune(weights=w/a.pt, lr=0.1)", "weights": "imagenet", "backbone": "resnet18(weights=w/b.pt)"}
+    here = Experiment("a", {"path": "x/train.parquet", "test": "test.parquet", "options": {}}, model)
+    found = here.absolute()
+    assert found.data == {"path": f"{tmp_path}/x/train.parquet", "test": f"{tmp_path}/test.parquet", "options": {}}
+    texts = {"name": f"finetune(weights={tmp_path}/w/a.pt, lr=0.1)", "backbone": f"resnet18(weights={tmp_path}/w/b.pt)"}
+    assert found.model == {**texts, "weights": "imagenet"}
+    assert Experiment("a", here.data, {"weights": "c.pt"}).absolute().model == {"weights": f"{tmp_path}/c.pt"}
+    address = Experiment("a", {"path": "s3://bucket/train"}).absolute()
+    assert address.data == {"path": "s3://bucket/train"}
+    ours, theirs = (one.trial_config(Contender("x"), 0) for one in (here, found))
+    assert digest(ours) == digest(theirs)
 
 
 def test_the_default_list():

@@ -51,7 +51,7 @@ def test_labels_to_a_target():
     labels, scores = np.array([10.0, 20.0, 30.0]), np.array([0.5, 0.7, 0.6])
     assert stats.labels_to(labels, scores, 0.6) == 20
     assert stats.labels_to(labels, scores, 0.7) == 20
-    assert np.isnan(stats.labels_to(labels, scores, 0.71))
+    assert stats.labels_to(labels, scores, 0.71) == np.inf
 
 
 def test_smoothing():

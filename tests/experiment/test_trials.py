@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 
 import numpy as np
 import pytest
 from digits_experiment import SMALL
 from sklearn.metrics import average_precision_score, balanced_accuracy_score
 
+from tailor import __version__
 from tailor.bench.datasets import PAPER
+from tailor.bench.experiment import trial
 from tailor.bench.experiment.config import Contender
 from tailor.bench.experiment.data import load_data
 from tailor.bench.experiment.paper import paper_experiment
@@ -222,3 +225,13 @@ def test_a_setting_of_the_paper_on_files_in_cifars_format(tmp_path, monkeypatch)
         (10, "cifar10", "balanced accuracy"), (20, "cifar10", "balanced accuracy"),
     ]  # fmt: skip
     assert all(0 <= r["test_score"] <= 1 for r in rows)
+
+def test_a_row_names_this_version_also_where_it_is_not_installed(monkeypatch):
+    def unknown(package):
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr(trial, "version", unknown)
+    trial.versions.cache_clear()
+    found = trial.versions()
+    trial.versions.cache_clear()
+    assert found["tailor"] == __version__

@@ -7,6 +7,7 @@ from rooms import Clock, counted, found, label, open_room, prepare, truth
 from small import Points
 
 from tailor.errors import InputError, UnknownName
+from tailor.session import SKIP
 from tailor.stopping import Budget, ClassCounts
 
 
@@ -242,6 +243,23 @@ def test_what_was_answered_by_another_way_is_not_handed_out(room):
     assert ids(room.next("ann", 1)) == [two]
     room.session.withdraw([one], by="a program")
     assert one in ids(room.next("bob", 5))
+
+
+def test_nothing_is_left_of_a_round_whose_pool_was_answered_by_another_way(tmp_path, monkeypatch):
+    monkeypatch.setattr("tailor.journal.STRETCH", 5)
+    room = open_room(tmp_path / "a.db", Points(12, broken=(7,)))
+    first, second = label(room, 2)
+    assert room.overview()["progress"]["left"] == room.journal().current.size - 2
+    others = [one for one in room.session.pool.ids if one not in (first, second, "p00007")]
+    room.session.tell({one: "a" for one in others[1:]} | {others[0]: SKIP}, by="a program")
+    assert room.overview()["progress"]["left"] == 0
+    room.close()
+    room = open_room(tmp_path / "a.db", Points(12, broken=(7,)))
+    assert room.overview()["progress"]["left"] == 0  # the round has not been gone through again
+    prepare(room)
+    assert room.overview()["progress"]["left"] == 0
+    assert room.answer("ann", first, ["a"]).left == 0
+    room.close()
 
 
 def test_what_cannot_be_read_is_never_handed_out(tmp_path):

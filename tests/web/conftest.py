@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-for folder in ("store", "web"):  # a line to PostgreSQL that can go dead is used here too
+for folder in ("store", "experiment", "web"):  # a line to PostgreSQL that can go dead, and made-up rows
     sys.path.insert(0, str(Path(__file__).parents[1] / folder))
 
 

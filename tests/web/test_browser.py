@@ -155,6 +155,25 @@ def test_when_all_is_labelled_the_page_says_what_next(browser, tmp_path):
         tab.close()
 
 
+def test_a_restart_where_all_is_labelled_shows_that_nothing_is_left(browser, tmp_path):
+    project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 8), batch=8)
+    with running(project) as (url, room):
+        tab = Tab(browser, url).open()
+        done, _ = tab.answer()
+        expect(tab.page.locator("[data-card=progress]")).to_contain_text("Left in it7")
+        tab.all_saved()
+        tab.close()
+        room.session.tell({one: truth(one) for one in room.session.pool.ids if one != done}, by="a program")
+    with running(project) as (url, _):
+        tab = Tab(browser, url)
+        with tab.page.expect_response("**/panel") as first:  # before the next one was asked for
+            tab.open()
+        assert "<dt>Left in it</dt><dd>0</dd>" in first.value.text()
+        expect(tab.page.locator("#mat")).to_contain_text("That's it")
+        expect(tab.page.locator("[data-card=progress]")).to_contain_text("Left in it0")
+        tab.close()
+
+
 def test_several_classes_by_toggles_and_enter(browser, pool, tmp_path):
     project = sites.begin(tmp_path / "run", pool, ["red", "round", "stalk"], kind="multi-label")
     with running(project) as (url, _):

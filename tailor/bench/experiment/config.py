@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from tailor.config import LIST, TEXT, WHOLE, Key
 from tailor.errors import InputError, UnknownName
 
 SWITCH = (bool,)
+#: the keys of [data] that are paths
+PATHS = ("path", "test")
 SCHEMA: dict[str, dict[str, Key]] = {
     "experiment": {
         "name": Key(TEXT, None, "what tables and figures call it", required=True),
@@ -105,23 +108,42 @@ class Experiment:
         """
         if data is not None and "path" not in self.data:
             raise InputError(f"dataset {self.data.get('name')!r} has no path, so {data!r} can't take its place")
-        if data is not None and "test" in self.data:
-            raise InputError(f"[data] names a test set of its own: {data!r} can't take the place of two paths")
         for label in only:
             if label not in (labels := [c.label for c in self.contenders]):
                 raise UnknownName("contender", label, labels)
         return replace(
             self,
-            data=self.data if data is None else {**self.data, "path": data},
+            data=self.data if data is None else {**self.data, **self._paths_at(data)},
             model=self.model if device is None else {**self.model, "device": device},
             contenders=tuple(c for c in self.contenders if c.label in only) if only else self.contenders,
             **{name: value for name, value in numbers.items() if value is not None},  # type: ignore[arg-type]
         )
 
+    def _paths_at(self, place: str) -> dict[str, str]:
+        """The pool there instead; with a test set of its own both, as they lie below the folder that holds them."""
+        paths = {key: os.path.abspath(self.data[key]) for key in PATHS if key in self.data}
+        if "test" not in paths:
+            return {"path": place}
+        home = os.path.commonpath([os.path.dirname(path) for path in paths.values()])
+        names = {key: os.path.relpath(path, home) for key, path in paths.items()}
+        if os.path.isfile(place):
+            raise InputError(f"{place} is one file: name the folder that holds {names['path']} and {names['test']}")
+        return {key: os.path.join(place, name) for key, name in names.items()}
+
+    def absolute(self) -> Experiment:
+        """With paths that hold in every folder, for trials that run elsewhere."""
+
+        def whole(path: str) -> str:
+            return path if path == "imagenet" or "://" in path else str(Path(path).absolute())
+
+        data = {k: whole(v) if k in PATHS else v for k, v in self.data.items()}
+        return replace(self, data=data, model=with_weights(self.model, whole))
+
     def trial_config(self, contender: Contender, seed: int) -> dict[str, Any]:
         """All that a trial's rows depend on. Of paths only the last part: data may be moved."""
-        data = {k: Path(v).name if k in ("path", "test") else v for k, v in self.data.items()}
-        own = {"name": self.name, "data": data, "model": self.model, "batch": self.batch, "rounds": self.rounds}
+        data = {k: Path(v).name if k in PATHS else v for k, v in self.data.items()}
+        model = with_weights(self.model, lambda path: Path(path).name)
+        own = {"name": self.name, "data": data, "model": model, "batch": self.batch, "rounds": self.rounds}
         named = {k: v for k, v in asdict(contender).items() if (k, v) != ("reveal", False)}
         return {**own, "contender": named, "seed": seed}
 
@@ -136,6 +158,21 @@ def named_sets(families: Sequence[str], kind: str) -> tuple[str, ...]:
 
     sets = {"narrow": NARROW[kind], "wide": WIDE[kind]}
     return tuple(dict.fromkeys(one for family in families for one in sets.get(family, [family])))
+
+
+def with_weights(model: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """[model] with every path of a weight file changed, those in the brackets of a name too.
+
+    >>> with_weights({"name": "finetune(weights=a.pt, lr=0.1)", "weights": "b.pt"}, str.upper)
+    {'name': 'finetune(weights=A.PT, lr=0.1)', 'weights': 'B.PT'}
+    """
+
+    def inside(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return re.sub(r"\bweights=([^,)]+)", lambda found: f"weights={change(found[1].strip())}", value)
+
+    return {k: change(v) if k == "weights" else inside(v) for k, v in model.items()}
 
 
 def digest(values: dict[str, Any]) -> str:
@@ -179,7 +216,7 @@ def read(path: Path) -> Experiment:
     data = {k: v for k, v in values["data"].items() if v is not None}
     if "name" not in data and "path" not in data:
         raise InputError(f"{path}: [data] needs name or path: {SCHEMA['data']['name'].doc}")
-    for key in ("path", "test"):
+    for key in PATHS:
         if key in data:
             data[key] = str(path.parent / data[key])
     own = values["experiment"]

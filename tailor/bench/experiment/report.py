@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,12 +16,20 @@ from tailor.models.base import Progress, quiet
 
 PAGE = "report.html"
 SHORT = "report.md"  # a table an experiment, for pages of a repository
+#: of a number "0.51 ± 0.02" or "+0.1 [+0.0, +0.2] *" what may stand below it where a page is narrow, whole
+BESIDE = re.compile(r"± [\d.–]+|\[[-+–][\d.]*, [-+–][\d.]*\](?: \*)?")
 STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:100rem;margin:2rem auto;padding:0 1rem;color:#111}"
-    "table{border-collapse:collapse;margin:.4rem 0;font-size:.86em}td{white-space:nowrap}"
-    "td,th{padding:.15rem .6rem;border-bottom:1px solid #ccc;text-align:right;font-variant-numeric:tabular-nums}"
-    "td:first-child,th:first-child{text-align:left}"
-    "div.wide{overflow-x:auto}img{max-width:100%}.note{color:#444;font-size:.9em}"
+    "body,td:first-child,th:first-child{background:#fff}td{vertical-align:top}th{vertical-align:bottom}"
+    "table{border-collapse:separate;border-spacing:0;margin:.4rem 0;font-size:.82em}"
+    "td,th{padding:.15rem .4rem;border-bottom:1px solid #ccc;text-align:right;font-variant-numeric:tabular-nums}"
+    "td:has(span),td span{white-space:nowrap}"
+    "td:first-child,th:first-child{position:sticky;left:0;min-width:6rem;text-align:left}"
+    "div.wide{overflow-x:auto;background:linear-gradient(270deg,#fff 40%,#fff0) 100%/2rem 100% no-repeat local,"
+    "linear-gradient(270deg,#0003,#0000) 100%/.6rem 100% no-repeat}"  # a shadow where more lies to the right
+    "img{max-width:100%}.note,td span{color:#444}.note{font-size:.9em}@media(max-width:1500px){.range{display:block}}"
+    "@media(max-width:1090px){td span{display:block}}"
+    "@media(max-width:700px){td:first-child,th:first-child{min-width:5rem}}"
 )
 
 
@@ -78,6 +87,7 @@ def page(
     """
     title = html.escape(results[0].name if len(results) == 1 else f"{len(results)} experiments")
     parts = ["<!doctype html><html lang='en'><head><meta charset='utf-8'>"]
+    parts += ["<meta name='viewport' content='width=device-width,initial-scale=1'>"]
     parts += [f"<title>{title}</title><style>{STYLE}</style></head><body><h1>{title}</h1>"]
     if len(results) > 1:
         links = (f"<li><a href='#e{at}'>{html.escape(one.name)}</a></li>" for at, one in enumerate(results))
@@ -101,6 +111,13 @@ def _image(picture: Picture) -> str:
 
 def _table(table: Table) -> str:
     head = "".join(f"<th>{html.escape(c)}</th>" for c in table.columns)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in table.rows)
+    body = "".join("<tr>" + "".join(f"<td>{_cell(c)}</td>" for c in row) + "</tr>" for row in table.rows)
     note = f"<p class='note'>{html.escape(table.note)}</p>" if table.note else ""
     return f"<h3>{html.escape(table.title)}</h3><div class='wide'><table><tr>{head}</tr>{body}</table></div>{note}"
+
+
+def _cell(text: str) -> str:
+    def whole(part: re.Match[str]) -> str:
+        return f"<span{' class=range' if part[0].startswith('[') else ''}>{part[0]}</span>"
+
+    return BESIDE.sub(whole, html.escape(text))

@@ -124,12 +124,23 @@ class Results:
     def last(self, contender: str, metric: str, seeds: Sequence[int] | None = None) -> np.ndarray:
         return self.values(contender, metric, seeds)[:, -1]
 
+    @cached_property
+    def measured_at(self) -> set[int]:
+        """Numbers of labels at which every trial has a row."""
+        trials = [rows for trials in self.rows.values() for rows in trials.values()]
+        return set.intersection(*({row["labels"] for row in rows} for rows in trials))
+
+    def at(self, labels: int, contender: str, metric: str, seeds: Sequence[int]) -> np.ndarray:
+        """(trials,) of a metric when there were so many labels."""
+        rows = [row for seed in seeds for row in self.rows[contender][seed] if row["labels"] == labels]
+        return np.array([row[metric] for row in rows], float)
+
     def areas(self, contender: str, metric: str, seeds: Sequence[int] | None = None) -> np.ndarray:
         labels = self.labels(contender)
         return np.array([stats.area(labels, row) for row in self.values(contender, metric, seeds)])
 
     def labels_to(self, contender: str, metric: str, target: float) -> np.ndarray:
-        """(trials,) NaN where the target was not reached."""
+        """(trials,) infinite where the target was not reached."""
         labels = self.labels(contender)
         return np.array([stats.labels_to(labels, row, target) for row in self.values(contender, metric)])
 

@@ -75,9 +75,9 @@ def area(labels: np.ndarray, scores: np.ndarray) -> float:
 
 
 def labels_to(labels: np.ndarray, scores: np.ndarray, target: float) -> float:
-    """The fewest labels at which a measured score was at least the target; NaN where it never was."""
+    """The fewest labels at which a measured score was at least the target; infinite where it never was."""
     reached = np.flatnonzero(scores >= target)
-    return float(labels[reached[0]]) if len(reached) else float("nan")
+    return float(labels[reached[0]]) if len(reached) else float("inf")
 
 
 def smooth(values: np.ndarray, window: int = 3) -> np.ndarray:

@@ -153,7 +153,8 @@ def rivals(
 
 
 def to_target(results: Results, target: float | None = None) -> Table | None:
-    """Labels needed to reach the target, by default what random reaches in the end."""
+    """Labels needed to reach the target, by default what random reaches in the end. All trials count: one that never
+    gets there needs more labels than it had, however many."""
     if target is None:
         base = "random" if "random" in results.rows else results.contenders[-1]
         target, why = float(results.last(base, results.main).mean()), f"what {base} reaches in the end"
@@ -162,13 +163,16 @@ def to_target(results: Results, target: float | None = None) -> Table | None:
     rows = []
     for c in results.contenders:
         found = results.labels_to(c, results.main, target)
-        reached = int((~np.isnan(found)).sum())
-        mean = stats.mean_error(found)
-        error = "" if np.isnan(mean.error) else f" ± {mean.error:.0f}"
-        rows.append((c, f"{mean.mean:.0f}{error}" if reached else "–", f"{reached} of {len(found)}"))
-    columns = ("", "labels", "trials that reach it")
+        middle, fewest, most = (
+            f"{count:.0f}" if np.isfinite(count) else f"> {results.total}"
+            for count in (np.median(found), found.min(), found.max())
+        )
+        span = fewest if fewest == most else f"{fewest} to {most}"
+        rows.append((c, middle, span, f"{np.isfinite(found).sum()} of {len(found)}"))
+    columns = ("", "labels, median", "fewest to most", "trials that reach it")
     title = f"{results.name}: labels to {results.label(results.main)} {target:.4f}, {why}"
-    return Table(title, columns, tuple(rows), "mean ± standard error over the trials that reach it")
+    note = "over all trials; one that never reaches it needs more labels than it had"
+    return Table(title, columns, tuple(rows), note)
 
 
 def ranks(results: Sequence[Results]) -> Table | None:
@@ -198,29 +202,3 @@ def seconds(results: Results) -> Table:
         peak = max((row["peak_mib"] for row in every), default=0)
         rows.append((c, *(f"{m:.3f}" for m in means), str(peak)))
     return Table(f"{results.name}: seconds a round", ("", *stages, "peak MiB"), tuple(rows))
-
-
-def compare(a: Sequence[Results], b: Sequence[Results]) -> list[Table]:
-    """B minus A for every contender that both have, paired by seed.
-
-    Experiments are matched by name; where each has just one, these two.
-    """
-    if len(a) == len(b) == 1:
-        pairs = [(a[0], b[0])]
-    else:
-        pairs = [(one, two) for one in a for two in b if one.name == two.name]
-    tables = []
-    for one, two in pairs:
-        metrics = [m for m in one.metrics if m in two.metrics]
-        rows = []
-        for c in (c for c in one.contenders if c in two.rows):
-            seeds = sorted(set(one.rows[c]) & set(two.rows[c]))
-            if seeds:
-                found = [stats.paired(two.last(c, m, seeds), one.last(c, m, seeds)) for m in metrics]
-                rows.append((c, *(interval(d, m) for d, m in zip(found, metrics)), str(len(seeds))))
-        if rows:
-            title = f"{two.name}, B minus A" if one.name == two.name else f"{two.name} minus {one.name}"
-            columns = ("", *map(one.label, metrics), "pairs")
-            note = f"after the last round; {INTERVALS}. A: {setup(one)} B: {setup(two)}"
-            tables.append(Table(title, columns, tuple(rows), note))
-    return tables

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tailor import __version__
 from tailor.bench import metrics
 from tailor.bench.datasets.base import Dataset
 from tailor.bench.experiment.config import Contender, Experiment, digest
@@ -28,7 +29,7 @@ from tailor.settings import Settings
 from tailor.store import SqliteStore
 
 CACHE, CONFIG, STORE = "cache", "trial.json", "run.db"
-PACKAGES = ("tailor", "numpy", "scipy", "torch", "scikit-learn", "numba")
+PACKAGES = ("numpy", "scipy", "torch", "scikit-learn", "numba")
 
 
 def trial_settings(experiment: Experiment, contender: Contender, seed: int, data: Dataset) -> Settings:
@@ -188,6 +189,7 @@ class Trial:
             "data": data.name,
             "model": model_text(self.experiment.model),
             "task": kind,
+            "classes": data.task.size,
             "metric": "mAP" if kind == "multi-label" else "balanced accuracy",
             "contender": self.contender.label,
             "selector": self.contender.selector,
@@ -254,10 +256,10 @@ def model_text(given: dict[str, Any]) -> str:
 
 @cache
 def versions() -> dict[str, str]:
-    """Of the packages that results depend on."""
+    """Of the packages that results depend on; this one's own also where it runs from a folder, not installed."""
     import platform
 
-    found = {"python": platform.python_version()}
+    found = {"tailor": __version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:
             found[package] = version(package)

@@ -1,0 +1,125 @@
+"""Copies of remote files: shared, limited, private, and never at the cost of files that are not copies."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from tailor import InputError
+from tailor.pools.file_cache import FileCache, user_folder
+
+
+def fetch(path):
+    Path(path).write_bytes(b"x" * 40)
+
+
+def get(cache, key, fetch=fetch, size=40):
+    with cache.hold(key, ".bin", size, fetch) as path:
+        return path
+
+
+def test_a_cache_is_shared_and_survives(tmp_path):
+    calls = []
+
+    def counted(path):
+        calls.append(path)
+        fetch(path)
+
+    first = FileCache(tmp_path, 100)
+    one = get(first, "a", counted)
+    second = FileCache(tmp_path, 100)
+    assert get(second, "a", counted) == one
+    assert len(calls) == 1
+    two = get(second, "b", counted)
+    assert get(first, "b", counted) == two  # of the other one, since it was opened
+    assert len(calls) == 2
+    get(second, "a", counted)
+    get(second, "c", counted)  # b goes, the least lately used
+    assert second.held == 80
+    assert one.exists()
+    assert len(list(tmp_path.iterdir())) == 2
+
+    def fails(path):
+        Path(path).write_bytes(b"half")
+        raise OSError("cut")
+
+    with pytest.raises(OSError, match="cut"):
+        get(second, "d", fails)
+    assert all(p.stat().st_size == 40 for p in tmp_path.iterdir())
+
+
+def test_a_cache_that_was_tidied_up_is_made_again(tmp_path):
+    """A folder for temporary files loses what nobody used for a while, folders too."""
+    cache = FileCache(tmp_path / "cache", 100)
+    (tmp_path / "cache").rmdir()
+    assert get(cache, "a", lambda path: Path(path).write_bytes(b"ab"), 2).read_bytes() == b"ab"
+
+
+def test_files_that_are_not_copies_stay(tmp_path):
+    """A folder that was not empty: documents, and pictures whose names are digests too."""
+    names = ["thesis.docx", "d41d8cd98f00b204e9800998ecf8427e.jpg", "notes.part"]
+    for name in names:
+        (tmp_path / name).write_bytes(b"x" * 5000)
+    cache = FileCache(tmp_path, 100)
+    assert cache.held == 0
+    for key in "abc":
+        get(cache, key)
+    assert cache.held == 80
+    assert {name for name in names if (tmp_path / name).exists()} == set(names)
+    assert FileCache(tmp_path, 50).held == 40  # its own copies are counted, and go, as before
+    assert all((tmp_path / name).stat().st_size == 5000 for name in names)
+
+
+def test_what_is_being_read_stays(tmp_path):
+    """In this process, and in another one that shares the folder: each has a cache object of its own."""
+    ours, theirs = FileCache(tmp_path, 50), FileCache(tmp_path, 50)
+    with ours.hold("a", ".bin", 40, fetch) as one, ours.hold("b", ".bin", 40, fetch) as two:
+        get(theirs, "a")
+        get(theirs, "c")
+        assert one.exists()
+        assert two.exists()
+    assert ours.held <= 50
+    get(theirs, "d")
+    assert theirs.held == 40
+    assert not one.exists()
+
+
+def test_many_readers_of_a_small_cache(tmp_path):
+    """Eight threads and room for one copy: each finds what it asked for."""
+    cache, found, start = FileCache(tmp_path, 50), [], threading.Barrier(8)
+
+    def read(number):
+        start.wait(30)
+        for turn in range(50):
+            text = f"{number * turn % 11:040d}"
+            with cache.hold(text, ".txt", 40, lambda path, text=text: Path(path).write_text(text)) as copy:
+                found.append(copy.read_text() == text)
+
+    threads = [threading.Thread(target=read, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert found == [True] * 400
+    assert sum(p.stat().st_size for p in tmp_path.iterdir()) <= 50
+
+
+def test_the_users_own_cache_is_private(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own"))
+    cache = FileCache(None, 100)
+    assert cache.folder == user_folder() == tmp_path / "own" / "tailor" / "files"
+    assert stat.S_IMODE(os.stat(cache.folder).st_mode) == 0o700
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for unset in ("", "not/absolute"):  # as the specification has it, both count as not set
+        monkeypatch.setenv("XDG_CACHE_HOME", unset)
+        assert user_folder() == tmp_path / ".cache" / "tailor" / "files"
+
+
+def test_a_cache_that_cannot_be_used_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"the cache .*file can't be used: File exists; give another folder"):
+        FileCache(tmp_path / "file", 100)
