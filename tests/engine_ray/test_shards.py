@@ -70,15 +70,6 @@ def test_a_shard_damaged_since_it_was_looked_at_is_named(made, damage):
         made.take("probs", np.arange(10))
 
 
-def test_a_shard_is_on_the_disk_before_it_has_its_name(made, monkeypatch):
-    done, sync, replace = [], os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda file: (done.append((os.fstat(file).st_ino, "synced")), sync(file)))
-    monkeypatch.setattr(os, "replace", lambda a, b: (done.append((os.stat(a).st_ino, "named")), replace(a, b)))
-    made.write(0, PROBS[:4], np.ones((4, 2)))
-    inodes = [os.stat(path).st_ino for path in (made[0].features, made[0].probs)]
-    assert done == [(inode, step) for inode in inodes for step in ("synced", "named")]
-
-
 def test_what_killed_writers_left_goes_with_the_shards(made):
     left = Path(f"{made[1].probs}.99999")
     left.write_bytes(b"half")
