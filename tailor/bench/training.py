@@ -1,4 +1,4 @@
-"""Images a second: training and predicting, for ResNet-18 at 32 and 224 pixels, and for the probe."""
+"""Images a second: training and predicting, for ResNet-18, EfficientNet-Lite0 and the probe."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ from tailor.models.probe import Probe
 from tailor.pools.base import Pool
 from tailor.task import MultiClass, Task
 
-#: (pixels, batch, captured as a graph)
-SETTINGS = ((32, 50, False), (32, 50, True), (32, 200, False), (32, 200, True), (224, 50, False), (224, 50, True))
+#: (network, pixels, batch, captured as a graph)
+SETTINGS = (
+    ("resnet18", 32, 50, False), ("resnet18", 32, 50, True), ("resnet18", 32, 200, False), ("resnet18", 32, 200, True),
+    ("resnet18", 224, 50, False), ("resnet18", 224, 50, True),
+    ("efficientnet-lite0", 64, 200, False), ("efficientnet-lite0", 64, 200, True),
+    ("efficientnet-lite0", 128, 50, False), ("efficientnet-lite0", 128, 50, True),
+)  # fmt: skip
 #: about how many seconds each measurement runs
 LONG, SHORT = 3.0, 0.1
 
@@ -64,17 +69,17 @@ def measure_training(device: str = "cpu", quick: bool = False) -> list[dict[str,
     cuda, rows = device.startswith("cuda"), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Notice)
-        for pixels, batch, graph in SETTINGS:
-            if (graph and not cuda) or (quick and (pixels, batch) != (32, 50)):
+        for network, pixels, batch, graph in SETTINGS:
+            if (graph and not cuda) or (quick and (pixels, batch) not in ((32, 50), (64, 200))):
                 continue
             with tempfile.TemporaryDirectory(prefix="tailor-") as folder:
-                batch = 10 if pixels > 64 and not cuda else batch
+                batch = 4 if quick else batch if cuda else 10 if pixels > 64 else 50
                 size = _pool_size(pixels, batch, cuda, quick)
                 pool = Noise(size, (pixels, pixels, 3))
-                options: dict[str, Any] = {"size": pixels, "batch": batch, "graph": graph}
+                options: dict[str, Any] = {"network": network, "size": pixels, "batch": batch, "graph": graph}
                 model = Finetune(MultiClass(10), pool, device=device, cache=folder, **options)
                 _fill(model, pool)
-                rows.append({"model": "resnet18", "pixels": pixels, "batch": batch, **_measure(model, device, quick)})
+                rows.append({"model": network, "pixels": pixels, "batch": batch, **_measure(model, device, quick)})
         with tempfile.TemporaryDirectory(prefix="tailor-") as folder:
             vectors = NoiseVectors(2_000 if quick else 50_000, (1280,))
             probe = Probe(MultiClass(10), vectors, device=device, cache=folder)
@@ -106,7 +111,7 @@ def _measure(model: Neural, device: str, quick: bool) -> dict[str, Any]:
     import torch
 
     from tailor.models.heads import make_loss
-    from tailor.models.trainer import outputs, train
+    from tailor.models.trainer import train
 
     seconds = SHORT if quick else LONG
     everything = np.arange(len(model.source.rows))
@@ -135,7 +140,7 @@ def _measure(model: Neural, device: str, quick: bool) -> dict[str, Any]:
     def predict(to_host: bool) -> float:
         start, done = now(device), 0
         while done == 0 or now(device) - start < seconds:
-            for part, logits, features in outputs(net, source, everything, device=device):
+            for part, logits, features in model._outputs(net, everything):
                 done += part.stop - part.start
                 if to_host:
                     logits.cpu(), features.cpu()
@@ -146,7 +151,7 @@ def _measure(model: Neural, device: str, quick: bool) -> dict[str, Any]:
     predict(False)
     return {
         "loop": "graph" if graph else "plain",
-        "train_per_second": round(many * batch / max(1e-9, long - few)),
+        "train_per_second": round(many * batch / max(long / 10, long - few)),
         "predict_per_second": round(predict(False)),
         "predict_to_host_per_second": round(predict(True)),
         "start_seconds": round(few, 3),

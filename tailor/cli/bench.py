@@ -75,7 +75,7 @@ def training(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a row and nothing else.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Short measurements: to see that it runs.")] = False,
 ) -> None:
-    """Images a second, training and predicting: ResNet-18 at 32 and 224 pixels, and the probe."""
+    """Images a second, training and predicting: ResNet-18, EfficientNet-Lite0 and the probe."""
     import json as encoder
 
     from rich.console import Console
