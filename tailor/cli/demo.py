@@ -77,8 +77,8 @@ def summary(rows: list[Row], setting: Setting) -> Table:
         cells = []
         for metric, form in (("accuracy", ".3f"), ("rarest", ".1f"), ("imbalance", ".2f")):
             values = np.array([getattr(r, metric) for r in last], float)
-            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
-            cells.append(f"{values.mean():{form}} ± {error:{form}}")
+            error = f"{values.std(ddof=1) / np.sqrt(len(values)):{form}}" if len(values) > 1 else "–"
+            cells.append(f"{values.mean():{form}} ± {error}")
         table.add_row(contender.label, *cells, str(len(last)))
     return table
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import threading
 import time
 from collections import OrderedDict
@@ -97,7 +98,9 @@ class Examples:
             return Unreadable("missing")
         if file is not None:  # of its own: many at once, and no larger than needed
             sides = [s for s in (side, getattr(self.pool, "max_side", None)) if s]
-            return decode_image(file, min(sides, default=None))
+            picture = decode_image(file, min(sides, default=None))
+            if os.path.exists(file):  # else a small cache has let this copy go, maybe before it was read
+                return picture
         with self._reading:
             return self.pool.read([position])[0]
 

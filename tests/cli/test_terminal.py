@@ -12,7 +12,9 @@ import numpy as np
 from PIL import Image
 from runs import begin, edit
 
+from tailor.bench.demo import Row, Setting
 from tailor.cli.common import printable
+from tailor.cli.demo import summary
 
 
 def at_terminal(*args, cwd):
@@ -67,3 +69,9 @@ def test_a_line_says_that_loops_are_compiled_and_only_then(tmp_path, monkeypatch
 def test_printable():
     assert printable("plain ü 猫\n") == "plain ü 猫\n"
     assert "\x1b" not in printable("\x1b[31m\x07")
+
+
+def test_one_seed_has_no_error():
+    rows = [Row("TAILOR", 0, 1, 40, 0.5, 3, 0.25)]
+    (cell,) = list(summary(rows, Setting(rounds=1, seeds=1)).columns[1].cells)[:1]
+    assert cell == "0.500 ± –"

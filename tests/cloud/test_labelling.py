@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,10 @@ from PIL import Image
 
 from tailor import InputError
 from tailor.cli.label import find_or_begin
+from tailor.pools import open_pool
 from tailor.pools.file_cache import user_folder
 from tailor.project import Project
-from tailor.web.examples import Examples
+from tailor.web.examples import Examples, Picture
 
 
 def begin(address):
@@ -94,3 +96,14 @@ def test_a_file_of_texts_is_named_without_its_ending(storage, tmp_path, monkeypa
     assert project.folder == Path("reviews-labels")
     shown = Examples(project.pool()).shown(list(project.pool().ids))
     assert [one["text"] for one in shown] == ["good", "bad"]
+
+
+def test_pictures_are_shown_though_the_cache_holds_just_one(storage, tmp_path):
+    local = orchard(tmp_path / "orchard", 12)
+    for file in local.iterdir():
+        storage.put_file(f"fruit/{file.name}", file)
+    pool = open_pool(f"{storage.address}/fruit/", cache=tmp_path / "cache", cache_bytes=2000)
+    asked = list(pool.ids) * 8
+    with ThreadPoolExecutor(6) as threads:
+        seen = list(threads.map(lambda one: Examples(pool, memory=0).picture(one, 64), asked))
+    assert [one for one, picture in zip(asked, seen) if not isinstance(picture, Picture)] == []
