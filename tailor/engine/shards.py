@@ -152,8 +152,8 @@ class Predictions:
             aside = f"{path}.{os.getpid()}"
             with open(aside, "wb") as file:
                 np.save(file, stored, allow_pickle=False)
-            # Not forced to the disk, which cost a third of predicting: a file's length is written after its
-            # bytes, so that what a power cut leaves is too short, and missing() sees that.
+            # Not forced to the disk, which cost a third of predicting: file systems that keep order write a file's
+            # length after its bytes, so that what a power cut leaves is too short, and missing() sees that.
             os.replace(aside, path)
 
     def _files(self, shard: Shard) -> list[tuple[str, str, int]]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import re
+import shutil
+import tempfile
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,9 +24,24 @@ OWN = re.compile(r"tailor-[0-9a-f]{32}(\.[^.]*)?")
 
 
 def user_folder() -> Path:
-    """This user's own, as the XDG base directory specification says."""
+    """This user's own, as the XDG base directory specification says; where it can't be made, a temporary one."""
     given = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(given) if os.path.isabs(given) else Path.home() / ".cache") / "tailor" / "files"
+    try:
+        folder = (Path(given) if os.path.isabs(given) else Path.home() / ".cache") / "tailor" / "files"
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except (OSError, RuntimeError):  # nobody's home, or a disk that is only read
+        pass
+    return _temporary()
+
+
+@cache
+def _temporary() -> Path:
+    """One for as long as this process runs."""
+    folder = tempfile.mkdtemp(prefix="tailor-files-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 class FileCache:
@@ -49,7 +68,7 @@ class FileCache:
                     if OWN.fullmatch(path.name):
                         own.append((path.stat(), path.name))
         except OSError as problem:
-            reason = f"the cache {self.folder} can't be used: {problem.strerror}; give another folder"
+            reason = f"the cache {self.folder} can't be used: {problem.strerror}; set `cache` of the pool"
             raise InputError(reason) from problem
         for status, name in sorted(own, key=lambda one: one[0].st_atime_ns):
             self._count(name, status.st_size)
@@ -95,7 +114,15 @@ class FileCache:
                 found = os.fstat(file.fileno()).st_size
                 self._make_room(found)
                 self._count(path.name, found)
-                os.replace(aside, path)
+                try:
+                    os.link(aside, path)
+                except FileExistsError:  # another process was faster by a hair
+                    if (faster := self._there(path)) is not None:
+                        file.close()
+                        return faster
+                    os.replace(aside, path)
+                except OSError:  # a disk without links
+                    os.replace(aside, path)
             return file
         finally:
             aside.unlink(missing_ok=True)
@@ -119,7 +146,7 @@ def _removed(path: Path) -> bool:
     """Remove a copy, unless somebody reads it -> whether it is gone."""
     try:
         file = _locked(path, exclusive=True)
-    except (BlockingIOError, PermissionError):  # read just now, or another user's
+    except OSError:  # read just now, another user's, or a disk that is only read
         return False
     if file is not None:
         with file:

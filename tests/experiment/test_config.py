@@ -100,22 +100,6 @@ def test_every_experiment_of_the_project_takes_its_data_from_elsewhere():
         assert Path(data["path"]).parts[0] == Path(data.get("test", "there")).parts[0] == "there"
 
 
-def test_paths_hold_in_every_folder(tmp_path, monkeypatch):
-    """A trial may run in another folder, or on another machine; what its rows depend on is the same."""
-    monkeypatch.chdir(tmp_path)
-    model = {"name": "finetune(weights=w/a.pt, lr=0.1)", "weights": "imagenet", "backbone": "resnet18(weights=w/b.pt)"}
-    here = Experiment("a", {"path": "x/train.parquet", "test": "test.parquet", "options": {}}, model)
-    found = here.absolute()
-    assert found.data == {"path": f"{tmp_path}/x/train.parquet", "test": f"{tmp_path}/test.parquet", "options": {}}
-    texts = {"name": f"finetune(weights={tmp_path}/w/a.pt, lr=0.1)", "backbone": f"resnet18(weights={tmp_path}/w/b.pt)"}
-    assert found.model == {**texts, "weights": "imagenet"}
-    assert Experiment("a", here.data, {"weights": "c.pt"}).absolute().model == {"weights": f"{tmp_path}/c.pt"}
-    address = Experiment("a", {"path": "s3://bucket/train"}).absolute()
-    assert address.data == {"path": "s3://bucket/train"}
-    ours, theirs = (one.trial_config(Contender("x"), 0) for one in (here, found))
-    assert digest(ours) == digest(theirs)
-
-
 def test_the_default_list():
     labels = [c.label for c in default_contenders(["galaxy", "random"])]
     assert labels == [

@@ -121,5 +121,32 @@ def test_the_users_own_cache_is_private(tmp_path, monkeypatch):
 
 def test_a_cache_that_cannot_be_used_is_named(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"the cache .*file can't be used: File exists; give another folder"):
+    with pytest.raises(InputError, match=r"the cache .*file can't be used: File exists; set `cache` of the pool"):
         FileCache(tmp_path / "file", 100)
+
+
+def test_without_a_home_copies_last_as_long_as_the_process(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "below"))
+    folder = user_folder()
+    assert get(FileCache(None, 100), "a").parent == folder == user_folder()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    monkeypatch.delenv("XDG_CACHE_HOME")
+
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nobody)
+    assert user_folder() == folder
+
+
+def test_of_two_that_fetch_the_same_the_later_takes_the_others_copy(tmp_path, monkeypatch):
+    theirs = get(FileCache(tmp_path, 100), "a").stat().st_ino
+    late, there = FileCache(tmp_path, 100), FileCache._there
+    looks = [None, None]  # as if the other's came right after each look
+    monkeypatch.setattr(late, "_there", lambda path: looks.pop() if looks else there(late, path))
+    with late.hold("a", ".bin", 40, fetch) as path:
+        assert path.stat().st_ino == theirs
+        FileCache(tmp_path, 1)  # makes room, but what is read stays
+        assert path.exists()
+    assert len(list(tmp_path.iterdir())) == 1

@@ -8,7 +8,7 @@ import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -130,20 +130,10 @@ class Experiment:
             raise InputError(f"{place} is one file: name the folder that holds {names['path']} and {names['test']}")
         return {key: os.path.join(place, name) for key, name in names.items()}
 
-    def absolute(self) -> Experiment:
-        """With paths that hold in every folder, for trials that run elsewhere."""
-
-        def whole(path: str) -> str:
-            return path if path == "imagenet" or "://" in path else str(Path(path).absolute())
-
-        data = {k: whole(v) if k in PATHS else v for k, v in self.data.items()}
-        return replace(self, data=data, model=with_weights(self.model, whole))
-
     def trial_config(self, contender: Contender, seed: int) -> dict[str, Any]:
         """All that a trial's rows depend on. Of paths only the last part: data may be moved."""
         data = {k: Path(v).name if k in PATHS else v for k, v in self.data.items()}
-        model = with_weights(self.model, lambda path: Path(path).name)
-        own = {"name": self.name, "data": data, "model": model, "batch": self.batch, "rounds": self.rounds}
+        own = {"name": self.name, "data": data, "model": self.model, "batch": self.batch, "rounds": self.rounds}
         named = {k: v for k, v in asdict(contender).items() if (k, v) != ("reveal", False)}
         return {**own, "contender": named, "seed": seed}
 
@@ -158,21 +148,6 @@ def named_sets(families: Sequence[str], kind: str) -> tuple[str, ...]:
 
     sets = {"narrow": NARROW[kind], "wide": WIDE[kind]}
     return tuple(dict.fromkeys(one for family in families for one in sets.get(family, [family])))
-
-
-def with_weights(model: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """[model] with every path of a weight file changed, those in the brackets of a name too.
-
-    >>> with_weights({"name": "finetune(weights=a.pt, lr=0.1)", "weights": "b.pt"}, str.upper)
-    {'name': 'finetune(weights=A.PT, lr=0.1)', 'weights': 'B.PT'}
-    """
-
-    def inside(value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        return re.sub(r"\bweights=([^,)]+)", lambda found: f"weights={change(found[1].strip())}", value)
-
-    return {k: change(v) if k == "weights" else inside(v) for k, v in model.items()}
 
 
 def digest(values: dict[str, Any]) -> str:

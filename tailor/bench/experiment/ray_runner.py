@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
@@ -12,14 +13,13 @@ from tailor.bench.experiment.config import Experiment
 from tailor.bench.experiment.rows import Row, collect
 from tailor.bench.experiment.run import one_trial, unfinished
 from tailor.engine.ray_engine import PATIENCE, RayEngine, clear_errors, use_threads
+from tailor.errors import InputError
 
 
 def run(
     engine: RayEngine, experiment: Experiment, out: Path, *, cache: Path | None = None
 ) -> Generator[Row, None, None]:
-    """The new rows of every trial, as they come. The experiment must come from prepare(): workers have folders of their
-    own, so no path may be relative."""
-    out, cache = out.absolute(), None if cache is None else cache.absolute()
+    """The new rows of every trial, as they come. The experiment must come from prepare()."""
     jobs = [(experiment, contender, seed, out, cache) for contender, seed in unfinished(experiment, out)]
     if jobs:
         yield from run_all(engine, one_trial, jobs)
@@ -30,14 +30,16 @@ def run_all(engine: RayEngine, job: Callable[..., Any], jobs: Sequence[tuple[Any
     """Call job(*args) for each on the cluster -> what they report(), as it comes.
 
     Each takes the engine's cpus and gpus. A trial whose worker or node is lost starts again and goes on where it
-    stood, so its folder must lie where every node sees it. The first error ends all.
+    stood, so this process's folder, where paths begin that are relative, must be seen by every node. The first error
+    ends all.
     """
     ray = engine._ray
     from ray.util.queue import Queue
 
     task = ray.remote(num_cpus=engine.cpus, num_gpus=engine.gpus or None, max_retries=engine.retries)(_trial)
     reports = Queue(actor_options={"num_cpus": 0})
-    pending, look = [task.remote(reports, engine.cpus, job, args) for args in jobs], time.monotonic() + PATIENCE
+    pending = [task.remote(reports, engine.cpus, os.getcwd(), job, args) for args in jobs]
+    look = time.monotonic() + PATIENCE
     try:
         with clear_errors(ray):
             while pending:
@@ -60,8 +62,12 @@ def _waiting(reports: Any) -> list[Any]:
     return reports.get_nowait_batch(count) if count else []
 
 
-def _trial(reports: Any, threads: int, job: Callable[..., Any], args: tuple[Any, ...]) -> None:
-    """In a worker."""
+def _trial(reports: Any, threads: int, home: str, job: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """In a worker, which Ray starts in a folder of its own."""
     use_threads(threads)
     parallel._reports = reports
+    try:
+        os.chdir(home)
+    except OSError as problem:
+        raise InputError(f"a node of the cluster does not see the folder {home}: {problem.strerror}") from problem
     job(*args)

@@ -25,12 +25,11 @@ def prepare(
     only: Sequence[str] = (),
     cache: Path | None = None,
 ) -> Experiment:
-    """Check everything and compute what all trials share (features) -> the experiment, complete, its paths absolute.
+    """Check everything and compute what all trials share (features) -> the experiment, complete.
 
     only   labels of the contenders that run; by default all
     cache  a folder for the features, which several experiments may share; by default OUT/cache
     """
-    experiment = experiment.absolute()
     data = dataset(experiment, fresh=True)
     full = experiment.complete(data.task.kind).changed(only=only)
     for contender in full.contenders:
