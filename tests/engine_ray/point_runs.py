@@ -1,4 +1,4 @@
-"""Runs on 300 labelled vectors, in shards of 64 rows where an engine has shards."""
+"""Runs on labelled vectors, in shards of 64 rows where an engine has shards."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from tailor.project import Project
 
 TOML = """
 [task]
-classes = ["a", "b", "c"]
+{task}
 [pool]
 path = "{pool}"
 label = "label"
 [model]
 name = "{model}"
 [selection]
-families = ["galaxy", "confidence", "badge"{family}]
+families = {families}
 batch = 12
 holdout = 0.0
+{selection}
 [engine]
 name = "{engine}"
 shard = 64
 {more}
 """
+FAMILIES = ["galaxy", "confidence", "badge", "bald"]
+MODEL = "probe(head=hidden, hidden=16, steps=40)"
 
 
 def make_points(folder, scale=1.0):
+    """300 vectors of three classes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -37,9 +41,13 @@ def make_points(folder, scale=1.0):
     return path
 
 
-def begin(folder, points, engine, more="", model="probe(head=hidden, hidden=16, steps=40)", family=', "bald"'):
+def begin(
+    folder, points, engine, more="", *, model=MODEL, families=FAMILIES, task='classes = ["a", "b", "c"]', selection=""
+):
+    """more, task, selection: lines for these sections."""
+    given = {"model": model, "families": families, "task": task, "selection": selection, "more": more}
     folder.mkdir()
-    (folder / "tailor.toml").write_text(TOML.format(pool=points, engine=engine, more=more, model=model, family=family))
+    (folder / "tailor.toml").write_text(TOML.format(pool=points, engine=engine, **given))
     return folder
 
 

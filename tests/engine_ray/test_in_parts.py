@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from point_runs import MODEL, begin, rounds
 
 from tailor import InputError, MultiClass, MultiLabel, memory
 from tailor.engine import LocalEngine, at_once
@@ -19,28 +20,11 @@ from tailor.models import make_model, sklearn_model
 from tailor.models.base import Model, Notice, quiet
 from tailor.models.targets import Targets
 from tailor.pools import open_pool
-from tailor.project import Project
 from tailor.settings import Settings
 
 CLASSES = ["red", "green", "blue", "dark"]
-TOML = """
-[task]
-kind = "multi-label"
-classes = ["red", "green", "blue", "dark"]
-[pool]
-path = "{pool}"
-label = "label"
-[model]
-name = "{model}"
-[selection]
-families = ["uncertainty", "weak-supervision", "bald"]
-batch = 12
-holdout = 0.0
-dropout_passes = 3
-[engine]
-name = "local"
-shard = 64
-"""
+TASK = f'kind = "multi-label"\nclasses = {CLASSES}'
+FAMILIES = ["uncertainty", "weak-supervision", "bald"]
 
 
 @pytest.fixture(scope="module")
@@ -58,15 +42,10 @@ def points(tmp_path_factory):
     return path
 
 
-def two_rounds(points, folder, model="probe(head=hidden, hidden=16, steps=40)"):
-    """A session over local shards; everything is answered by the known labels."""
-    folder.mkdir()
-    (folder / "tailor.toml").write_text(TOML.format(pool=points, model=model))
-    session = Project(folder).session()
-    known = session.pool.labels()
-    for _ in range(2):
-        session.tell({one: known[one] for one in session.ask().ids})
-    return session
+def two_rounds(points, folder, model=MODEL):
+    """A session over local shards."""
+    given = {"model": model, "families": FAMILIES, "task": TASK, "selection": "dropout_passes = 3"}
+    return rounds(begin(folder, points, "local", **given), 2)[0]
 
 
 def trained(points, **options):
