@@ -94,7 +94,7 @@ def test_a_pool_and_its_test_set_move_together(path, test, moved):
 
 def test_every_experiment_of_the_project_takes_its_data_from_elsewhere():
     files = sorted((Path(__file__).parents[2] / "benchmarks" / "experiments").glob("*.toml"))
-    assert len(files) > 20
+    assert files
     for file in files:
         data = read(file).changed("there").data
         assert Path(data["path"]).parts[0] == Path(data.get("test", "there")).parts[0] == "there"
