@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,37 +56,37 @@ class NoiseVectors(Noise):
     kind = "vector"
 
 
-def measure_training(device: str = "cpu", quick: bool = False) -> list[dict[str, Any]]:
-    """One row a setting: examples a second in training and in predicting. `quick` is for tests: small and short.
+def measure_training(device: str = "cpu", quick: bool = False) -> Iterator[dict[str, Any]]:
+    """One row a setting, as soon as it is measured: examples a second in training and in predicting.
 
     The pictures are random bytes, decoded already. On a GPU the time to capture the graph is given apart; predicting is
-    measured with the results left on the device, and to the host's memory.
+    measured with the results left on the device, and to the host's memory. `quick` is for tests: small and short.
     """
     from tailor.models.neural import find_device
 
     device = find_device(device)
     check_device(device)
-    cuda, rows = device.startswith("cuda"), []
-    with warnings.catch_warnings():
+    cuda = device.startswith("cuda")
+    for network, pixels, batch, graph in SETTINGS:
+        if (graph and not cuda) or (quick and (pixels, batch) not in ((32, 50), (64, 200))):
+            continue
+        batch = 4 if quick else batch if cuda else 10 if pixels > 64 else 50
+        pool = Noise(_pool_size(pixels, batch, cuda, quick), (pixels, pixels, 3))
+        options = {"network": network, "size": pixels, "batch": batch, "graph": graph}
+        yield {"model": network, "pixels": pixels, "batch": batch, **_measure(Finetune, pool, device, quick, options)}
+    vectors = NoiseVectors(2_000 if quick else 50_000, (1280,))
+    batch = min(1024, len(vectors))
+    yield {"model": "probe", "features": 1280, "batch": batch, **_measure(Probe, vectors, device, quick, {})}
+
+
+def _measure(
+    kind: type[Finetune | Probe], pool: Noise, device: str, quick: bool, options: dict[str, Any]
+) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="tailor-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", Notice)
-        for network, pixels, batch, graph in SETTINGS:
-            if (graph and not cuda) or (quick and (pixels, batch) not in ((32, 50), (64, 200))):
-                continue
-            with tempfile.TemporaryDirectory(prefix="tailor-") as folder:
-                batch = 4 if quick else batch if cuda else 10 if pixels > 64 else 50
-                size = _pool_size(pixels, batch, cuda, quick)
-                pool = Noise(size, (pixels, pixels, 3))
-                options: dict[str, Any] = {"network": network, "size": pixels, "batch": batch, "graph": graph}
-                model = Finetune(MultiClass(10), pool, device=device, cache=folder, **options)
-                _fill(model, pool)
-                rows.append({"model": network, "pixels": pixels, "batch": batch, **_measure(model, device, quick)})
-        with tempfile.TemporaryDirectory(prefix="tailor-") as folder:
-            vectors = NoiseVectors(2_000 if quick else 50_000, (1280,))
-            probe = Probe(MultiClass(10), vectors, device=device, cache=folder)
-            _fill(probe, vectors)
-            batch = min(1024, len(vectors))
-            rows.append({"model": "probe", "features": 1280, "batch": batch, **_measure(probe, device, quick)})
-    return rows
+        model = kind(MultiClass(10), pool, device=device, cache=folder, **options)
+        _fill(model, pool)
+        return _speeds(model, device, quick)
 
 
 def _pool_size(pixels: int, batch: int, cuda: bool, quick: bool) -> int:
@@ -94,7 +94,7 @@ def _pool_size(pixels: int, batch: int, cuda: bool, quick: bool) -> int:
         return 2 * batch
     if pixels > 64:
         return 4_000 if cuda else 40
-    return 200_000 if cuda else 2_000
+    return 2_000 if not cuda else 200_000 if pixels <= 32 else 50_000
 
 
 def _fill(model: Neural, pool: Noise) -> None:
@@ -107,7 +107,7 @@ def _fill(model: Neural, pool: Noise) -> None:
     model.prepare()
 
 
-def _measure(model: Neural, device: str, quick: bool) -> dict[str, Any]:
+def _speeds(model: Neural, device: str, quick: bool) -> dict[str, Any]:
     import torch
 
     from tailor.models.heads import make_loss

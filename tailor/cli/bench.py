@@ -79,6 +79,7 @@ def training(
     import json as encoder
 
     from rich.console import Console
+    from rich.live import Live
     from rich.table import Table
 
     from tailor.bench.device import check_device
@@ -91,12 +92,14 @@ def training(
             typer.echo(encoder.dumps(row))
         return
     table = Table("model", "input", "batch", "loop", "training /s", "predicting /s", title="Examples a second")
-    for row in rows:
-        width = f"{row['pixels']} px" if row.get("pixels") else f"{row.get('features')} features"
-        speeds = (f"{row['train_per_second']:,.0f}", f"{row['predict_per_second']:,.0f}")
-        table.add_row(row["model"], width, str(row["batch"]), str(row.get("loop", "")), *speeds)
-        table.caption = str(row["device"])
-    Console().print(table)
+    console = Console()
+    with Live(table, console=console, transient=True):
+        for row in rows:
+            width = f"{row['pixels']} px" if row.get("pixels") else f"{row.get('features')} features"
+            speeds = (f"{row['train_per_second']:,.0f}", f"{row['predict_per_second']:,.0f}")
+            table.add_row(row["model"], width, str(row["batch"]), str(row.get("loop", "")), *speeds)
+            table.caption = str(row["device"])
+    console.print(table)
 
 
 @bench.command()

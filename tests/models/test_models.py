@@ -254,6 +254,6 @@ def test_a_captured_graph_trains_like_the_plain_loop():
 def test_bench_rows():
     from tailor.bench.training import measure_training
 
-    rows = measure_training("cpu", quick=True)
+    rows = list(measure_training("cpu", quick=True))
     assert [r["model"] for r in rows] == ["resnet18", "efficientnet-lite0", "probe"]
     assert all(r["train_per_second"] > 0 and r["predict_per_second"] > 0 and "cpu" in r["device"] for r in rows)
