@@ -21,6 +21,8 @@ from tailor.errors import InputError
 
 #: how a copy is named; any other file in the folder is somebody else's and is left alone
 OWN = re.compile(r"tailor-[0-9a-f]{32}(\.[^.]*)?")
+#: how one is named while it is being fetched, and after how many seconds without a byte nobody fetches it any more
+PART, ABANDONED = re.compile(OWN.pattern + r"\.\d+\.\d+\.part"), 24 * 3600
 
 
 def user_folder() -> Path:
@@ -67,6 +69,8 @@ class FileCache:
                 with suppress(FileNotFoundError):  # another process has just removed it
                     if OWN.fullmatch(path.name):
                         own.append((path.stat(), path.name))
+                    elif PART.fullmatch(path.name) and time.time() - path.stat().st_mtime > ABANDONED:
+                        path.unlink()  # of a process that was killed
         except OSError as problem:
             reason = f"the cache {self.folder} can't be used: {problem.strerror}; set `cache` of the pool"
             raise InputError(reason) from problem

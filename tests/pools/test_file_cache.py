@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,18 @@ def test_files_that_are_not_copies_stay(tmp_path):
     assert {name for name in names if (tmp_path / name).exists()} == set(names)
     assert FileCache(tmp_path, 50).held == 40  # its own copies are counted, and go, as before
     assert all((tmp_path / name).stat().st_size == 5000 for name in names)
+
+
+def test_what_a_killed_process_left_goes_after_a_day(tmp_path):
+    name = f"tailor-{'0' * 32}.bin"
+    old, young, foreign = (tmp_path / n for n in (f"{name}.7.140.part", f"{name}.8.140.part", "film.mp4.7.140.part"))
+    for path in (old, young, foreign):
+        path.write_bytes(b"half")
+    two_days_ago = time.time() - 2 * 24 * 3600
+    for path in (old, foreign):
+        os.utime(path, (two_days_ago, two_days_ago))
+    assert FileCache(tmp_path, 100).held == 0
+    assert sorted(tmp_path.iterdir()) == sorted([young, foreign])
 
 
 def test_what_is_being_read_stays(tmp_path):
