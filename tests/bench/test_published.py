@@ -1,4 +1,4 @@
-"""What the pages publish of scale follows from the rows that are kept beside it."""
+"""What the pages publish follows from the rows that are kept beside it."""
 
 from __future__ import annotations
 
@@ -43,3 +43,11 @@ def test_the_cost_of_a_cluster_is_that_of_the_rows(capsys):
     published = re.findall(r"\| 10\^(\d) \| (\d+) \| [\d.]+ TB \| (\d+) s \| (\d+) s \| .* \| \$([\d.]+) \|\n", page)
     found = [re.search(r"e\+0(\d).* (\d+) nodes +read +(\d+) s +compute +(\d+) s.*\$ *([\d.]+)", p) for p in plans]
     assert published == [one.groups() for one in found]
+
+
+def test_the_tables_of_experiments_are_those_of_the_rows():
+    page = set((HOME / "benchmarks" / "README.md").read_text().splitlines())
+    for name, lines in run_path(str(HOME / "benchmarks" / "tables.py"))["published"]():
+        found = list(lines)
+        assert found, name
+        assert [line for line in found if line not in page] == [], name
