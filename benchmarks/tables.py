@@ -94,6 +94,15 @@ def shares() -> Iterator[str]:
         yield line(title(name), str(len(arms)), *(f"**{s}**" if c == "TAILOR" else s for c, s in zip(RIVALS, found)))
 
 
+def positives() -> Iterator[str]:
+    """Total positives with the search reward, most on cars first."""
+    kept = [results(f"{name}-search") for name in ("scene", "cars", "celeba")]
+    order = sorted(kept[1].rows, key=lambda c: -kept[1].last(c, "positives").mean())
+    for contender in order:
+        means = (mean_error(r.last(contender, "positives")) if contender in r.rows else None for r in kept)
+        yield line(contender, *(f"{m.mean:,.1f} ± {m.error:,.1f}" if m else "" for m in means))
+
+
 def whole(name: str) -> Iterator[str]:
     """Means over the rounds, TAILOR minus each contender, and labels until 90% of the rarest class are found."""
     one = results(name)
@@ -125,6 +134,7 @@ def published() -> Iterator[tuple[str, Iterator[str]]]:
     yield WIDE, verdicts(WIDE)
     yield DIFFICULTY, verdicts(DIFFICULTY)
     yield FLAT, verdicts(FLAT, names=PROBES)
+    yield "search", positives()
     yield "choices", choices()
     for name in WHOLE:
         yield name, whole(name)
