@@ -5,6 +5,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 VENV := .venv
 BIN := $(VENV)/bin
 TEST_EXTRAS ?= test
+# A worker for each core; tests that share a server stay together.
+PYTEST_ARGS ?= -n auto --dist loadgroup
 
 .PHONY: install demo test lint check clean
 

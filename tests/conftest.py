@@ -1,8 +1,14 @@
-"""Shared by all tests: threads, and what a skip means where everything must be there."""
+"""Shared by all tests: threads, what a skip means where everything must be there, and what is said of skips."""
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import parts
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores: one thread each, set before torch and numba load
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
@@ -14,13 +20,13 @@ def postgres():
     """A running PostgreSQL, one for all tests: `postgres.url()` is a run of one's own (tailor/testing/postgres.py)."""
     from tailor.testing.postgres import NotInstalled, postgres_server
 
-    pytest.importorskip("psycopg", reason="PostgreSQL left out: pip install 'tailor[postgres]'")
+    parts.need("PostgreSQL")
     try:
         # Without fsync, which only a power cut would tell from with it: what was written survives any stop.
         server = postgres_server("-c fsync=off")
         running = server.__enter__()
     except NotInstalled as error:
-        pytest.skip(f"PostgreSQL left out: {error}")
+        pytest.skip(parts.reason("PostgreSQL", str(error)))
     yield running
     server.__exit__(None, None, None)
 
@@ -33,10 +39,6 @@ def wire(postgres):
     wire = Wire(postgres)
     yield wire
     wire.close()
-
-
-#: reasons to skip that no installation can mend
-UNAVOIDABLE = ("CUDA", "root", "other systems")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -53,7 +55,16 @@ def pytest_make_collect_report(collector):
 def _nothing_left_out(report):
     if report.skipped and os.environ.get("TAILOR_TEST_EVERYTHING") and isinstance(report.longrepr, tuple):
         reason = report.longrepr[2]
-        if not any(word in reason for word in UNAVOIDABLE):
+        if not any(word in reason for word in parts.UNAVOIDABLE):
             report.outcome = "failed"
             report.longrepr = f"{report.nodeid} was left out, and here nothing may be: {reason}"
     return report
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Which parts were left out, a line each, instead of a line for every test."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if skipped:
+        terminalreporter.section("left out: nothing is wrong, each line says what would bring it", sep="-")
+        for line in parts.summary(report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)):
+            terminalreporter.write_line(line)

@@ -1,4 +1,4 @@
-"""The README's Python runs as it stands, and every link in the docs leads somewhere."""
+"""The README's shell commands exist, and every link in the docs leads somewhere."""
 
 from __future__ import annotations
 
@@ -8,15 +8,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-
-
-def test_python_examples_run(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
-    counts = capsys.readouterr().out
-    assert "130" in str(sum(float(n) for n in re.findall(r"[\d.]+", counts)))
 
 
 def test_shell_examples_are_commands():

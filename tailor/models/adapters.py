@@ -37,8 +37,15 @@ class TorchModel(Neural):
     backbone       feed the module with a backbone's features instead
     size           of the pictures; by default their own up to 64, else 224
 
-    >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))  # doctest: +SKIP
-    >>> TorchModel(MultiClass(3), pool, net, feature_layer="1")  # doctest: +SKIP
+    >>> from tailor.pools.arrays import Arrays
+    >>> from tailor.task import MultiClass
+    >>> pool = Arrays(np.random.default_rng(0).normal(size=(20, 4)))
+    >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    >>> model = TorchModel(MultiClass(3), pool, net, feature_layer="1")
+    >>> model.fit(np.arange(9), np.eye(3)[np.arange(9) % 3], seed=0)
+    >>> prediction = model.predict(np.arange(20))
+    >>> prediction.probs.shape, prediction.features.shape
+    ((20, 3), (20, 8))
     """
 
     name = "torch"

@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 
 import numpy as np
+import parts
 import pytest
 from typer.testing import CliRunner
 
@@ -233,7 +234,7 @@ def test_a_round_that_is_killed_is_named():
 
 
 def test_a_round_over_warm_workers():
-    pytest.importorskip("ray", reason="Ray is not installed: the round over workers was left out")
+    parts.need("Ray")
     stages = {s.name: s for s in in_own_process(whole_round, TINY, workers=2)}
     assert next(iter(stages)) == START
     assert stages[START].seconds > max(s.seconds for name, s in stages.items() if name != START)

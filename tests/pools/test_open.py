@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import parts
 import pytest
 from pool_samples import Items, parquet, picture, put
 
@@ -71,13 +72,16 @@ def test_torch_growth_and_errors():
 
 
 def test_torch_labels_of_several_classes():
-    torch = pytest.importorskip("torch")
+    import torch
+
     pool = open_pool(Items([("a", torch.tensor([1, 0, 1])), ("b", torch.tensor([0, 0, 0]))]), classes=list("xyz"))
     assert pool.labels() == {"0": ["x", "z"], "1": []}
 
 
 def test_huggingface_refusals():
-    datasets = pytest.importorskip("datasets")
+    parts.need("Hugging Face datasets")
+    import datasets
+
     whole = datasets.Dataset.from_dict({"text": ["a", "b"], "id": ["x", "x"]})
     with pytest.raises(InputError, match="there twice"):
         open_pool(whole, key="id")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import parts
 import pytest
 import runs
 import test_session as stories
@@ -134,7 +135,7 @@ def test_a_run_moves_and_goes_on(postgres, tmp_path, pool, monkeypatch):
 
 
 def test_errors_of_the_setting(tmp_path, pool, monkeypatch):
-    pytest.importorskip("psycopg", reason="PostgreSQL left out: pip install 'tailor[postgres]'")
+    parts.need("PostgreSQL")
     monkeypatch.delenv("TAILOR_STORE", raising=False)
     run = begin(tmp_path, pool)
     for store, word in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import parts
 import pytest
 from cases import cases, many, open_arm, others, walk
 from hypothesis import given
@@ -67,7 +68,9 @@ def test_query_set_holds_up_to_five_labelled_examples_of_each_class(case):
 
 @pytest.mark.parametrize("task", [MultiClass(3), MultiLabel(3)], ids=lambda t: t.kind)
 def test_submodular_agrees_with_submodlib(task):
-    submodlib = pytest.importorskip("submodlib")
+    parts.need("submodlib")
+    import submodlib
+
     view = make_view(make_pool(task, 60, seed=8, dims=4), 8, labelled=0.3)
     strategy, budget = Submodular(eta=1.0), 12
     queries = strategy.query_set(view, np.random.default_rng(0))

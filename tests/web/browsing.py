@@ -13,12 +13,13 @@ import threading
 import time
 from pathlib import Path
 
+import parts
 import pytest
 from fruit import KINDS, truth
 from sites import Access, Project, Room, create_app  # or a skip that says what is missing
 
-LEFT_OUT = "browser tests are left out: "
-sync_api = pytest.importorskip("playwright.sync_api", reason=f"{LEFT_OUT}pip install 'tailor[browser]'")
+parts.need("browser")
+from playwright import sync_api
 
 expect = sync_api.expect
 WAIT = 30_000  # milliseconds, for slow machines; nothing waits this long where all is well
@@ -37,7 +38,7 @@ def chromium() -> str | None:
 def browsing():
     path = chromium()
     if path is None:
-        pytest.skip(f"{LEFT_OUT}there is no chromium (Debian: apt install chromium)")
+        pytest.skip(parts.reason("browser", "Debian: apt install chromium"))
     expect.set_options(timeout=WAIT)
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_api.sync_playwright() as playwright:

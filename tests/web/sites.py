@@ -11,19 +11,18 @@ import re
 import time
 from pathlib import Path
 
-import pytest
+import parts
 from fruit import KINDS, orchard
 
-for part in ("fastapi", "uvicorn", "jinja2", "argon2", "python_multipart", "httpx"):
-    pytest.importorskip(part, reason=f"the labelling page is left out: no {part}, pip install 'tailor[web,browser]'")
+parts.need("labelling page")
 
-from fastapi.testclient import TestClient  # noqa: E402
+from fastapi.testclient import TestClient
 
-from tailor import config  # noqa: E402
-from tailor.live import Room  # noqa: E402
-from tailor.project import Project  # noqa: E402
-from tailor.web.access import Access  # noqa: E402
-from tailor.web.app import create_app  # noqa: E402
+from tailor import config
+from tailor.live import Room
+from tailor.project import Project
+from tailor.web.access import Access
+from tailor.web.app import create_app
 
 FAMILIES = {"multi-class": ["confidence", "random"], "multi-label": ["emal", "random"]}
 HOST = "http://127.0.0.1:8765"

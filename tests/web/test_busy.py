@@ -6,11 +6,14 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
+import parts
 import pytest
 import sites
 from browsing import running, wait_for
 from fruit import orchard
+
+parts.need("labelling page")
+import httpx
 
 from tailor.web import examples
 from tailor.web.limits import Limits

@@ -6,13 +6,15 @@ import contextlib
 import importlib
 import pkgutil
 
+import parts
 import pytest
 import sites
 from fruit import orchard
 
-LEFT_OUT = "fuzzing is left out: pip install 'tailor[browser]'"
-schemathesis = pytest.importorskip("schemathesis", reason=LEFT_OUT)
-anyio = pytest.importorskip("anyio", reason=LEFT_OUT)
+parts.need("fuzzing")
+import anyio
+import schemathesis
+
 # These import parts of themselves late, from source that pytest parses itself; and CPython 3.11 cannot parse in two
 # threads at once, as numpy.ma and torch do when the planner's thread imports them. So all of it now.
 importlib.import_module("numpy.ma")
@@ -23,10 +25,10 @@ for package in (schemathesis, anyio):
             with contextlib.suppress(Exception):  # parts of theirs that need what isn't installed
                 importlib.import_module(part.name)
 
-from hypothesis import HealthCheck, given, settings  # noqa: E402
-from hypothesis.errors import Unsatisfiable  # noqa: E402
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
 
-from tailor.web.limits import Limits  # noqa: E402
+from tailor.web.limits import Limits
 
 NO_LIMITS = Limits(rate=1e9, burst=1e9)
 

