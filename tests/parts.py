@@ -61,12 +61,15 @@ def needs(part: str) -> pytest.MarkDecorator:
 def summary(reasons: Iterable[str]) -> list[str]:
     """Lines that say which parts were left out, how often, and what brings each; other reasons follow as they are."""
     counts = Counter(text.removeprefix("Skipped: ") for text in reasons)
-    parts: dict[str, tuple[int, str]] = {}
+    tests_of: Counter[str] = Counter()
+    remedies_of: dict[str, list[str]] = {}
     others = []
     for text, count in sorted(counts.items()):
         part, found, remedy = text.partition(LEFT_OUT)
         if found:
-            parts[part] = (parts.get(part, (0, ""))[0] + count, remedy)
+            tests_of[part] += count
+            remedies_of.setdefault(part, []).append(remedy)
         else:
             others.append(f"  {count:4d} x {text}")
-    return [f"  {count:4d} x {part} ({remedy})" for part, (count, remedy) in parts.items()] + others
+    lines = [f"  {tests_of[part]:4d} x {part} ({'; '.join(remedies)})" for part, remedies in remedies_of.items()]
+    return lines + others

@@ -16,7 +16,7 @@ def test_a_line_for_each_part_and_for_each_other_reason():
     reasons += [parts.reason("PostgreSQL"), parts.reason("PostgreSQL", "apt install postgresql")]
     reasons += ["needs a CUDA device"] * 2
     assert parts.summary(reasons) == [
-        "     2 x PostgreSQL (apt install postgresql)",
+        "     2 x PostgreSQL (apt install postgresql; pip install 'tailor[postgres]')",
         "     3 x Ray (pip install 'tailor[ray]')",
         "     2 x needs a CUDA device",
     ]
