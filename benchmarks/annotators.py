@@ -1,11 +1,11 @@
 """Fifty annotators at one server: how long each waits, and whether anything is lost or given twice.
 
-    python benchmarks/annotators.py [--store postgresql sqlite] [--people 50] [--minutes 20] [--speed 2.5]
+    python benchmarks/annotators.py [--store postgresql sqlite] [--people 50] [--minutes 20] [--speed 2.5] [--least 0]
 
 `tailor label` runs in a process of its own, PostgreSQL is started for it with every flush to disk; the annotators
 (benchmarks/crowd.py) are HTTP clients on loopback in this process. --minutes of work happen in fast motion: pauses and
-leases are --speed times shorter, everything else takes its time. Then what the annotators saw is compared with the
-store. Prints one JSON object a store; exits with 1 where anything is wrong.
+leases are --speed times shorter, everything else takes its time; nobody goes home before --least answers. Then what
+the annotators saw is compared with the store. Prints one JSON object a store; exits with 1 where anything is wrong.
 
 Needs pip install 'tailor[web,postgres]' httpx, and Linux: CPU times come from /proc.
 """
@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--store", nargs="+", choices=["postgresql", "sqlite"], default=["postgresql", "sqlite"])
     parser.add_argument("--people", type=int, default=50)
     parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--least", type=int, default=0)
     parser.add_argument("--speed", type=float, default=2.5)
     parser.add_argument("--examples", type=int, default=100_000)
     parser.add_argument("--classes", type=int, default=10)
@@ -69,7 +70,7 @@ def measure(folder: Path, given: argparse.Namespace, database: Any) -> dict[str,
         own = time.process_time()
         people = [
             Annotator(f"annotator {n}", address, lambda one: str(truth[int(one)]), given.classes, ledger,
-                      speed=given.speed, lease=lease)
+                      speed=given.speed, lease=lease, least=given.least)
             for n in range(given.people)
         ]  # fmt: skip
         until = started + given.minutes * 60 / given.speed

@@ -89,8 +89,8 @@ class Annotator:
     """One person with a browser: answers travel while the next examples are fetched, the numbers are looked at."""
 
     def __init__(self, name: str, url: str, truth: Callable[[str], str], classes: int, ledger: Ledger,
-                 *, speed: float, lease: float) -> None:  # fmt: skip
-        """speed: of the fast motion; lease: the server's, in its own seconds"""
+                 *, speed: float, lease: float, least: int = 0) -> None:  # fmt: skip
+        """speed: of the fast motion; lease: the server's, in its own seconds; least: answers before going home"""
         self.name, self.truth, self.classes, self.ledger = name, truth, classes, ledger
         self.speed, self.lease, self.chance = speed, lease, random.Random(name)
         # uvicorn closes connections that were idle for five seconds: leave them before
@@ -102,13 +102,15 @@ class Annotator:
         self.hand: dict[str, Hold] = {}  # on the screen and loaded, the one on the screen first
         self.wrong: list[str] = []  # own mistakes, not noticed yet
         self.last_sign = 0.0  # when the last request was sent
+        self.least = least
+        self.answered = 0
 
     async def work(self, until: float) -> None:
         try:
             async with self.client:
                 await self._enter()
                 await self._fetch()
-                while time.monotonic() < until:
+                while time.monotonic() < until or self.answered < self.least:
                     await self._step(until)
                 await self._leave()
         except Exception as error:  # a benchmark that goes on with fewer people would say too little
@@ -123,6 +125,7 @@ class Annotator:
         await self._wait(QUICKEST + self.chance.expovariate(1 / (USUAL - QUICKEST)))
         one = next(iter(self.hand))
         await asyncio.gather(self._answer(one, self._first_thought(one)), self._fetch())
+        self.answered += 1
         if self.hand:
             await self._get("why", "/api/why", id=next(iter(self.hand)))
         await self._get("panel", "/panel")

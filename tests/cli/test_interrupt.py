@@ -35,7 +35,7 @@ def test_an_interrupted_run_goes_on(whole, tmp_path, after):
             line = child.stderr.readline()
             assert line.startswith("round ")
         child.send_signal(signal.SIGINT)
-        stdout, stderr = child.communicate(timeout=60)
+        stdout, stderr = child.communicate(timeout=180)
     finally:
         child.kill()
     assert child.returncode == 130, stderr

@@ -23,7 +23,7 @@ def hold(function, folder, shared, *call):
         return function(shared, *call)
     (folder / "aside").write_text(f"{os.getpid()} {ray.get_runtime_context().get_node_id()}")
     (folder / "aside").rename(folder / "victim")
-    time.sleep(120)
+    time.sleep(300)
     raise AssertionError("nobody killed this task")
 
 
@@ -65,7 +65,7 @@ class Losing(Engine):
             self.problems.append(problem)
 
 
-def when(condition, timeout=90):
+def when(condition, timeout=240):
     """What the condition gives, once it is true."""
     deadline = time.monotonic() + timeout
     while not (found := condition()):

@@ -135,7 +135,7 @@ def test_a_driver_that_is_killed_and_started_again(nodes, tmp_path):
         when(lambda: marker.exists() or first.poll() is not None)
         first.kill()
         assert not first.stdout.read()
-    second = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    second = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert json.loads(second.stdout.splitlines()[-1]) == wanted
 
 

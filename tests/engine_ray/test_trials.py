@@ -70,7 +70,7 @@ def bench_run(nodes, tmp_path):
 
     def run(*more):
         words = [sys.executable, "-m", "tailor", "bench", "run", "e.toml", "--cache", "features", *more]
-        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
 
     return run
 

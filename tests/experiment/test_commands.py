@@ -16,7 +16,7 @@ from tailor.bench.experiment.rows import essence, load_rows, read_rows
 
 def tailor(*words):
     return subprocess.run(
-        [sys.executable, "-m", "tailor", "bench", *map(str, words)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "tailor", "bench", *map(str, words)], capture_output=True, text=True, timeout=300
     )
 
 
@@ -50,16 +50,13 @@ def test_an_ended_run_goes_on(complete, toml, tmp_path):
     for end in (signal.SIGKILL, signal.SIGINT):
         child = start(toml, out, left + 2)
         child.send_signal(end)
-        _, said = child.communicate(timeout=60)
+        _, said = child.communicate(timeout=180)  # until the workers are gone too: they hold the pipes as well
         if end == signal.SIGINT:
             assert child.returncode == 130, said
             assert f"Go on with: tailor bench run {toml} --out {out}" in said
             assert "Traceback" not in said
-        time.sleep(0.3)
         left = rows_there(out)
         assert 2 <= left < 24
-        time.sleep(0.4)
-        assert rows_there(out) == left  # the workers are gone too
     done = tailor("run", toml, "--out", out)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

@@ -23,7 +23,7 @@ QUICK = ("--batch", 6, "--rounds", 1, "--trials", 1, "--weights", "scratch", "--
 
 def bench(*words, **options):
     command = [sys.executable, "-W", "ignore", "-m", "tailor", "bench", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=180, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_progress_shows_the_time_left(toml, tmp_path):
             break
         shown += part
     os.close(ours)
-    assert child.wait(60) == 0, shown.decode()
+    assert child.wait(180) == 0, shown.decode()
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
     assert re.search(r"all trials +\S+ +\d+/8 .*\d:\d\d:\d\d", text), text[-2000:]
 

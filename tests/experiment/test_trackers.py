@@ -89,7 +89,7 @@ def test_weights_and_biases_offline(rows, tmp_path):
     environment = {**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true", "HOME": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", OFFLINE, str(tmp_path / "out")], input=json.dumps(rows), env=environment,
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     last = rows[-1]

@@ -135,7 +135,7 @@ def test_the_command_is_killed_and_goes_on(desk, tmp_path):
         try:
             wait_for(lambda: answered() == 2, 120, log.read_text)
             second.send_signal(signal.SIGTERM)  # as a service is stopped; the same as Ctrl-C
-            assert second.wait(60) == 130
+            assert second.wait(180) == 130
         finally:
             second.kill()
             second.wait()

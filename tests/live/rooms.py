@@ -14,7 +14,7 @@ from tailor.session import Session
 from tailor.store import open_store
 from tailor.store.base import StoreError
 
-TIMEOUT = 20
+TIMEOUT = 120  # seconds, for slow machines; nothing waits this long where all is well
 
 
 class Clock:

@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from rooms import counted, found, open_room, open_session, state, truth
+from rooms import TIMEOUT, counted, found, open_room, open_session, state, truth
 from small import Points
 
 PEOPLE, ANSWERS = 8, 30
@@ -23,7 +23,7 @@ class Crowd:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(2 * TIMEOUT)
         assert not self.trouble, self.trouble
         assert not any(thread.is_alive() for thread in threads)
 

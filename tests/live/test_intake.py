@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from rooms import open_room, open_session, prepare, state
+from rooms import TIMEOUT, open_room, open_session, prepare, state
 
 from tailor.errors import InputError, UnknownName
 
@@ -36,7 +36,7 @@ def at_once(room, answers):
             while len(room._intake._waiting) <= at:
                 threads[-1].join(0.001)
     for thread in threads:
-        thread.join(20)
+        thread.join(TIMEOUT)
     return results
 
 

@@ -106,7 +106,7 @@ def test_many_readers_of_a_small_cache(tmp_path):
     cache, found, start = FileCache(tmp_path, 50), [], threading.Barrier(8)
 
     def read(number):
-        start.wait(30)
+        start.wait(120)
         for turn in range(50):
             text = f"{number * turn % 11:040d}"
             with cache.hold(text, ".txt", 40, lambda path, text=text: Path(path).write_text(text)) as copy:
@@ -116,7 +116,7 @@ def test_many_readers_of_a_small_cache(tmp_path):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
     assert found == [True] * 400
     assert sum(p.stat().st_size for p in tmp_path.iterdir()) <= 50
 

@@ -37,7 +37,7 @@ for n in range(8):
 """
 
 
-def open_when_free(place, seconds=20):
+def open_when_free(place, seconds=120):
     """The system, or the server, notices within moments that a process has died."""
     until = time.monotonic() + seconds
     while True:
@@ -85,16 +85,19 @@ def test_ctrl_c_at_any_moment(place):
         raise KeyboardInterrupt
 
     before, chance = signal.signal(signal.SIGALRM, ring), random.Random(0)
-    acknowledged, interrupts = [], 0
+    acknowledged, interrupts, longest = [], 0, 0.06
     try:
         with open_store(place) as store:
-            while interrupts < 40:
+            while interrupts < 40 or len(acknowledged) < 20:
+                before_this = len(acknowledged)
                 try:
-                    signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.0005, 0.06))
+                    signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.0005, longest))
                     while True:
                         acknowledged.append(store.append("told", {"interrupts": interrupts}))
                 except KeyboardInterrupt:
                     interrupts += 1
+                    if len(acknowledged) == before_this:
+                        longest *= 1.2  # a slow machine gets nothing done in so little time
                 except StoreError as error:
                     signal.setitimer(signal.ITIMER_REAL, 0)
                     if "did arrive" not in str(error):
@@ -106,12 +109,12 @@ def test_ctrl_c_at_any_moment(place):
         signal.signal(signal.SIGALRM, before)
     assert numbers == list(range(1, len(numbers) + 1))
     assert set(acknowledged) <= set(numbers)
-    assert len(acknowledged) == len(set(acknowledged)) > 10
+    assert len(acknowledged) == len(set(acknowledged))
 
 
 def test_processes_take_turns(place):
     children = [subprocess.Popen([sys.executable, "-c", TAKE_TURNS, str(place), str(i)]) for i in range(3)]
-    assert [child.wait(timeout=120) for child in children] == [0, 0, 0]
+    assert [child.wait(timeout=300) for child in children] == [0, 0, 0]
     with open_store(place, readonly=True) as store:
         events = list(store.events())
     assert [e.number for e in events] == list(range(1, 25))

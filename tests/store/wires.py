@@ -5,12 +5,19 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
+
+#: seconds that a line is silent at the most
+LONGEST = 300.0
+#: seconds that a store waits for its server: of a silent one, which would be waited for in vain, and of a slow one
+SHORT, LONG = 1.5, 60.0
 
 
 class Wire:
     """It passes everything on. A request that holds `word` is passed on, and its answer is not: it hangs up.
 
-    While it is silent it takes what comes, new connections too, and passes nothing on until it speaks again.
+    While it is silent it takes what comes, new connections too, and passes nothing on until it speaks again. It does so
+    by itself after LONGEST seconds: whoever waits for it without a limit gets an answer, and the test fails.
     """
 
     def __init__(self, server) -> None:
@@ -19,6 +26,7 @@ class Wire:
         self.port = self.listener.getsockname()[1]
         self._speaks = threading.Event()
         self._speaks.set()
+        self._alarm = threading.Timer(LONGEST, self._speaks.set)
         threading.Thread(target=self._listen, daemon=True).start()
 
     def url(self) -> str:
@@ -27,8 +35,12 @@ class Wire:
 
     def silence(self) -> None:
         self._speaks.clear()
+        self._alarm = threading.Timer(LONGEST, self._speaks.set)
+        self._alarm.daemon = True
+        self._alarm.start()
 
     def speak(self) -> None:
+        self._alarm.cancel()
         self._speaks.set()
 
     def close(self) -> None:
@@ -54,3 +66,61 @@ class Wire:
         for end in (source, sink):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
+
+
+class Patience:
+    """How long stores wait for their server, by a clock of its own: it moves only where something was waited for in
+    vain, however slow the machine is."""
+
+    def __init__(self, monkeypatch) -> None:
+        from tailor.store import postgres
+
+        self._postgres, self._set = postgres, monkeypatch.setattr
+        self._hanging_up, self._connect = postgres.hanging_up, postgres.connect
+        self.now = 1000.0
+        self.waits: list[tuple[str, float]] = []  # for what, and how many seconds
+        monkeypatch.setattr(postgres, "PATIENCE", LONG)
+        monkeypatch.setattr(postgres, "time", self)
+        monkeypatch.setattr(postgres, "hanging_up", self._answer)
+        monkeypatch.setattr(postgres, "connect", self._connection)
+
+    def silence(self, wire: Wire) -> None:
+        self._set(self._postgres, "PATIENCE", SHORT)
+        wire.silence()
+
+    def speak(self, wire: Wire) -> None:
+        self._set(self._postgres, "PATIENCE", LONG)
+        wire.speak()
+        self.rest()
+
+    def rest(self) -> None:
+        """So long that a store tries again."""
+        self.now += LONG
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def time(self) -> float:
+        return time.time()
+
+    @contextlib.contextmanager
+    def _answer(self, db, after):
+        try:
+            with self._hanging_up(db, after):
+                yield
+        except BaseException:
+            self._waited("an answer", after)
+            raise
+
+    def _connection(self, address, readonly, again=False):
+        from tailor.store.postgres_link import AGAIN, PATIENCE
+
+        try:
+            return self._connect(address, readonly, again)
+        except BaseException:
+            self._waited("a connection", AGAIN if again else PATIENCE["connect_timeout"])
+            raise
+
+    def _waited(self, what: str, seconds: float) -> None:
+        self.waits.append((what, seconds))
+        self.now += seconds

@@ -22,7 +22,10 @@ parts.need("browser")
 from playwright import sync_api
 
 expect = sync_api.expect
-WAIT = 30_000  # milliseconds, for slow machines; nothing waits this long where all is well
+WAIT = 120_000  # milliseconds, for slow machines; nothing waits this long where all is well
+UNSENT = """() => Object.entries(localStorage)
+    .filter(([key, stored]) => key.startsWith("tailor:") && stored.startsWith("{"))
+    .map(([, stored]) => JSON.parse(stored).id)"""
 ARGUMENTS = [
     "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -65,7 +68,7 @@ def running(project: Project, *, limits=None, room_options=None, **access):
             yield f"http://127.0.0.1:{sock.getsockname()[1]}", room
         finally:
             server.should_exit = True
-            thread.join(30)
+            thread.join(WAIT / 1000)
 
 
 class Server:
@@ -98,7 +101,7 @@ class Server:
         self.process.wait()
 
 
-def wait_for(condition, seconds: float = 60) -> None:
+def wait_for(condition, seconds: float = 180) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited in vain"
@@ -110,10 +113,15 @@ class Tab:
 
     def __init__(self, browser, url: str, **options) -> None:
         self.context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
+        self.context.set_default_timeout(WAIT)
         self.page, self.url = self.context.new_page(), url
         self.complaints: list[str] = []
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self._loading: set = set()  # requests for further examples that are on their way
+        self.page.on("request", lambda request: self._loading.add(request) if "/api/next" in request.url else None)
+        for end in ("requestfinished", "requestfailed"):
+            self.page.on(end, lambda request: self._loading.discard(request))
 
     def open(self, path: str = "/") -> Tab:
         self.page.goto(self.url + path)
@@ -135,9 +143,18 @@ class Tab:
     def all_saved(self) -> None:
         expect(self.page.locator("#saved")).to_have_text("All saved")
 
+    def loaded_ahead(self) -> None:
+        """Wait until the page has the examples after this one, so that it can go on without a server."""
+        wait_for(lambda: self.page.wait_for_timeout(20) or not self._loading)
+
     @property
     def acknowledged(self) -> int:
         return int(self.page.evaluate("() => document.documentElement.dataset.acknowledged || '0'"))
+
+    @property
+    def unsent(self) -> set[str]:
+        """The ids of answers that the page still keeps, since no server has acknowledged them."""
+        return set(self.page.evaluate(UNSENT))
 
     def close(self, but: str | None = None) -> None:
         """No complaint may be left, except those that hold `but`."""

@@ -75,7 +75,7 @@ class Served:
 
     def next(self, n: int = 1) -> list[dict]:
         """Waits for a round that is being prepared."""
-        for _ in range(2000):
+        for _ in range(9000):
             handed = self.client.get("/api/next", params={"n": n}).json()
             if handed["items"] or handed["state"] == "stopped":
                 return handed["items"]

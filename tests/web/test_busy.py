@@ -20,7 +20,7 @@ from tailor.web.limits import Limits
 from tailor.web.users import Users
 
 CROWD = 60  # more than the server has threads
-TIMEOUT = 60
+TIMEOUT = 180
 
 
 class Gate:
@@ -63,7 +63,7 @@ def in_a_crowd(gate, send, url, path):
         answers = [crowd.submit(send, number) for number in range(CROWD)]
         try:
             gate.settle()
-            with httpx.Client(base_url=url, timeout=10, follow_redirects=True) as client:
+            with httpx.Client(base_url=url, timeout=TIMEOUT, follow_redirects=True) as client:
                 assert client.get(path).status_code == 200
         finally:
             gate.opened.set()

@@ -27,7 +27,7 @@ ROOT = Path(tailor.__file__).parents[1]
 
 def command(*words, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "tailor", *map(str, words)], input=stdin, capture_output=True, text=True, timeout=120,
+        [sys.executable, "-m", "tailor", *map(str, words)], input=stdin, capture_output=True, text=True, timeout=300,
         env=os.environ | environment,
     )  # fmt: skip
 
@@ -93,7 +93,7 @@ def test_the_command_opens_the_browser_and_ends_politely(tmp_path):
     url = seen.read_text().strip()
     assert url.startswith("http://127.0.0.1:")
     server.send_signal(signal.SIGINT)
-    out, error = server.communicate(timeout=60)
+    out, error = server.communicate(timeout=180)
     assert "sesame" not in url  # nor in the list of processes
     assert f"Label at {url}/login#token=open%20sesame%2C%20please\n" in out
     assert server.returncode == 130

@@ -21,10 +21,10 @@ from tailor.web.serve import listening
 @pytest.mark.parametrize("store", ["sqlite", "postgresql"])
 def test_nothing_is_lost_and_nobody_gets_what_another_has(tmp_path, store, request):
     server = request.getfixturevalue("postgres") if store == "postgresql" else None
-    given = argparse.Namespace(people=6, minutes=1.0, speed=20.0, examples=400, classes=3, batch=20)
+    given = argparse.Namespace(people=6, minutes=1.0, least=2, speed=20.0, examples=400, classes=3, batch=20)
     row = annotators.measure(tmp_path, given, server)
     assert row["wrong"] == []
-    assert row["acknowledged"] >= 6
+    assert row["acknowledged"] >= 6 * 2
     assert row["rounds"] >= 1
 
 
