@@ -125,7 +125,7 @@ def test_weak_supervision_is_taught_labels_and_its_own_probabilities():
 
 
 class OnceAsked:
-    """Stands for a network whose passes and fine-tuned copies come out otherwise each time: what it gave, call by call."""
+    """Stands for a network whose passes and fine-tuned copies come out otherwise each time; keeps what it gave."""
 
     def __init__(self, view):
         self.view, self.rng, self.given = view, np.random.default_rng(7), []
