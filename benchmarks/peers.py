@@ -14,7 +14,8 @@ import numpy as np
 from tailor import MultiClass, RoundView
 from tailor.round import Round
 from tailor.strategies import make_arms
-from tailor.strategies.submodular import Gains, Submodular
+from tailor.strategies.gradient import parts
+from tailor.strategies.submodular import Submodular, similarity, units
 
 
 def seconds(job: Callable[[], object], repeats: int = 3) -> float:
@@ -107,7 +108,8 @@ def flqmi(pool: int = 50_000, classes: int = 10, width: int = 64, batch: int = 1
     import torch
 
     free = np.setdiff1d(np.arange(pool), labelled)
-    cosines = Gains(view, queries, 1.0)._similarity(torch.from_numpy(free)).numpy().T.copy()
+    rows, chosen = (units(parts(view, torch.from_numpy(ids))) for ids in (free, queries))
+    cosines = similarity(rows, chosen).numpy().T.copy()
     started = time.perf_counter()
     function = Function(n=len(free), num_queries=len(queries), query_sijs=cosines.T.copy(), queryDiversityEta=1.0)
     built = time.perf_counter()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import replace
+from copy import copy, deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,8 @@ class Loop:
         self._families = families if families is not None else NARROW[task.kind]
         self._enlist(task)
         self._kind = bandit.registry.parse(selector) if isinstance(selector, str) else selector
-        self._selector: Selector | None = self._make_selector()
+        self._selector: Selector | None = self._make_selector()  # None: it must learn everything again
+        self._handed: HandedIn | None = None
         self.reward = make_reward(reward)
         self.books = pool if isinstance(pool, Books) else Books(task, pool)
         self.round = 0
@@ -97,22 +98,41 @@ class Loop:
 
     @property
     def selector(self) -> Selector:
-        """It has learned from every round so far, as the answers stand today."""
+        """It has learned from every round so far, as the answers stand today.
+
+        One that is set takes the place of the one that the loop was made with. It learns from the rounds that open
+        from then on; what it knows by itself stays with it, also when an answer is corrected and it learns anew.
+        """
         if self._selector is None:
-            self._selector = self._make_selector()
-            for at, heard in self._learned:
+            taught = 0
+            if self._handed is None:
+                self._selector = self._make_selector()
+            else:
+                self._selector, taught = self._handed.as_it_came()
+            for at, heard in self._learned[taught:]:
                 self._selector.learn(self._as_it_stands(at, heard))
         return self._selector
 
     @selector.setter
     def selector(self, selector: Selector) -> None:
+        if not isinstance(selector, Selector):
+            raise InputError(f"selector must be a Selector for this loop's contest, got {type(selector).__name__}")
+        if selector.contest.arms != self.contest.arms:
+            raise InputError(
+                f"the selector was made for {selector.contest.size} arms, {_some(selector.contest.arms)}, the loop has "
+                f"{self.contest.size}, {_some(self.contest.arms)}: make it with loop.contest"
+            )
+        self._handed = HandedIn(selector, deepcopy(selector.state()), len(self._learned))
         self._selector = selector
 
     def copy(self) -> Loop:
         """A loop of its own, as this one stands now; no round is open in it."""
         twin = copy(self)
         twin.books, twin._learned, twin._walk = self.books.copy(), list(self._learned), None
-        if self._selector is not None:
+        if self._handed is not None:
+            twin._handed = replace(self._handed, selector=deepcopy(self._handed.selector))
+            twin._selector = None if self._selector is None else twin._handed.selector
+        elif self._selector is not None:
             twin._selector = self._make_selector()
             twin._selector.restore(self._selector.state())
         return twin
@@ -234,6 +254,11 @@ class Loop:
     def reclass(self, change: Reclass) -> np.ndarray:
         """The classes are others from now on, and everything learned so far is told in them -> (M,) what each arm
         has become. The round that was open is over, unless only names have changed."""
+        if self._handed is not None:
+            raise InputError(
+                "a selector that was set was made for the classes as they are and can't follow their change: name it "
+                "where the loop is made, Loop(selector=...)"
+            )
         before, rounds = self.contest, self._learned
         self._enlist(change.after)
         place = {key: at for at, key in enumerate(zip(self.contest.families, self.contest.classes))}
@@ -301,6 +326,23 @@ class Loop:
         """A round's outcomes with the labels of today; withdrawn ones are left out."""
         there = self.books.has_label(at)
         return replace(_rows(heard, there), labels=self.books.labels_of(at[there]))
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """A selector that the user has set, and what is needed to teach it anew."""
+
+    selector: Selector
+    state: dict[str, np.ndarray]  # what it knew when it came
+    taught: int  # rounds that the loop had learned by then
+
+    def as_it_came(self) -> tuple[Selector, int]:
+        self.selector.restore(self.state)
+        return self.selector, self.taught
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 def _rows(heard: Outcomes, which: np.ndarray) -> Outcomes:

@@ -9,9 +9,9 @@ import numpy as np
 
 from tailor.errors import Exhausted
 from tailor.strategies.base import Arm, Cursor, Strategy, random_free
-from tailor.strategies.gradient import Centres, parts, squared_norms
-from tailor.strategies.lazy import LazyLargest
-from tailor.view import Need, RoundView
+from tailor.strategies.gradient import Centres, parts, rough_squared_norms, squared_norms
+from tailor.strategies.lazy import SLACK, LazyLargest
+from tailor.view import CHUNK, Need, RoundView
 
 if TYPE_CHECKING:
     import torch
@@ -44,8 +44,8 @@ class BadgeCursor(Cursor):
     def __init__(self, view: RoundView, rng: np.random.Generator) -> None:
         super().__init__(view)
         self._rng = rng
-        self._norms = squared_norms(view)  # (N,)
-        self._clocks = Clocks(view, self._norms, rng)
+        self._rough = rough_squared_norms(view)  # (N,)
+        self._clocks = Clocks(view, self._rough, rng)
         self._race: LazyLargest | None = None
 
     def take(self) -> int:
@@ -69,8 +69,12 @@ class BadgeCursor(Cursor):
         return index
 
     def _largest_norm(self) -> int:
-        norms = self._norms.masked_fill(self.view.closed, -1)
-        largest = (norms == norms.amax()).nonzero().squeeze(1).cpu().numpy()
+        import torch
+
+        rough = self._rough.masked_fill(self.view.closed, -1)
+        rivals = (rough >= rough.amax() * (1 - 2 * SLACK)).nonzero().squeeze(1)
+        norms = torch.cat([squared_norms(parts(self.view, ids)) for ids in rivals.split(CHUNK)])
+        largest = rivals[norms == norms.amax()].cpu().numpy()
         return int(largest[self.view.ties[largest].argmin()])
 
 
@@ -81,12 +85,12 @@ class Clocks:
     rate knows of. Between two draws no time passes, however many centres come.
     """
 
-    def __init__(self, view: RoundView, norms: torch.Tensor, rng: np.random.Generator) -> None:
+    def __init__(self, view: RoundView, rough: torch.Tensor, rng: np.random.Generator) -> None:
+        """rough (N,): squared norms, for the first bounds"""
         import torch
 
         self.now = 0.0
-        self._view, self._norms, self._centres = view, norms, Centres(view)
-        self._centre_norms = norms.new_empty(0)
+        self._view, self._rough, self._centres = view, rough, Centres(view)
         waiting = torch.from_numpy(rng.standard_exponential(view.size)).to(view.device)
         self._arrivals = waiting.new_empty(0)  # when each centre came
         self._waiting, self._since = waiting, torch.zeros_like(waiting)
@@ -98,14 +102,13 @@ class Clocks:
         import torch
 
         self._centres.add(positions)
-        self._centre_norms = torch.cat([self._centre_norms, self._norms[positions]])
         self._arrivals = torch.cat([self._arrivals, self._arrivals.new_full((len(positions),), self.now)])
 
     def first_bounds(self) -> torch.Tensor:
         """Before any distance is known: D <= own norm + the smallest norm of a centre."""
         import torch
 
-        rate = (self._norms.double().sqrt() + self._centre_norms.double().amin().sqrt()).square()
+        rate = (self._rough.double().sqrt() + self._centres.norms.amin().sqrt()).square() * (1 + SLACK)
         bounds = -(self._waiting / rate).masked_fill(self._view.closed, torch.inf)
         bounds[torch.from_numpy(self._view.ledger.taken.copy()).to(bounds.device)] = -torch.inf
         return bounds
@@ -116,6 +119,7 @@ class Clocks:
 
         self._store()
         self._ids, self._parts = ids, parts(self._view, ids)
+        self._norms = squared_norms(self._parts)
         known, since = self._known[ids], self._since[ids, None]
         start = int(known.amin())
         distances = self._distances(start)
@@ -161,6 +165,6 @@ class Clocks:
         """
         import torch
 
-        norms = self._norms[self._ids, None] + self._centre_norms[start:]
+        norms = self._norms[:, None] + self._centres.norms[start:]
         squared = norms - 2 * self._centres.products(self._parts, start)
-        return squared.masked_fill_(squared <= 16 * torch.finfo(norms.dtype).eps * norms, 0).double()
+        return squared.masked_fill_(squared <= 16 * torch.finfo(norms.dtype).eps * norms, 0)

@@ -98,9 +98,20 @@ class ScoreStrategy(Strategy):
     ) -> list[Cursor]:
         found = zip(self.scores(view, [arm.klass for arm in arms]), pulls, strict=True)
         return [
-            RankedCursor(view, lowest(scores, first_depth(n), view), n, partial(self.ranked, view, klass))
+            RankedCursor(view, lowest(scores, first_depth(n), view), n, self._ranks_on(view, klass, scores))
             for (klass, scores), n in found
         ]
+
+    def _ranks_on(self, view: RoundView, klass: int | None, scores: torch.Tensor) -> Callable[[int], np.ndarray]:
+        """count -> as many of the best, in order, for an arm whose shortlist is used up.
+
+        A family of one arm keeps its scores, which may have cost dropout passes or a fine-tuning and may come out
+        otherwise the next time. Columns of probabilities stay what they are, and the scores of one arm a class would
+        take as much memory as those: they are computed again.
+        """
+        if klass is None:
+            return lambda count: lowest(scores, count, view)
+        return partial(self.ranked, view, klass)
 
     def ranked(self, view: RoundView, klass: int | None, count: int) -> np.ndarray:
         """Positions of the `count` best-ranked examples, in order; all that are free where there are fewer."""

@@ -43,8 +43,10 @@ class ClusterMargin(Strategy):
         count = len(features)
         if count < 2:
             return np.zeros(count, np.int64)
+        features = features.astype(np.float64)
+        features -= features.mean(0)  # an offset that all share would drown their differences below
         seen = np.sort(rng.permutation(count)[: self.sample])
-        tree = linkage(features[seen].astype(np.float64), method="average")
+        tree = linkage(features[seen], method="average")
         groups = max(1, len(seen) // self.members)
         found = np.unique(fcluster(tree, groups, criterion="maxclust"), return_inverse=True)[1]
         if len(seen) == count:

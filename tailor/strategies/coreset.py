@@ -10,7 +10,7 @@ import numpy as np
 
 from tailor.errors import Exhausted
 from tailor.strategies.base import Arm, Cursor, Strategy, random_free
-from tailor.strategies.lazy import LazyLargest
+from tailor.strategies.lazy import SLACK, LazyLargest
 from tailor.view import Need, RoundView
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 #: centres that every example is measured against at the start, for a first bound
 FIRST = 64
+#: centres that those at hand are measured against together, which bounds the memory
+TOGETHER = 4096
+#: centres that examples are measured against together, which bounds the memory
+TOGETHER = 4096
 
 
 class Coreset(Strategy):
@@ -59,15 +63,19 @@ class CoresetCursor(Cursor):
 
 
 class Distances:
-    """Squared distances to the nearest centre, and how many centres each knows of."""
+    """Squared distances to the nearest centre, and how many centres each knows of.
+
+    |x - c|^2 is computed as |x|^2 + |c|^2 - 2 x.c, so that the work is a matrix product. What all features have in
+    common, such as the 2,000 of a column of years, would make these terms large and their difference mere rounding.
+    So everything is measured from an origin amid the first centres, and what decides in double precision.
+    """
 
     def __init__(self, view: RoundView) -> None:
         import torch
 
         self._view = view
-        self._norms = view.per_row(_squared_norms)
         known = torch.from_numpy(np.concatenate([view.labelled, view.pending])).to(view.device)
-        self._centres, self._centre_norms = view.feature_rows(known), self._norms[known]
+        self._centres = view.feature_rows(known)
         self._nearest = torch.full((view.size,), torch.inf, dtype=torch.float64, device=view.device)
         self._known = torch.zeros(view.size, dtype=torch.int64, device=view.device)
 
@@ -79,20 +87,20 @@ class Distances:
         import torch
 
         self._centres = torch.cat([self._centres, self._view.feature_rows(positions)])
-        self._centre_norms = torch.cat([self._centre_norms, self._norms[positions]])
 
     def first_bounds(self) -> torch.Tensor:
+        """Settles the origin: to be called once, when there is a centre and before anything is loaded."""
         import torch
 
-        first = self._centres[:FIRST], self._centre_norms[:FIRST]
-        self._nearest = self._view.per_row(partial(_nearest_of, *first))
-        self._known.fill_(len(first[0]))
-        bounds = self._nearest.masked_fill(self._view.closed, -torch.inf)
+        first = self._centres[:FIRST]
+        self._origin = first.double().mean(0)
+        bounds = self._view.per_row(partial(_bounds, first, self._origin)).masked_fill_(self._view.closed, -torch.inf)
         bounds[torch.from_numpy(self._view.ledger.taken.copy()).to(bounds.device)] = -torch.inf
         return bounds
 
     def load(self, ids: torch.Tensor) -> torch.Tensor:
-        self._ids, self._rows = ids, self._view.feature_rows(ids)
+        self._ids = ids
+        self._points = Points(self._view.feature_rows(ids).double(), self._origin)
         return self._measure(int(self._known[ids].amin()))
 
     def renew(self) -> torch.Tensor:
@@ -101,27 +109,34 @@ class Distances:
     def _measure(self, start: int) -> torch.Tensor:
         import torch
 
-        ids, centres = self._ids, self._centres[start:]
-        if len(centres):
-            found = nearest(self._rows, self._norms[ids], centres, self._centre_norms[start:])
-            self._nearest[ids] = torch.minimum(self._nearest[ids], found)
-            self._known[ids] = self.count
+        ids = self._ids
+        for low in range(start, self.count, TOGETHER):
+            centres = Points(self._centres[low : low + TOGETHER].double(), self._origin)
+            self._nearest[ids] = torch.minimum(self._nearest[ids], squared_distances(self._points, centres).amin(1))
+        self._known[ids] = self.count
         return self._nearest[ids]
 
 
-def nearest(rows: torch.Tensor, norms: torch.Tensor, centres: torch.Tensor, centre_norms: torch.Tensor) -> torch.Tensor:
-    """(n,) float64: squared distances of rows (n, d) to the nearest of centres (c, d), squared norms given."""
+class Points:
+    """The features (n, d) of some examples, measured from an origin (d,), and their squared norms (n,)."""
+
+    def __init__(self, features: torch.Tensor, origin: torch.Tensor) -> None:
+        self.rows = features - origin.to(features.dtype)
+        self.norms = self.rows.square().sum(1)
+
+
+def squared_distances(points: Points, centres: Points) -> torch.Tensor:
+    """(n, c), in the points' precision."""
     import torch
 
-    sums = norms[:, None] + centre_norms
-    squared = sums - 2 * (rows @ centres.T)
+    sums = points.norms[:, None] + centres.norms
+    squared = sums - 2 * (points.rows @ centres.rows.T)
     # Rounding must not tell a copy from its original.
-    return squared.masked_fill_(squared <= 16 * torch.finfo(sums.dtype).eps * sums, 0).double().amin(1)
+    return squared.masked_fill_(squared <= 16 * torch.finfo(sums.dtype).eps * sums, 0)
 
 
-def _squared_norms(view: RoundView, part: slice) -> torch.Tensor:
-    return view.feature_rows(part).square().sum(1)
-
-
-def _nearest_of(centres: torch.Tensor, centre_norms: torch.Tensor, view: RoundView, part: slice) -> torch.Tensor:
-    return nearest(view.feature_rows(part), _squared_norms(view, part), centres, centre_norms)
+def _bounds(centres: torch.Tensor, origin: torch.Tensor, view: RoundView, part: slice) -> torch.Tensor:
+    """(n,) float64: no squared distance to the nearest of centres (c, d) is larger."""
+    points, others = Points(view.feature_rows(part), origin), Points(centres, origin)
+    nearest, at = squared_distances(points, others).min(1)
+    return (nearest + SLACK * (points.norms + others.norms[at])).double()

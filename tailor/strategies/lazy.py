@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 BUFFER = 256
 #: candidates looked at together before every one that may still win is
 MOST = 1024
+#: A pass over the whole pool works in the precision it was given, and only what is at hand in double precision. So
+#: bounds from such a pass are raised by this share of the terms that went into them: more than rounding can take away.
+SLACK = 1e-5
 
 
 class Rows(Protocol):

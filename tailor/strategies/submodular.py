@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tailor.errors import Exhausted, InputError
 from tailor.strategies.base import Arm, Cursor, Strategy
-from tailor.strategies.gradient import parts
-from tailor.strategies.lazy import LazyLargest
+from tailor.strategies.gradient import Parts, parts, rough_parts
+from tailor.strategies.lazy import SLACK, LazyLargest
 from tailor.view import Need, RoundView
 
 if TYPE_CHECKING:
@@ -80,24 +80,24 @@ class Gains:
         import torch
 
         self._view, self._eta = view, eta
-        self._queries = unit_parts(view, torch.from_numpy(queries).to(view.device))
+        self._queries = units(parts(view, torch.from_numpy(queries).to(view.device)))
         self._covered = self._queries[0].new_zeros(len(queries))  # (Q,) max over A of s_qj
 
     def cover(self, positions: torch.Tensor) -> None:
         """These joined A."""
         import torch
 
-        own = similarity(unit_parts(self._view, positions), self._queries)
+        own = similarity(units(parts(self._view, positions)), self._queries)
         self._covered = torch.maximum(self._covered, own.amax(0))
 
     def first_bounds(self) -> torch.Tensor:
         import torch
 
-        bounds = self._view.per_row(partial(_first_gains, self._queries, self._covered, self._eta))
+        bounds = self._view.per_row(partial(_first_bounds, self._queries, self._covered, self._eta))
         return bounds.masked_fill_(self._view.closed, -torch.inf)
 
     def load(self, ids: torch.Tensor) -> torch.Tensor:
-        self._own = similarity(unit_parts(self._view, ids), self._queries)  # (n, Q)
+        self._own = similarity(units(parts(self._view, ids)), self._queries)  # (n, Q)
         self._best = self._eta * self._own.amax(1)
         return self.renew()
 
@@ -105,29 +105,29 @@ class Gains:
         return gains(self._own, self._covered, self._best)
 
 
-#: the two parts of some gradient embeddings, each row of length 1
-Units = tuple["torch.Tensor", "torch.Tensor"]
-
-
 def gains(own: torch.Tensor, covered: torch.Tensor, best: torch.Tensor) -> torch.Tensor:
-    """(n,) float64: what each example adds, by its cosines (n, Q) with the queries, how far those (Q,) are covered
-    already, and its own eta * largest cosine (n,)."""
-    return ((own - covered).clamp_(min=0).sum(1) + best).double()
+    """(n,) what each example adds, by its cosines (n, Q) with the queries, how far those (Q,) are covered already, and
+    its own eta * largest cosine (n,)."""
+    return (own - covered).clamp_(min=0).sum(1) + best
 
 
-def similarity(rows: Units, queries: Units) -> torch.Tensor:
-    """(n, Q) cosines of gradient embeddings."""
+def similarity(rows: Parts, queries: Parts) -> torch.Tensor:
+    """(n, Q) cosines of gradient embeddings, given by their units."""
     return (rows[0] @ queries[0].T).mul_(rows[1] @ queries[1].T)
 
 
-def _first_gains(queries: Units, covered: torch.Tensor, eta: float, view: RoundView, part: slice) -> torch.Tensor:
-    own = similarity(unit_parts(view, part), queries)
-    return gains(own, covered, eta * own.amax(1))
+def _first_bounds(queries: Parts, covered: torch.Tensor, eta: float, view: RoundView, part: slice) -> torch.Tensor:
+    """(n,) float64: no gain is larger."""
+    rows = units(rough_parts(view, part))
+    a, h = (query.to(row.dtype) for query, row in zip(queries, rows))
+    own = similarity(rows, (a, h))
+    most = len(covered) + eta  # what an example can add
+    return gains(own, covered.to(own.dtype), eta * own.amax(1)).double() + SLACK * most
 
 
-def unit_parts(view: RoundView, positions: Any) -> Units:
-    """The two parts of gradient embeddings, each row of length 1, or 0 where it vanishes."""
+def units(embeddings: Parts) -> Parts:
+    """The two parts, each row of length 1, or 0 where it vanishes."""
     import torch
 
-    a, h = parts(view, positions)
+    a, h = embeddings
     return torch.nn.functional.normalize(a, dim=1, eps=1e-30), torch.nn.functional.normalize(h, dim=1, eps=1e-30)

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from toys import Few
 
-from tailor import Loop, MultiClass, MultiLabel
+from tailor import InputError, Loop, MultiClass, MultiLabel
+from tailor.bandit import registry as selectors
 from tailor.bandit.base import Selector
+from tailor.classes import merged
 from tailor.strategies import registry
 from tailor.testing import make_pool
 
@@ -304,6 +306,89 @@ def test_a_pick_that_nobody_gave_is_learned_by_nobody():
     ask(loop)
     assert loop.selector.heard[0].arms.tolist() == [0, 0]
     assert len(loop.books.labelled) == 11
+
+
+# ------------------------------------------------------------------ a selector that was set
+
+
+def set_selector(loop, name="tailor", **options):
+    loop.selector = selectors.make(name, loop.contest, **options)
+    return loop.selector
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("tailor", {"forget": 1.0}), ("albl", {}), ("deal", {}), ("linear-thompson", {})]
+)
+def test_a_selector_that_was_set_survives_a_correction(name, options):
+    right, wrong = make_loop(selector="random-meta"), make_loop(selector="random-meta")
+    set_selector(right, name, **options)
+    ours = set_selector(wrong, name, **options)
+    asked = ask(right).indices
+    assert asked.tolist() == ask(wrong).indices.tolist()
+    right.tell(asked, POOL.truth[asked])
+    wrong.tell(asked, np.roll(POOL.truth[asked], 1, axis=1))
+    ask(right)
+    ask(wrong)
+    wrong.tell(asked, POOL.truth[asked])
+    assert wrong.selector is ours
+    if name in ("tailor", "linear-thompson"):  # the others keep what they were told of the model's correctness
+        assert state(right) == state(wrong)
+    wrong.withdraw(asked[:1])
+    assert wrong.selector is ours
+
+
+def test_a_selector_set_in_mid_run_keeps_what_it_knew_and_learns_what_came_since():
+    loop = make_loop()
+    first = ask(loop).indices
+    loop.tell(first, POOL.truth[first])
+    second = ask(loop).indices  # the loop's own selector has learned from the first round now
+    ours = selectors.make("tailor", loop.contest, forget=1.0)
+    ours.restore({"round": np.array(3), "evidence": np.full_like(ours.state()["evidence"], 2.0)})
+    loop.selector = ours
+    loop.tell(second, np.roll(POOL.truth[second], 1, axis=1))
+    ask(loop)
+    loop.tell(second, POOL.truth[second])
+    arms = loop.books.arms_of(second)
+    expected = np.full((len(loop.arms), 3), 2.0)
+    np.add.at(expected, arms, POOL.truth[second])
+    assert loop.selector is ours
+    assert ours.state()["round"] == 4
+    assert ours.state()["evidence"][:, :3, 0] == pytest.approx(expected)
+
+
+def test_a_copy_has_a_selector_of_its_own_like_the_one_that_was_set():
+    loop = make_loop(selector="random-meta")
+    ours = set_selector(loop, forget=1.0)
+    asked = ask(loop).indices
+    loop.tell(asked, POOL.truth[asked])
+    twin = loop.copy()
+    assert type(twin.selector) is type(ours)
+    assert twin.selector is not ours
+    assert ask(twin).indices.tolist() == ask(loop).indices.tolist()
+    before = state(loop)
+    twin.tell(asked, np.roll(POOL.truth[asked], 1, axis=1))
+    assert state(twin) != before
+    assert state(loop) == before
+
+
+def test_a_selector_for_other_arms_and_what_is_none_are_refused():
+    loop = make_loop()
+    before = loop.selector
+    with pytest.raises(InputError, match="selector must be a Selector for this loop's contest, got str"):
+        loop.selector = "albl"
+    other = make_loop(families=["random", "confidence"])
+    with pytest.raises(InputError, match=r"made for 2 arms, random, confidence, the loop has 5, .*: make it with"):
+        loop.selector = other.selector
+    assert loop.selector is before
+
+
+def test_a_selector_that_was_set_refuses_a_change_of_classes():
+    loop = make_loop()
+    ours = set_selector(loop)
+    with pytest.raises(InputError, match="can't follow their change: name it where the loop is made"):
+        loop.reclass(merged(TASK, "dog", "fox"))
+    assert loop.task is TASK
+    assert loop.selector is ours
 
 
 # ------------------------------------------------------------------ the same everywhere

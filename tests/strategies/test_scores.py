@@ -7,8 +7,10 @@ import pytest
 from cases import Case, cases, many, open_arm, others, walk
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import free_now, ranked_pick, score_of
+from oracles import coin_entropy, free_now, ranked_pick, row_entropy, score_of
 
+from tailor.engine import LocalEngine, Predictions, Sharded
+from tailor.round import Round
 from tailor.strategies import registry
 from tailor.task import MultiClass, MultiLabel
 from tailor.testing import make_pool, make_view
@@ -120,3 +122,74 @@ def test_weak_supervision_is_taught_labels_and_its_own_probabilities():
     assert (targets[view.labelled] == view.labels).all()
     rest = np.setdiff1d(np.arange(20), view.labelled)
     assert (targets[rest] == pool.probs[rest]).all()
+
+
+class OnceAsked:
+    """Stands for a network whose passes and fine-tuned copies come out otherwise each time; keeps what it gave."""
+
+    def __init__(self, view):
+        self.view, self.rng, self.given = view, np.random.default_rng(7), []
+
+    def probabilities(self):
+        return self.rng.random(self.view.probs.shape)
+
+    def dropout(self):
+        self.given.append([self.probabilities() for _ in range(3)])
+        return self.given[-1]
+
+    def finetune(self, *asked):
+        self.given.append(self.probabilities())
+        return self.given[-1]
+
+    def scores(self, name):
+        """(N,) by what the first call gave."""
+        if name == "weak-supervision":
+            return np.array([-np.mean([coin_entropy(q) for q in row]) for row in self.given[0]])
+        mean = np.mean(self.given[0], axis=0)
+        return np.array(
+            [
+                np.mean([row_entropy(one[i], self.view.task) for one in self.given[0]])
+                - row_entropy(mean[i], self.view.task)
+                for i in range(self.view.size)
+            ]
+        )
+
+
+def in_memory(view, network, folder):
+    view.dropout, view.finetune = network.dropout, network.finetune
+    return view
+
+
+def over_shards(view, network, folder):
+    def write(name, probs):
+        return Predictions(str(folder / name), *view.probs.shape, dtype="float64", shard=70).write_all(probs)
+
+    def finetune(epochs):
+        return write(f"tuned-{len(network.given)}", network.finetune())
+
+    def dropout():
+        return [write(f"pass-{len(network.given)}-{n}", p) for n, p in enumerate(network.dropout())]
+
+    sharded = Sharded(write("predictions", view.probs.numpy()), LocalEngine(), finetune, dropout)
+    return sharded.round_view(
+        view.task, labelled=view.labelled, labels=view.labels, free=view.free, pending=view.pending, seed=2
+    )
+
+
+@pytest.mark.parametrize("place", [in_memory, over_shards])
+@pytest.mark.parametrize("name", ["bald", "weak-supervision"])
+def test_others_that_use_up_the_shortlist_cause_no_second_ranking(name, place, tmp_path):
+    """The passes or the fine-tuning are asked for once a round, and the arm goes on in the order of that once."""
+    host = make_view(make_pool(MultiLabel(3), 400, seed=2), 2, labelled=0.1)
+    network = OnceAsked(host)
+    view = place(host, network, tmp_path)
+    arm = registry.make(name).arms(view.task)[0]
+    walk = Round(view, [arm], np.zeros(2, int), seed=0)
+    first = walk.next().index
+    scores = network.scores(name)
+    order = sorted(view.free_ids.tolist(), key=lambda i: scores[i])
+    assert first == order[0]
+    for index in order[1:200]:
+        view.ledger.take(index)
+    assert walk.next().index == order[200]
+    assert len(network.given) == 1
