@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tailor.errors import InputError
 from tailor.journal import Journal
-from tailor.models.base import Model, Progress
+from tailor.models.base import Model, Progress, as_array
 from tailor.pools.base import Pool
 from tailor.reserve import Estimate, estimate
 from tailor.task import MultiClass, Task
@@ -70,6 +71,12 @@ class Bridge:
         """(probabilities (n, K), features (n, d))"""
         there = self.there[positions]
         found = self.model.predict(self._at[positions[there]], self._progress)
+        wanted = (int(there.sum()), task.size)
+        if found.probs.shape != wanted or found.features.shape[:1] != wanted[:1]:
+            raise InputError(
+                f"{type(self.model).__name__} gave probabilities of shape {found.probs.shape} and features of shape "
+                f"{found.features.shape} for {wanted[0]} examples: {wanted} and ({wanted[0]}, d) are needed"
+            )
         if there.all():
             return found.probs, found.features
         probs = np.full((len(positions), task.size), nothing(task), np.float32)
@@ -93,7 +100,7 @@ class Bridge:
             in_pool = np.full((len(self.pool), given.shape[1]), nothing(journal.task), np.float32)
             in_pool[self._at[self.there]] = given[self.there]
             probs = given.copy()
-            probs[self.there] = self.model.finetune(in_pool, epochs, seed=seed)[self._at[self.there]]
+            probs[self.there] = as_array(self.model.finetune(in_pool, epochs, seed=seed))[self._at[self.there]]
             return probs
 
         return tune
@@ -102,7 +109,8 @@ class Bridge:
         """Bald's passes: () -> probabilities (N, K) of each."""
 
         def all_passes() -> Iterator[np.ndarray]:
-            for found in self.model.dropout(passes, seed=seed):
+            for given in self.model.dropout(passes, seed=seed):
+                found = as_array(given)
                 probs = np.full((len(self._at), found.shape[1]), nothing(journal.task), np.float32)
                 probs[self.there] = found[self._at[self.there]]
                 yield probs

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -139,10 +140,26 @@ class Loop:
 
     # ------------------------------------------------------------------ ask
 
-    def ask(self, probs: Any, features: Any = None, size: int | None = None, **more: Any) -> Batch:
+    def ask(
+        self,
+        probs: Any,
+        features: Any = None,
+        size: int | None = None,
+        *,
+        finetune: FineTune | None = None,
+        dropout: Dropout | None = None,
+        model: Any = None,
+        allow_short: bool = False,
+    ) -> Batch:
         """The next batch, by what today's model says: probs (N, K), features (N, d), or predictions in shards
-        (tailor.engine). Takes what open_round takes."""
-        return self.open_round(probs, features, size, **more).batch()
+        (tailor.engine). Takes what open_round takes. Where it fails nothing has changed, and the next one gives what
+        this one would have given."""
+        with self._unlearned_on_error():
+            draft = self._draft_round(probs, features, size, finetune, dropout, model, allow_short)
+            batch, predicted = draft.round.draw()
+        self._settle(draft)
+        draft.round.enter(batch, predicted)
+        return batch
 
     def open_round(
         self,
@@ -160,6 +177,32 @@ class Loop:
         The answers to the rounds before reach the selector now, since today's model is what they made.
         With allow_short a batch larger than what is left becomes all that is left; without it that is an error.
         """
+        with self._unlearned_on_error():
+            draft = self._draft_round(probs, features, size, finetune, dropout, model, allow_short)
+        self._settle(draft)
+        return draft.round
+
+    @contextmanager
+    def _unlearned_on_error(self) -> Iterator[None]:
+        """The selector must learn before it plans. Where anything fails after that, it has not."""
+        before = self.selector.state()
+        try:
+            yield
+        except BaseException:
+            self.selector.restore(before)
+            raise
+
+    def _draft_round(
+        self,
+        probs: Any,
+        features: Any,
+        size: int | None,
+        finetune: FineTune | None,
+        dropout: Dropout | None,
+        model: Any,
+        allow_short: bool,
+    ) -> DraftRound:
+        """A round that is planned and opened, and of which nothing but the selector knows yet."""
         books = self.books
         size, left = self._check_size(size, allow_short)
         shape = np.shape(probs)
@@ -174,22 +217,20 @@ class Loop:
         check_needs(view, self.arms)
         heard = self._hear(view, model)
         weights = self._weigh(len(books.labelled), heard)
-        before = self.selector.state()
-        try:
-            if heard is not None:
-                self.selector.learn(heard[1])
-            plan = self.selector.plan(min(size, left), weights, np.random.default_rng(plan_seed))
-            walk = LoopRound(self, view, plan, arm_seed, weights, requested=size)
-        except BaseException:
-            self.selector.restore(before)
-            raise
+        if heard is not None:
+            self.selector.learn(heard[1])
+        plan = self.selector.plan(min(size, left), weights, np.random.default_rng(plan_seed))
+        walk = LoopRound(self, view, plan, arm_seed, weights, requested=size)
         if heard is not None:
             walk.learned, walk.fit = heard[0], heard[1].fit
-        self._settle(heard, weights)
-        self._walk = walk
+        return DraftRound(walk, heard, model if model is not None else probs)
+
+    def _settle(self, draft: DraftRound) -> None:
+        """The round is open: from now on it is the loop's."""
+        self._next_round(draft.heard, draft.round.weights)
+        self._walk = draft.round
         if self._own_reward is not None:
-            self._model_before = model if model is not None else probs
-        return walk
+            self._model_before = draft.model
 
     def relive_round(self, weights: np.ndarray, fit: Fit | None, learned: np.ndarray | None = None) -> None:
         """Go through the opening of a round that was opened elsewhere: before, or in a copy of this loop.
@@ -201,11 +242,11 @@ class Loop:
         heard = self._heard(where, predicted, fit)
         if heard is not None and self._selector is not None:
             self._selector.learn(self._as_it_stands(*heard))
-        self._settle(heard, weights)
+        self._next_round(heard, weights)
         self._walk = None
 
-    def _settle(self, heard: tuple[np.ndarray, Outcomes] | None, weights: np.ndarray) -> None:
-        """A round is open: what it heard is learned, once and for all."""
+    def _next_round(self, heard: tuple[np.ndarray, Outcomes] | None, weights: np.ndarray) -> None:
+        """What a round heard as it was opened is learned, once and for all."""
         if heard is not None:
             self._learned.append(heard)
             self.books.mark_learned(heard[0])
@@ -362,6 +403,15 @@ def _reclassed(heard: Outcomes, change: Reclass, arms: np.ndarray) -> Outcomes:
     )
 
 
+@dataclass(frozen=True)
+class DraftRound:
+    """A round that may still be given up."""
+
+    round: LoopRound
+    heard: tuple[np.ndarray, Outcomes] | None  # positions and outcomes that the selector learned from
+    model: Any  # what own_reward is given as the model before
+
+
 class LoopRound(Round):
     """A round of a Loop: its picks are entered in the loop's books."""
 
@@ -375,8 +425,10 @@ class LoopRound(Round):
         self.chances = loop.selector.chances(plan)  # (M,)
         self._loop, self._books, self._number = loop, loop.books, loop.round
 
-    def join(self, loop: Loop) -> None:
-        """Go on in the loop of whose copy this round was opened, which has heard of answers meanwhile."""
+    def join(self, loop: Loop) -> LoopRound | None:
+        """Go on in the loop of whose copy this round was opened, which has heard of answers meanwhile -> the round
+        that was open in it."""
+        before = loop._walk
         books, view = loop.books, self.view
         self._loop, self._books, loop._walk = loop, books, self
         self.withdraw(np.flatnonzero(view.ledger.free & ~books.free[: view.size]))
@@ -385,23 +437,47 @@ class LoopRound(Round):
         old = view.labelled[there]
         news[old] = (books.labels_of(old) != view.labels[there]).any(1)
         self.hear(np.flatnonzero(news))
+        return before
+
+    def leave(self, before: LoopRound | None) -> None:
+        """Undo join(): another round, or none, is open in the loop."""
+        self._loop._walk = before
 
     def pick(self) -> Pick:
-        if self._loop._walk is not self:
-            raise InputError(f"round {self._number} is closed: a newer one is open")
+        self._check_open()
         return super().pick()
 
     def next(self) -> Pick:
-        pick = super().next()
-        self._enter(np.array([pick.index]), np.array([pick.arm]))
+        self._check_open()
+        if not self._made:
+            self._made.append(super().pick())
+        pick = self._made[0]
+        index, arm = np.array([pick.index]), np.array([pick.arm])
+        self._enter(index, arm, self._predicted(index))
+        del self._made[0]
         return pick
 
     def batch(self) -> Batch:
         """All picks that are still to come, entered together."""
-        requested = self.requested - self._slot
-        batch = self._rest()
-        self._enter(batch.indices, batch.arms)
-        return replace(batch, requested=requested)
+        self._check_open()
+        batch, predicted = self.draw()
+        self.enter(batch, predicted)
+        return batch
+
+    def draw(self) -> tuple[Batch, np.ndarray]:
+        """As batch(), with what the model said of each (b, K), and not entered in the books yet."""
+        requested = self.requested - self._slot + len(self._made)
+        batch = replace(self._rest(), requested=requested)
+        return batch, self._predicted(batch.indices)
+
+    def enter(self, batch: Batch, predicted: np.ndarray) -> None:
+        """What draw() gave is asked now."""
+        self._enter(batch.indices, batch.arms, predicted)
+        self._made.clear()
+
+    def _check_open(self) -> None:
+        if self._loop._walk is not self:
+            raise InputError(f"round {self._number} is closed: a newer one is open")
 
     def hear(self, positions: np.ndarray) -> None:
         """Labels came: they reach the open arms, unless the round is over."""
@@ -413,12 +489,18 @@ class LoopRound(Round):
 
     def withdraw(self, positions: np.ndarray) -> None:
         """Told or skipped without being asked: no arm may offer these any more."""
+        gone = set(positions.tolist())
+        self._made = [pick for pick in self._made if pick.index not in gone]
         for index in positions[self.view.ledger.free[positions]].tolist():
             self.view.ledger.take(index)
 
-    def _enter(self, positions: np.ndarray, arms: np.ndarray) -> None:
+    def _predicted(self, positions: np.ndarray) -> np.ndarray:
+        """(n, K) what the model said of these."""
         import torch
 
-        predicted = self.view.rows(torch.from_numpy(positions).to(self.view.device)).cpu().numpy()
+        found: np.ndarray = self.view.rows(torch.from_numpy(positions).to(self.view.device)).cpu().numpy()
+        return found
+
+    def _enter(self, positions: np.ndarray, arms: np.ndarray, predicted: np.ndarray) -> None:
         chances = np.where(arms == NOBODY, 1.0, self.chances[arms])
         self._books.ask(positions, self._number, arms, chances, predicted)

@@ -64,6 +64,7 @@ class Round:
         self.view, self.arms, self.plan = view, arms, plan
         self._seed, self._slot = seed, 0
         self._dry: set[int] = set()
+        self._made: list[Pick] = []  # picks that were made and could not be handed out: a later one failed
         started = time.perf_counter()
         self._cursors = self._open()
         self.open_seconds = time.perf_counter() - started
@@ -97,15 +98,19 @@ class Round:
 
     @property
     def over(self) -> bool:
+        return not self._made and self._all_made
+
+    @property
+    def _all_made(self) -> bool:
         return self._slot == len(self.plan) or self.view.ledger.left == 0
 
     def next(self) -> Pick:
         """The pick for the next slot; Exhausted when the plan is done or nothing is left."""
-        return self.pick()
+        return self._made.pop(0) if self._made else self.pick()
 
     def pick(self) -> Pick:
         """As next(), entered in the ledger alone."""
-        if self.over:
+        if self._all_made:
             raise Exhausted("the round is over")
         planned = int(self.plan[self._slot])
         arm, index = self._take(planned)
@@ -149,15 +154,19 @@ class Round:
 
     def batch(self) -> Batch:
         """Walk the rest of the plan."""
-        return self._rest()
+        batch = self._rest()
+        self._made.clear()
+        return batch
 
     def _rest(self) -> Batch:
-        started, requested = time.perf_counter(), len(self.plan) - self._slot
-        picks = []
-        while not self.over:
-            picks.append(self.pick())
+        """All picks that are left. They are kept in `_made` until they are handed out: where a later one fails, those
+        before it come with the next call."""
+        started, requested = time.perf_counter(), len(self._made) + len(self.plan) - self._slot
+        while not self._all_made:
+            self._made.append(Round.pick(self))
         self.take_seconds += time.perf_counter() - started
-        indices, arms, planned = np.array([(p.index, p.arm, p.planned) for p in picks], np.int64).reshape(-1, 3).T
+        rows = [(p.index, p.arm, p.planned) for p in self._made]
+        indices, arms, planned = np.array(rows, np.int64).reshape(-1, 3).T
         return Batch(indices, arms, planned, tuple(a.name for a in self.arms), requested)
 
 

@@ -14,7 +14,7 @@ from tailor.bridge import Bridge
 from tailor.classes import Reclass
 from tailor.desk import SKIP, Desk
 from tailor.errors import InputError, TailorError
-from tailor.journal import Journal, RoundRecord, Story, pack, rebuild, unpack
+from tailor.journal import Journal, RoundRecord, Story, rebuild, unpack
 from tailor.models.base import Model, quiet
 from tailor.models.base import Progress as ProgressBar
 from tailor.pools.base import Pool, Unreadable
@@ -23,7 +23,7 @@ from tailor.settings import Settings
 from tailor.stopping import Budget, Progress, Rule, why_stop
 from tailor.store.base import Store
 from tailor.task import Task
-from tailor.walk import Walk
+from tailor.walk import AskedEvent, Walk
 
 #: how many picks of a quick start are looked at before they are shown
 LOOKED_AT = 8
@@ -98,7 +98,8 @@ class Session(Desk):
     def ask(self, n: int | None = None) -> Asked:
         """Up to n examples of the current round, by default all that are left of it; a new round when it is over.
 
-        What was asked is in the store before it is returned. waiting() gives what was asked and not answered.
+        What was asked is in the store before it is returned. waiting() gives what was asked and not answered. Where
+        it fails nothing was asked and no round has begun: the next call gives what this one would have given.
         """
         if n is not None and (not isinstance(n, int) or n < 1):
             raise InputError(f"n is {n!r}: a whole number from 1 is needed")
@@ -106,29 +107,30 @@ class Session(Desk):
             self.walk_again()
         picks = self.take(n)
         if not picks:  # no round is open, or what was left of it has been told or skipped from outside
-            reason = self.why_stop() or self._open_round()
-            if reason:
-                return Asked((), reason)
-            picks = self.take(n)
+            opened = self.why_stop() or self._open_round(n)
+            if isinstance(opened, str):
+                return Asked((), opened)
+            picks = opened
         stories = (self.journal.story(p) for p in picks)
         return Asked(tuple(s for s in stories if s is not None))
 
     def take(self, n: int | None = None, *, spare: bool = False) -> list[int]:
         """The positions of up to n further picks of the open round, in the store as asked; those to spare too?"""
         with self.lock:
-            picks = self.walk.take(n, spare) if self.walk is not None else []
-            if self.walk is None or not picks:
+            if self.walk is None:
                 return []
-            where = np.array([position for position, _, _ in picks], np.int64)
-            arrays: dict[str, np.ndarray] = {
-                "positions": where,
-                "slots": np.array([slot for _, slot, _ in picks], np.int32),
-                "arms": np.array([arm for _, _, arm in picks], np.int32),
-            }
-            if self.walk.probs is not None:
-                arrays["predicted"] = self.walk.probs[where].astype(np.float16)
-            self._record("asked", {"round": self.walk.number}, pack(**arrays))
-            return where.tolist()
+            try:
+                asked = self.walk.asked_event(self.walk.take(n, spare))
+            except BaseException:
+                self.walk = None  # what it took and nobody was asked comes again: it is gone through from the store
+                raise
+            return self._record_asked(asked)
+
+    def _record_asked(self, asked: AskedEvent | None) -> list[int]:
+        if asked is None:
+            return []
+        self._record("asked", asked.body, asked.data)
+        return asked.positions
 
     def stream(self) -> Iterator[Story]:
         """One example at a time, until a rule says stop. Tell its answer before you take the next."""
@@ -180,13 +182,12 @@ class Session(Desk):
         """What is being done for the next round, since when, and how far: (done, total)."""
         self.stage, self.stage_since, self.step = stage, time.time(), (0, 0)
 
-    def _open_round(self) -> str | None:
-        """Train, predict, learn, plan. Why not, where nothing can be asked."""
+    def _open_round(self, n: int | None) -> list[int] | str:
+        """Train, predict, learn, plan -> the positions of up to n picks; or why nothing can be asked."""
         walk = self.draft()
         if isinstance(walk, str):
             return walk
-        self.enter(walk)
-        return None
+        return self._enter(walk, n) or []
 
     def draft(self, spare: int = 0, *, quick: bool = False) -> Walk | str:
         """The next round, not yet entered; or why there is none. Long: holds the lock for moments only.
@@ -213,13 +214,20 @@ class Session(Desk):
 
     def enter(self, walk: Walk) -> bool:
         """The drafted round becomes the current one; False where classes or rounds have changed since."""
+        return self._enter(walk, 0) is not None
+
+    def _enter(self, walk: Walk, n: int | None) -> list[int] | None:
+        """As enter() -> the positions of the first n picks, in the store as asked. Where a pick fails, no round has
+        begun."""
         with self.lock:
             if walk.journal.task != self.journal.task or walk.number != len(self.journal.rounds):
-                return False
-            self._record("round", *walk.event())
+                return None
+            event = walk.event()  # before it joins: as it was drafted
+            asked = walk.asked_event(walk.first_picks(self.journal, n))
+            self._record("round", *event)
             walk.join(self.journal)
             self.walk = walk
-            return True
+            return self._record_asked(asked)
 
     def _size(self, spare: int) -> tuple[int, int]:
         """(picks of the next batch, picks to spare), as far as a budget allows."""

@@ -266,6 +266,7 @@ def as_matrix(array: Any, name: str, device: str) -> torch.Tensor:
         array = torch.from_numpy(np.ascontiguousarray(array))
     if array.ndim != 2 or not array.is_floating_point():
         raise InputError(f"{name} must be a floating-point matrix, got {array.dtype} of shape {tuple(array.shape)}")
+    array = array.detach()  # a model's output may still hang on its graph; nothing here is trained
     if array.is_cuda and device == "cpu":
         return array
     return array.to(device)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,14 @@ from tailor.reserve import Estimate
 
 #: position, slot, arm
 Taken = tuple[int, int, int]
+
+
+class AskedEvent(NamedTuple):
+    """The positions that are asked, and body and data of the "asked" event."""
+
+    positions: list[int]
+    body: dict[str, Any]
+    data: bytes
 
 
 def _silent(stage: str) -> None:
@@ -135,6 +143,34 @@ class Walk:
         self.journal = journal
         if self.arms is not None:
             self.arms.join(journal.loop)
+
+    def first_picks(self, journal: Journal, n: int | None) -> list[Taken]:
+        """What take(n) will give once this round has joined the journal. It has not: the journal's round is still the
+        one before."""
+        if n == 0:
+            return []
+        drafted, self.journal = self.journal, journal
+        before = self.arms.join(journal.loop) if self.arms is not None else None
+        try:
+            return self.take(n)
+        finally:
+            self.journal = drafted
+            if self.arms is not None:
+                self.arms.leave(before)
+
+    def asked_event(self, picks: list[Taken]) -> AskedEvent | None:
+        """Picks as they stand in the store; None where there are none."""
+        if not picks:
+            return None
+        where = np.array([position for position, _, _ in picks], np.int64)
+        arrays: dict[str, np.ndarray] = {
+            "positions": where,
+            "slots": np.array([slot for _, slot, _ in picks], np.int32),
+            "arms": np.array([arm for _, _, arm in picks], np.int32),
+        }
+        if self.probs is not None:
+            arrays["predicted"] = self.probs[where].astype(np.float16)
+        return AskedEvent(where.tolist(), {"round": self.number}, pack(**arrays))
 
     def take(self, n: int | None = None, spare: bool = False) -> list[Taken]:
         """Up to n picks. Examples that were told or skipped from outside meanwhile are passed over."""

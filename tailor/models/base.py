@@ -33,6 +33,15 @@ class Prediction:
     probs: np.ndarray  # (n, K) float32
     features: np.ndarray  # (n, d) float32
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "probs", as_array(self.probs))
+        object.__setattr__(self, "features", as_array(self.features))
+
+
+def as_array(given: Any) -> np.ndarray:
+    """What a model gave as a NumPy array; a tensor may be on a GPU, and may still hang on its graph."""
+    return given.detach().cpu().numpy() if hasattr(given, "detach") else np.asarray(given)
+
 
 class Model(ABC):
     """A classifier over a pool. Built for one task and one pool; positions are the pool's.

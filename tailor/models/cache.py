@@ -18,7 +18,9 @@ DIGEST = 16  # bytes of a key on disk
 
 def digest(key: str | bytes) -> bytes:
     """A key as it stands in the index, (16,) bytes."""
-    return hashlib.blake2b(key.encode() if isinstance(key, str) else key, digest_size=DIGEST).digest()
+    # surrogatepass: a path whose bytes are not UTF-8 has halves of surrogate pairs in it
+    data = key.encode("utf-8", "surrogatepass") if isinstance(key, str) else key
+    return hashlib.blake2b(data, digest_size=DIGEST).digest()
 
 
 class RowCache:

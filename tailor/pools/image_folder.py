@@ -82,7 +82,7 @@ class ImageFolder(Pool):
             with os.scandir(folder) as listing:
                 entries = list(listing)
         except OSError as problem:
-            self._closed[prefix or "."] = problem.strerror or str(problem)
+            self._closed[readable_name(prefix) or "."] = problem.strerror or str(problem)
             return
         for entry in entries:
             if entry.name.startswith("."):

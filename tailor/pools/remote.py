@@ -15,7 +15,7 @@ from tailor.errors import InputError
 from tailor.pools.base import Pool, Unreadable, check_positions, check_unique, some
 from tailor.pools.convert import check_decoding, decode_image, in_threads
 from tailor.pools.file_cache import FileCache
-from tailor.pools.image_folder import SUFFIXES
+from tailor.pools.image_folder import SUFFIXES, readable_name
 
 #: files of rows, each a shard
 TABLES = (".parquet", ".npy", ".csv", ".tsv", ".jsonl", ".ndjson")
@@ -153,6 +153,9 @@ class RemotePool(Pool):
         files, starts, ids = list(self._files), self._starts.tolist(), list(self._ids)
         changed, broken = {}, {}
         for file in self._listing():
+            if (shown := readable_name(file.name)) != file.name:
+                broken[shown] = "its name is not UTF-8, and no id can be made of it: rename it"
+                continue
             if file.name in known:
                 if file.version != known[file.name].version:
                     changed[file.name] = f"{file.name} has changed since it was opened"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -65,7 +66,7 @@ class Access:
         self.users, self.sessions = Users(folder), Sessions(folder)
         self.token, self.name, self.host = token or None, check_name(name), host
         #: of its own for each project, since browsers share cookies between ports
-        self.cookie = f"tailor-{sha256(str(folder.resolve()).encode()).hexdigest()[:12]}"
+        self.cookie = f"tailor-{sha256(os.fsencode(folder.resolve())).hexdigest()[:12]}"
         # Never by the name alone: then any stranger could lock anyone out.
         self._tries = Buckets(self.limits.tries / 60, self.limits.tries)
         self._tries_in_all = Buckets(self.limits.tries_in_all / 60, self.limits.tries_in_all)

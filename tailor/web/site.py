@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -47,7 +48,7 @@ class Site:
     @property
     def key(self) -> str:
         """A short name of the project, for what a browser keeps about it."""
-        return sha256(str(self.project.folder.resolve()).encode()).hexdigest()[:12]
+        return sha256(os.fsencode(self.project.folder.resolve())).hexdigest()[:12]
 
     @property
     def name(self) -> str:

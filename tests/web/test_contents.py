@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
+import sys
 
+import pytest
 import sites
 from fruit import orchard
 from PIL import Image
@@ -63,3 +66,15 @@ def test_names_are_escaped_everywhere(tmp_path):
         assert json.loads(data)["classes"] == [NASTY, closing, "{{7*7}}"]
         assert "<" not in data
         assert site.client.get("/picture", params={"id": nasty_file}).status_code == 200
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_name_that_is_not_utf8_is_shown_and_answered(tmp_path):
+    pool = orchard(tmp_path / "pool", 3)
+    os.rename(pool / "img-00000.jpg", os.fsencode(pool) + b"/caf\xe9.jpg")
+    odd = "caf\\xe9.jpg"
+    with sites.serving(tmp_path, pool=pool) as site:
+        assert site.client.get("/picture", params={"id": odd}).status_code == 200
+        assert odd in [item["id"] for item in site.next(3)]
+        assert site.post("/api/answer", {"id": odd, "label": ["pear"]}).status_code == 200
+        assert site.room.item(odd).label == ("pear",)
