@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tailor.errors import InputError
-from tailor.models.source import Source
+from tailor.models.source import PIECE, Source
 from tailor.pools.base import Pool
 from tailor.registry import Registry
 
@@ -24,6 +24,7 @@ class Backbone(ABC):
     pool    for what the defaults depend on, such as the size of the pictures; embed() gets the examples
     width   d, the class's own or set when it is made; None where only embed() can tell
     notice  what a user should know, or None
+    piece   examples that embed() gets at a time: all it takes at once, but no more than a second or two are spent on
     """
 
     name: ClassVar[str]
@@ -32,6 +33,7 @@ class Backbone(ABC):
     dtype: ClassVar[str] = "float32"
     #: whether making one reads weights
     network: ClassVar[bool] = False
+    piece: int = PIECE
     width: int | None = None
     notice: str | None = None
 
@@ -64,6 +66,10 @@ class FeatureSource(Source):
     def __init__(self, pool: Pool, backbone: Backbone, cache: Path | None, device: str) -> None:
         super().__init__(pool, backbone.fingerprint, backbone.dtype, cache, device)
         self.backbone = backbone
+
+    @property
+    def piece(self) -> int:
+        return self.backbone.piece
 
     def problem(self, example: Any) -> str | None:
         return self.backbone.problem(example)

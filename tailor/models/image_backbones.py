@@ -61,7 +61,7 @@ class NetworkBackbone(Backbone):
         self.size = size if size is not None else natural_size(pool, 128, 224)
         if self.size < 1:
             raise InputError(f"size is {self.size}: at least 1 pixel is needed")
-        self.batch = 256 if device.startswith("cuda") else 32
+        self.batch = self.piece = 256 if device.startswith("cuda") else 32
         self._net: nn.Module | None = None
 
     @abstractmethod

@@ -31,6 +31,7 @@ class MiniLM(Backbone):
     kinds = TEXT
     dtype = "float16"
     width = 384
+    piece = 128  # texts of like length go through the network together, so it takes some to choose from
 
     def __init__(self, pool: Pool, device: str, *, tokens: int = 256) -> None:
         super().__init__(pool, device)

@@ -17,6 +17,7 @@ class Given(Backbone):
 
     name = "given"
     kinds = VECTOR
+    piece = 512
 
     def __init__(self, pool: Pool, device: str) -> None:
         super().__init__(pool, device)
@@ -51,6 +52,7 @@ class HashedWords(Backbone):
     name = "hashed-words"
     kinds = TEXT
     dtype = "float16"
+    piece = 512
 
     def __init__(self, pool: Pool, device: str, *, columns: int = 1024) -> None:
         super().__init__(pool, device)

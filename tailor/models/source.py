@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,12 +17,16 @@ from tailor.pools.base import Pool, Unreadable
 if TYPE_CHECKING:
     import torch
 
-#: entries looked at, and rows committed to the cache, at a time
+#: entries that are looked up in the cache at a time
 CHUNK = 512
+#: pictures that are read and made rows of together, where a source has no reason for another number
+PIECE = 64
 #: the share of a GPU's free memory that rows may take
 RESIDENT = 0.6
 #: a training set of at most this many bytes is held in memory
 HELD = 2**29
+#: what progress bars call it
+READING = "reading the pool"
 
 
 class Source(ABC):
@@ -34,6 +38,12 @@ class Source(ABC):
 
     #: numbers in a batch of rows that a CPU or a GPU takes at once when predicting
     batch_numbers: ClassVar[dict[str, int]] = {"cpu": 2**24, "cuda": 2**26}
+
+    @property
+    def piece(self) -> int:
+        """Entries that are read, made rows of and kept together. Between two pieces progress is told, and whoever
+        waits for it may give up; what was kept stays."""
+        return PIECE
 
     def __init__(self, pool: Pool, fingerprint: str, dtype: str, cache: Path | None, device: str) -> None:
         self.pool, self.device, self.fingerprint = pool, device, fingerprint
@@ -61,11 +71,20 @@ class Source(ABC):
     def prepare(self, progress: Progress = quiet) -> dict[int, str]:
         """Compute what is new -> every position that can't be read, with the reason."""
         total, found = len(self.pool), [self.rows]
+        told = -1
+
+        def tell(done: int) -> None:
+            nonlocal told
+            if done > told:
+                told = done
+                progress(done, total, READING)
+
         try:
             for start in range(len(self.rows), total, CHUNK):
+                tell(start)  # before the first piece too, which may be long in coming: a network is loaded
                 positions = range(start, min(start + CHUNK, total))
-                found.append(self.compute(positions))
-                progress(positions.stop, total, "reading the pool")
+                found.append(self.compute(positions, tell))
+                tell(positions.stop)
         finally:  # what was done before an interruption stays done
             if len(found) > 1:
                 self.rows = np.concatenate(found)
@@ -144,33 +163,48 @@ class Source(ABC):
             return np.array(self.data[rows[0] : rows[-1] + 1])
         return np.asarray(self.data[rows])
 
-    def compute(self, positions: range) -> np.ndarray:
-        """(n,) the cache's row of each of these entries, computed where it isn't there yet; -1 where it can't be."""
+    def compute(self, positions: range, step: Callable[[int], object] = lambda done: None) -> np.ndarray:
+        """(n,) the cache's row of each of these entries, computed where it isn't there yet; -1 where it can't be.
+
+        step hears after each piece up to which position all is done.
+        """
         given = self.pool.content_keys(positions)
-        if given is None:
-            examples = self.pool.read(positions)
-            keys = [_content_key(e) for e in examples]
-            rows = self.cache.find(keys)
-            missing = np.flatnonzero(rows < 0)
-            fresh = [examples[i] for i in missing]
+        keys: list[bytes]
+        if given is None:  # what an entry holds is known only once it has been read
+            keys = []
+            for piece in _pieces(positions, self.piece):
+                examples = self.pool.read(piece)
+                own = [_content_key(example) for example in examples]
+                missing = np.flatnonzero(self.cache.find(own) < 0).tolist()
+                self._keep([piece[i] for i in missing], [own[i] for i in missing], [examples[i] for i in missing])
+                keys += own
+                step(piece[-1] + 1)
         else:
             keys = [digest(key) for key in given]
-            rows = self.cache.find(keys)
-            missing = np.flatnonzero(rows < 0)
-            fresh = self.pool.read([positions[i] for i in missing]) if len(missing) else []
-        good = []
-        for place, example in zip(missing.tolist(), fresh):
-            reason = example.reason if isinstance(example, Unreadable) else self.problem(example)
-            if reason is None:
-                good.append((keys[place], example))
-            else:
-                self.problems[positions[place]] = reason
-        if good:
-            self.cache.append([key for key, _ in good], self.encode([example for _, example in good]))
-            rows = self.cache.find(keys)
+            missing = (positions.start + np.flatnonzero(self.cache.find(keys) < 0)).tolist()
+            for piece in _pieces(missing, self.piece):
+                self._keep(piece, [keys[p - positions.start] for p in piece], self.pool.read(piece))
+                step(piece[-1] + 1)
+        rows = self.cache.find(keys)
         bad = [p - positions.start for p in self.problems if positions.start <= p < positions.stop]
         rows[bad] = -1
         return rows
+
+    def _keep(self, positions: Sequence[int], keys: Sequence[bytes], examples: Sequence[Any]) -> None:
+        """Rows of these entries into the cache; a problem for each that can't be used."""
+        good = []
+        for position, key, example in zip(positions, keys, examples, strict=True):
+            reason = example.reason if isinstance(example, Unreadable) else self.problem(example)
+            if reason is None:
+                good.append((key, example))
+            else:
+                self.problems[position] = reason
+        if good:
+            self.cache.append([key for key, _ in good], self.encode([example for _, example in good]))
+
+
+def _pieces(positions: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    return (positions[start : start + size] for start in range(0, len(positions), size))
 
 
 def _content_key(example: Any) -> bytes:

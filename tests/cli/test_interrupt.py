@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from runs import begin, edit, labels, state, tailor
@@ -47,3 +48,78 @@ def test_an_interrupted_run_goes_on(whole, tmp_path, after):
     assert set(labels(run)) <= set(expected)
     tailor("run", "--run", run)
     assert labels(run) == expected
+
+
+# In a process of its own: after two pieces of the pool the backbone stays inside torch for good, as a slow network does
+# for long; a file says that it is there. Without `stuck` it says how many pictures it is given.
+SLOW_BACKBONE = """
+import sys
+from pathlib import Path
+
+note, stuck, *command = sys.argv[1:]
+
+import torch
+from tailor.models.image_backbones import Pixels
+
+embed, pieces = Pixels.embed, []
+
+def slow(self, examples):
+    if stuck == "stuck" and len(pieces) == 2:
+        Path(note).write_text("stuck")
+        while True:
+            torch.ones(300, 300) @ torch.ones(300, 300)
+    pieces.append(len(examples))
+    Path(note).write_text(str(sum(pieces)))
+    return embed(self, examples)
+
+Pixels.embed = slow
+sys.argv[1:] = command
+from tailor.cli import main
+main()
+"""
+
+
+def begin_slow(note, stuck, *command):
+    words = [sys.executable, "-c", SLOW_BACKBONE, str(note), stuck, *map(str, command)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("command", ["run", "ask", "predict", "label"])
+def test_interrupted_while_the_pool_is_read_what_was_read_is_kept(copy, tmp_path, command):
+    if command == "label":
+        pytest.importorskip("uvicorn", reason="the labelling page left out: pip install 'tailor[web]'")
+        pytest.importorskip("fastapi", reason="the labelling page left out: pip install 'tailor[web]'")
+    run, note, model = copy / "run", tmp_path / "note", tmp_path / "model"
+    if command == "predict":
+        tailor("train", model, "--run", run)
+    else:
+        (run / "run.db").unlink()
+    shutil.rmtree(run / "cache")
+    words = {
+        "run": ("run", "--run", run),
+        "ask": ("ask", "--run", run, "--out", tmp_path / "ask.csv"),
+        "predict": ("predict", model, "--run", run, "--out", tmp_path / "p.csv"),
+        "label": ("label", run, "--no-open", "--port", 0),
+    }[command]
+    child = begin_slow(note, "stuck", *words)
+    try:
+        until(lambda: (note.exists() and note.read_text() == "stuck") or child.poll() is not None)
+        assert child.poll() is None, child.stderr.read()
+        child.send_signal(signal.SIGINT)
+        _, stderr = child.communicate(timeout=300)
+    finally:
+        child.kill()
+    assert child.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert "terminate" not in stderr
+    again = begin_slow(note, "free", "run", "--run", run, "--rounds", 2)
+    _, stderr = again.communicate(timeout=300)
+    assert again.returncode == 0, stderr
+    assert int(note.read_text()) == 150 - 2 * 64  # two pieces were there, with the picture that can't be read
+
+
+def until(condition, seconds=300):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.05)

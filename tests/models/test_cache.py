@@ -150,3 +150,30 @@ def test_without_a_folder_nothing_is_left_behind():
     assert folder.exists()
     model.source._temporary.cleanup()
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("with_keys", [True, False])
+def test_progress_is_told_piece_by_piece(with_keys):
+    pool = ToyImages(np.arange(150) % 3, bad=(4,), keys=with_keys)
+    model = make_model("probe", MultiClass(3), pool, backbone="pixels", device="cpu")
+    told = []
+    model.prepare(lambda *step: told.append(step))
+    assert told == [(done, 150, "reading the pool") for done in (0, 64, 128, 150)]
+    model.prepare(lambda *step: told.append(step))
+    assert len(told) == 4  # nothing is new
+
+
+@pytest.mark.parametrize("with_keys", [True, False])
+def test_given_up_between_two_pieces_what_was_computed_is_kept(tmp_path, with_keys):
+    def give_up(done, total, what):
+        if done == 128:
+            raise KeyboardInterrupt
+
+    pool = ToyImages(np.arange(150) % 3, keys=with_keys)
+    model = make_model("probe", MultiClass(3), pool, backbone="pixels", cache=tmp_path, device="cpu")
+    with pytest.raises(KeyboardInterrupt):
+        model.prepare(give_up)
+    again = make_model("probe", MultiClass(3), pool, backbone="pixels", cache=tmp_path, device="cpu")
+    assert len(again.source.cache) == 128
+    assert again.prepare() == {}
+    assert again.source.rows.tolist() == list(range(150))
