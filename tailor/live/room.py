@@ -208,7 +208,8 @@ class Room:
         offset: int = 0,
         limit: int = 100,
     ) -> Page:
-        """What has a label, in the order of the pool. disagrees: only where the model would have said otherwise."""
+        """What has a label, in the order of the pool. disagrees: only where the model said otherwise before it learned
+        the label."""
         with self._lock:
             where = labelled(
                 self._journal, self.session.probs, klass=klass, arm=arm, annotator=annotator, disagrees=disagrees

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from rooms import Clock, counted, found, label, open_room, prepare, truth
+from rooms import Clock, Repeating, counted, found, label, open_room, prepare, truth
 from small import Points
 
 from tailor.errors import InputError, UnknownName
@@ -161,6 +161,45 @@ def test_review_filters(room):
         room.labelled(klass="zebra")
     with pytest.raises(InputError, match="no arm"):
         room.labelled(arm="zebra")
+
+
+def test_planted_mistakes_are_where_the_model_disagrees(tmp_path):
+    """The model has learned all seven and repeats them by now; what it said before is what counts."""
+    room = open_room(tmp_path / "a.db", model=Repeating, batch=12, holdout=0.0)
+    prepare(room)
+    label(room, 24)  # a random start, and a round with a model
+    planted = {}
+    while len(planted) < 7:
+        (item,) = room.next("ann").items
+        given = truth(room, item.id)
+        if item.predicted and next(iter(item.predicted)) in given:  # the model is right
+            given = ["a" if given != ["a"] else "b"]
+            planted[item.id] = tuple(given)
+        room.answer("ann", item.id, given)
+        prepare(room)
+    label(room, 36)  # whenever rounds are prepared, one has learned all seven by now
+    at = [room.session.journal.position[one] for one in planted]
+    now = room.session.journal.task.predicted(room.session.probs[at])
+    assert [("abc"[row.argmax()],) for row in now] == list(planted.values())  # it says what it was taught
+    doubted = room.labelled(disagrees=True, limit=1000)
+    assert planted.keys() <= {item.id for item in doubted.items}
+    assert doubted.total < room.labelled().total
+    for item in doubted.items:
+        assert next(iter(item.predicted)) not in item.label  # and this is what the page shows beside the label
+    room.close()
+
+
+def test_the_reserve_is_judged_by_the_model_of_today(tmp_path):
+    """It never learns the reserve: what it says of it now is as honest as what it said then, and better."""
+    room = open_room(tmp_path / "a.db", model=Repeating, holdout=0.5)
+    prepare(room)
+    label(room, 36)
+    kept = room.labelled(arm="reserve", limit=1000).items
+    assert len(kept) > 5
+    for item in kept:
+        row = room.session.probs[room.session.journal.position[item.id]]
+        assert next(iter(item.predicted)) == "abc"[row.argmax()]
+    room.close()
 
 
 @pytest.mark.parametrize(("call", "word"), [
