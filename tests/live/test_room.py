@@ -307,3 +307,53 @@ def test_what_cannot_be_read_is_never_handed_out(tmp_path):
     done = label(room, 30)
     assert not {int(one[1:]) for one in done} & set(broken)
     room.close()
+
+
+def test_a_round_adds_up(room):
+    """What is answered, skipped and left of a round is all of it, after every answer; earlier rounds stand apart."""
+    def now():
+        return room.overview()["this_round"]
+
+    first = now()
+    assert (first["number"], first["size"], first["answered"], first["left"]) == (0, 12, 0, 12)
+    held = ids(room.next("bob", 2))  # someone takes two and is slow
+    label(room, 3)
+    (item,) = room.next("ann").items
+    room.answer("ann", item.id, None)
+    third = now()
+    assert [third[key] for key in ("size", "answered", "skipped", "left", "earlier")] == [12, 3, 1, 8, 0]
+    room.session.withdraw([room.history("ann")[1].id], by="ann")
+    assert [now()[key] for key in ("size", "answered", "skipped", "left")] == [12, 2, 1, 9]
+    while now()["number"] == 0:
+        label(room, 1)
+    later = now()
+    assert later["earlier"] == 2  # bob's
+    assert later["size"] == later["answered"] + later["skipped"] + later["voted"] + later["left"] == 12
+    for one in held:
+        room.answer("bob", one, truth(room, one))
+    assert now()["earlier"] == 0
+    label(room, 4)
+    assert now()["answered"] == later["answered"] + 4
+
+
+def test_a_shared_example_waits_for_the_other_vote(tmp_path):
+    room = open_room(tmp_path / "a.db", room={"overlap": 2, "overlap_share": 1.0})
+    prepare(room)
+    label(room, 2, "ann")
+    now = room.overview()["this_round"]
+    assert [now[key] for key in ("size", "answered", "voted", "left")] == [12, 0, 2, 10]
+    label(room, 2, "bob")
+    now = room.overview()["this_round"]
+    assert [now[key] for key in ("size", "answered", "voted", "left")] == [12, 2, 0, 10]
+    room.close()
+
+
+def test_what_cannot_be_read_is_counted_and_named(tmp_path):
+    room = open_room(tmp_path / "a.db", Points(60, broken=tuple(range(25))))
+    prepare(room)
+    told = room.overview()["unreadable"]
+    assert told["count"] == 25
+    assert len(told["some"]) == 20
+    assert told["some"][0]["reason"] == "it is broken"
+    assert {one["name"] for one in told["some"]} <= {f"p{i:05d}" for i in range(25)}
+    room.close()
