@@ -159,7 +159,7 @@ export class Picker {
     }
     this.tags.replaceChildren(...[...this.chosen].map((name) => {
       if (!this.multi) return el("span", { class: "tag", dir: "auto" }, name);
-      const tag = el("button", { type: "button", class: "tag", "aria-label": `Remove ${name}` }, el("bdi", {}, name), el("span", { "aria-hidden": "true" }, "×"));
+      const tag = el("button", { type: "button", class: "tag", "aria-label": `Remove ${name}` }, el("bdi", {}, name));
       tag.addEventListener("click", () => { this.take(name); this.focus(); });
       return tag;
     }));
