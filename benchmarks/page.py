@@ -100,13 +100,13 @@ def show(page: Page, url: str, server: subprocess.Popen[bytes]) -> None:
             break
         except Exception:  # it does not listen yet
             time.sleep(0.05)
-    expect(page.locator("#mat img")).to_be_visible(timeout=300_000)
+    expect(page.locator("#mat:not([aria-busy=true]) img")).to_be_visible(timeout=300_000)
 
 
 def press(page: Page, keys: int, pause: float) -> dict[str, Any]:
     page.evaluate(WATCH)
     for number in range(keys):
-        expect(page.locator("#mat img")).to_be_visible(timeout=300_000)
+        expect(page.locator("#mat:not([aria-busy=true]) img")).to_be_visible(timeout=300_000)
         page.keyboard.press("1234"[number % 4])
         time.sleep(pause)
     expect(page.locator("#saved")).to_have_text("All saved", timeout=60_000)

@@ -77,7 +77,7 @@ def as_it_is(tab: Tab) -> None:
     """The page with all its numbers."""
     if tab.page.viewport_size["width"] > 1000:
         tab.page.set_viewport_size({"width": 1440, "height": 1060})
-    expect(tab.page.locator("#mat img")).to_be_visible()
+    expect(tab.page.locator("#mat:not([aria-busy=true]) img")).to_be_visible()
     expect(tab.page.locator("#why p").first).not_to_have_text("…")
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailor.journal import Journal
+from tailor.journal import RESERVE, Journal
+from tailor.round import NOBODY
 from tailor.task import Task
 
 
@@ -31,7 +32,7 @@ class Item:
     at: float | None
     arm: str  # the arm that asked for it, "reserve", "random start", "(nobody)", or "" where nobody asked
     round: int  # -1 where nobody asked
-    predicted: dict[str, float]  # the likeliest classes, at most 5, likeliest first; empty before a model is there
+    predicted: dict[str, float]  # `unbiased`: the likeliest classes, at most 5, likeliest first; empty without a model
     votes: tuple[Vote, ...] = ()
 
 
@@ -62,12 +63,24 @@ class Page:
     total: int
 
 
+def unbiased(journal: Journal, position: int, probs: np.ndarray | None) -> np.ndarray | None:
+    """(K,) what a model said of an example that it had not learned; None where no model said anything.
+
+    A model of today has learned the labels, mistakes too, and repeats them. So what counts is what was said when the
+    example was asked for. The reserve is never learned: of it, and of what was asked for before there was a model,
+    probs (N, K), what the model says now, is used.
+    """
+    then = journal.predicted.get(position)
+    is_reserve = journal.stories.get(position, (0, 0, NOBODY))[2] == RESERVE
+    if probs is None or position >= len(probs) or (then is not None and not is_reserve):
+        return then
+    now: np.ndarray = np.asarray(probs[position])
+    return now
+
+
 def item_of(journal: Journal, position: int, probs: np.ndarray | None) -> Item:
-    """probs (N, K): what the model says now. Of an example without a label, what it said when it was picked counts."""
+    """probs (N, K): what the model says now."""
     label, story = journal.label_of(position), journal.stories.get(position)
-    said = journal.predicted.get(position)
-    if probs is not None and position < len(probs) and label is not None:
-        said = np.asarray(probs[position])
     by, at = journal.who.get(position, (None, None))
 
     def names(classes: Sequence[int]) -> tuple[str, ...]:
@@ -81,7 +94,7 @@ def item_of(journal: Journal, position: int, probs: np.ndarray | None) -> Item:
         at,
         journal.arm_name(story[2]) if story else "",
         story[0] if story else -1,
-        likeliest(journal.task, said),
+        likeliest(journal.task, unbiased(journal, position, probs)),
         tuple(
             Vote(name, None if ballot.classes is None else names(ballot.classes), ballot.at)
             for name, ballot in journal.votes.on(position).items()

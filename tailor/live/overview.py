@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,48 @@ import numpy as np
 from tailor.journal import Journal, Story
 from tailor.live.items import likeliest
 
+#: names of unreadable examples that are told
+MOST_NAMES = 20
+
 
 def counts(journal: Journal) -> list[dict[str, Any]]:
     """Labels of each class, rarest first."""
     ordered = sorted(journal.counts().items(), key=lambda item: item[1])
     return [{"name": name, "count": count} for name, count in ordered]
+
+
+def this_round(journal: Journal, unasked: int) -> dict[str, Any] | None:
+    """The open round, every example of it in one of four states, and what earlier rounds still wait for.
+
+    unasked: picks of its batch that are still to be made
+    """
+    if journal.current is None:
+        return None
+    where = np.array(journal.asked_now, np.int64)
+    waiting = [position for position in journal.asked_now if position in journal.waiting]
+    voted = sum(position in journal.votes.open for position in waiting)
+    answered = int((journal.books.has_label(where) | journal.kept.has_label(where)).sum())
+    skipped = sum(journal.is_skipped(position) for position in journal.asked_now)
+    left = len(waiting) - voted + journal.askable(unasked)
+    return {
+        "number": journal.current.number,
+        "size": answered + skipped + voted + left,
+        "answered": answered,
+        "skipped": skipped,
+        "voted": voted,  # and someone else is to vote too
+        "left": left,
+        "spare": max(0, journal.current.asked - journal.current.size),  # beyond the batch, as the next round is late
+        "earlier": len(journal.waiting) - len(waiting),
+    }
+
+
+def unreadable(journal: Journal) -> dict[str, Any]:
+    """How much of the pool can't be read, with a few names and the reasons."""
+    gone = dict.fromkeys(journal.vanished, "it has vanished from the pool")
+    entries = ({"name": journal.ids[p], "reason": why} for p, why in chain(journal.aside.items(), gone.items()))
+    files = ({"name": name, "reason": why} for name, why in journal.files.items())
+    count = len(journal.files) + len(journal.aside.keys() | gone.keys())
+    return {"count": count, "some": list(islice(chain(files, entries), MOST_NAMES))}
 
 
 def reserve(journal: Journal) -> list[dict[str, Any]]:

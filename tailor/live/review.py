@@ -7,6 +7,7 @@ import numpy as np
 from tailor.books import Books
 from tailor.errors import InputError
 from tailor.journal import NAMES, Journal
+from tailor.live.items import unbiased
 from tailor.round import NOBODY
 
 
@@ -19,8 +20,8 @@ def labelled(
     annotator: str | None,
     disagrees: bool,
 ) -> np.ndarray:
-    """Positions with a label that pass every filter, in the order of the pool. probs (N, K): what the model says now;
-    without it, what it said when each was asked for."""
+    """Positions with a label that pass every filter, in the order of the pool. probs (N, K): what the model says now.
+    disagrees: where a model that had not learned the label said otherwise (see `unbiased`)."""
     parts = []
     for books in (journal.books, journal.kept):
         where = books.labelled if arm is None else _of_arm(journal, books, _arm_number(journal, arm))
@@ -46,16 +47,12 @@ def _of_arm(journal: Journal, books: Books, arm: int | None) -> np.ndarray:
 
 
 def _disagrees(journal: Journal, probs: np.ndarray | None, where: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """(n,) bool: whether the model would have said something else."""
-    if probs is not None:
-        inside = where < len(probs)
-        own = np.zeros(labels.shape, bool)
-        own[inside] = journal.task.predicted(np.asarray(probs[where[inside]]))
-        return inside & (own != (labels > 0.5)).any(1)
-    known = np.array([p in journal.predicted for p in where.tolist()], bool)
+    """(n,) bool: whether a model that had not learned the label said something else."""
+    said = [unbiased(journal, position, probs) for position in where.tolist()]
+    known = np.array([row is not None for row in said], bool)
     if not known.any():
         return known
-    rows = np.stack([journal.predicted[p] for p in where[known].tolist()])
+    rows = np.stack([row for row in said if row is not None])
     known[known] = (journal.task.predicted(rows) != (labels[known] > 0.5)).any(1)
     return known
 

@@ -169,6 +169,8 @@ class Room:
                     "batch": current.size if current else 0,
                     "round": current.number if current else None,
                 },
+                "this_round": overview.this_round(journal, self._unasked()),
+                "unreadable": overview.unreadable(journal),
                 "pace": round(60 * self._people.pace(), 1),
                 "counts": overview.counts(journal),
                 "reserve": overview.reserve(journal),
@@ -208,7 +210,8 @@ class Room:
         offset: int = 0,
         limit: int = 100,
     ) -> Page:
-        """What has a label, in the order of the pool. disagrees: only where the model would have said otherwise."""
+        """What has a label, in the order of the pool. disagrees: only where the model said otherwise before it learned
+        the label."""
         with self._lock:
             where = labelled(
                 self._journal, self.session.probs, klass=klass, arm=arm, annotator=annotator, disagrees=disagrees

@@ -16,6 +16,11 @@ from tailor.pools.base import Unreadable
 S = TypeVar("S")
 T = TypeVar("T")
 
+#: The chequerboard behind what is transparent: squares along the longer side, their least width in pixels, their colour
+SQUARES, SMALLEST_SQUARE, SQUARE_COLOUR = 40, 4, (221, 221, 221, 255)
+
+MAY_BE_TRANSPARENT = (".png", ".gif", ".webp", ".tif", ".tiff")
+
 #: Threads that decode at once, where the user names no number.
 THREADS = min(8, os.cpu_count() or 1)
 
@@ -36,8 +41,13 @@ def in_threads(work: Callable[[S], T], items: Sequence[S], threads: int | None) 
         return list(pool.map(work, items))
 
 
-def decode_image(source: bytes | str | os.PathLike[str] | None, max_side: int | None = None) -> np.ndarray | Unreadable:
-    """An encoded image, as bytes or a path -> RGB uint8 (H, W, 3), turned as its EXIF says."""
+def decode_image(
+    source: bytes | str | os.PathLike[str] | None, max_side: int | None = None, *, checkered: bool = False
+) -> np.ndarray | Unreadable:
+    """An encoded image, as bytes or a path -> RGB uint8 (H, W, 3), turned as its EXIF says.
+
+    What is transparent lets white through, or for the eye a light chequerboard, on which white drawings can be seen.
+    """
     from PIL import Image, UnidentifiedImageError
 
     if source is None:
@@ -52,7 +62,7 @@ def decode_image(source: bytes | str | os.PathLike[str] | None, max_side: int | 
             limit = Image.MAX_IMAGE_PIXELS
             if limit is not None and image.width * image.height > limit:
                 return Unreadable(f"too large: {image.width} x {image.height} pixels, the limit is {limit} in all")
-            return rgb(image, max_side)
+            return rgb(image, max_side, checkered=checkered)
     except FileNotFoundError:
         return Unreadable("missing")
     except UnidentifiedImageError:
@@ -67,13 +77,13 @@ def _stream(source: bytes | str | os.PathLike[str]) -> BinaryIO:
     return io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb")
 
 
-def rgb(image: Any, max_side: int | None = None) -> np.ndarray:
+def rgb(image: Any, max_side: int | None = None, *, checkered: bool = False) -> np.ndarray:
     """A PIL image -> RGB uint8 (H, W, 3), its longer side at most max_side."""
     shrink = max_side is not None and max(image.size) > max_side
     if shrink and image.format == "JPEG":
         image.thumbnail((max_side, max_side), reducing_gap=2.0)  # a JPEG is then decoded at 1/2, 1/4 or 1/8
         shrink = False
-    image = _to_rgb(_turned(image))
+    image = _to_rgb(_turned(image), checkered)
     if shrink:
         image = image.copy()
         image.thumbnail((max_side, max_side), reducing_gap=2.0)
@@ -90,13 +100,16 @@ def _turned(image: Any) -> Any:
         return image
 
 
-def _to_rgb(image: Any) -> Any:
+def _to_rgb(image: Any, checkered: bool = False) -> Any:
     """PIL's own conversion cuts numbers above 255 off, which turns 16-bit and float pictures white or black."""
     from PIL import Image
 
+    of_numbers = image.mode.startswith(("I", "F"))
+    if image.has_transparency_data and not of_numbers:
+        return _on_ground(image.convert("RGBA"), checkered)
     if image.mode == "RGB":
         return image
-    if not image.mode.startswith(("I", "F")):
+    if not of_numbers:
         return image.convert("RGB")
     values = np.nan_to_num(np.asarray(image, dtype=np.float64))
     top = values.max(initial=0)
@@ -105,6 +118,25 @@ def _to_rgb(image: Any) -> Any:
     elif top <= 1:
         values = values * 255
     return Image.fromarray(np.clip(np.rint(values), 0, 255).astype(np.uint8)).convert("RGB")
+
+
+def _on_ground(image: Any, checkered: bool) -> Any:
+    """An RGBA picture without its alpha: on white, or on a chequerboard."""
+    from PIL import Image
+
+    ground = Image.new("RGBA", image.size, "white")
+    if checkered:
+        side = max(SMALLEST_SQUARE, max(image.size) // SQUARES)
+        y, x = np.ogrid[: image.height, : image.width]
+        dark = (y // side + x // side) % 2 == 1
+        ground.paste(SQUARE_COLOUR, mask=Image.fromarray(dark))
+    return Image.alpha_composite(ground, image).convert("RGB")
+
+
+def decoded_as(name: str) -> str:
+    """What a file's content key says beyond its content: how its picture is decoded, where that could be otherwise.
+    Files that can't be transparent have keys, and features in caches, from before it was said."""
+    return "|on white" if name.lower().endswith(MAY_BE_TRANSPARENT) else ""
 
 
 def pixels(array: np.ndarray) -> np.ndarray | Unreadable:

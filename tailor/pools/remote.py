@@ -13,7 +13,7 @@ import numpy as np
 
 from tailor.errors import InputError
 from tailor.pools.base import Pool, Unreadable, check_positions, check_unique, some
-from tailor.pools.convert import check_decoding, decode_image, in_threads
+from tailor.pools.convert import check_decoding, decode_image, decoded_as, in_threads
 from tailor.pools.file_cache import FileCache
 from tailor.pools.image_folder import SUFFIXES, readable_name
 
@@ -264,7 +264,8 @@ class RemotePool(Pool):
             number = int(np.searchsorted(self._starts, position, side="right")) - 1
             file, row = self._files[number], position - int(self._starts[number])
             column = self._options.get("column", "")
-            keys.append(f"{self.address}/{file.name}|{file.version}|{file.size}|{column}|{row}|{self.max_side}")
+            name, how = f"{self.address}/{file.name}", decoded_as(file.name)
+            keys.append(f"{name}|{file.version}|{file.size}|{column}|{row}|{self.max_side}{how}")
         return keys
 
     def labels(self) -> dict[str, Any] | None:

@@ -98,7 +98,7 @@ class Examples:
             return Unreadable("missing")
         if file is not None:  # of its own: many at once, and no larger than needed
             sides = [s for s in (side, getattr(self.pool, "max_side", None)) if s]
-            picture = decode_image(file, min(sides, default=None))
+            picture = decode_image(file, min(sides, default=None), checkered=True)
             if os.path.exists(file):  # else a small cache has let this copy go, maybe before it was read
                 return picture
         with self._reading:

@@ -38,7 +38,8 @@ def label(site: SiteOf, person: PageUser, request: Request) -> Response:
     what = {"image": "picture", "text": "text"}.get(site.examples.kind, "example")
     multi = site.room.kind == "multi-label"
     question = f"What is in this {what}?" if multi else f"What is this {what}?"
-    return render(site, request, person, "label.html", data={"question": question}, what=what, **panel_data(site))
+    data = {"question": question, "kind": site.examples.kind}
+    return render(site, request, person, "label.html", data=data, what=what, **panel_data(site))
 
 
 @router.get("/panel")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from rooms import Clock, counted, found, label, open_room, prepare, truth
+from rooms import Clock, Repeating, counted, found, label, open_room, prepare, truth
 from small import Points
 
 from tailor.errors import InputError, UnknownName
@@ -163,6 +163,45 @@ def test_review_filters(room):
         room.labelled(arm="zebra")
 
 
+def test_planted_mistakes_are_where_the_model_disagrees(tmp_path):
+    """The model has learned all seven and repeats them by now; what it said before is what counts."""
+    room = open_room(tmp_path / "a.db", model=Repeating, batch=12, holdout=0.0)
+    prepare(room)
+    label(room, 24)  # a random start, and a round with a model
+    planted = {}
+    while len(planted) < 7:
+        (item,) = room.next("ann").items
+        given = truth(room, item.id)
+        if item.predicted and next(iter(item.predicted)) in given:  # the model is right
+            given = ["a" if given != ["a"] else "b"]
+            planted[item.id] = tuple(given)
+        room.answer("ann", item.id, given)
+        prepare(room)
+    label(room, 36)  # whenever rounds are prepared, one has learned all seven by now
+    at = [room.session.journal.position[one] for one in planted]
+    now = room.session.journal.task.predicted(room.session.probs[at])
+    assert [("abc"[row.argmax()],) for row in now] == list(planted.values())  # it says what it was taught
+    doubted = room.labelled(disagrees=True, limit=1000)
+    assert planted.keys() <= {item.id for item in doubted.items}
+    assert doubted.total < room.labelled().total
+    for item in doubted.items:
+        assert next(iter(item.predicted)) not in item.label  # and this is what the page shows beside the label
+    room.close()
+
+
+def test_the_reserve_is_judged_by_the_model_of_today(tmp_path):
+    """It never learns the reserve: what it says of it now is as honest as what it said then, and better."""
+    room = open_room(tmp_path / "a.db", model=Repeating, holdout=0.5)
+    prepare(room)
+    label(room, 36)
+    kept = room.labelled(arm="reserve", limit=1000).items
+    assert len(kept) > 5
+    for item in kept:
+        row = room.session.probs[room.session.journal.position[item.id]]
+        assert next(iter(item.predicted)) == "abc"[row.argmax()]
+    room.close()
+
+
 @pytest.mark.parametrize(("call", "word"), [
     (lambda room, one: room.next(""), "1 to 200"), (lambda room, one: room.next("x" * 201), "1 to 200"),
     (lambda room, one: room.next("ann", 0), "n is 0"), (lambda room, one: room.answer("ann", one, []), "exactly one"),
@@ -267,4 +306,54 @@ def test_what_cannot_be_read_is_never_handed_out(tmp_path):
     room = open_room(tmp_path / "a.db", Points(60, broken=broken))
     done = label(room, 30)
     assert not {int(one[1:]) for one in done} & set(broken)
+    room.close()
+
+
+def test_a_round_adds_up(room):
+    """What is answered, skipped and left of a round is all of it, after every answer; earlier rounds stand apart."""
+    def now():
+        return room.overview()["this_round"]
+
+    first = now()
+    assert (first["number"], first["size"], first["answered"], first["left"]) == (0, 12, 0, 12)
+    held = ids(room.next("bob", 2))  # someone takes two and is slow
+    label(room, 3)
+    (item,) = room.next("ann").items
+    room.answer("ann", item.id, None)
+    third = now()
+    assert [third[key] for key in ("size", "answered", "skipped", "left", "earlier")] == [12, 3, 1, 8, 0]
+    room.session.withdraw([room.history("ann")[1].id], by="ann")
+    assert [now()[key] for key in ("size", "answered", "skipped", "left")] == [12, 2, 1, 9]
+    while now()["number"] == 0:
+        label(room, 1)
+    later = now()
+    assert later["earlier"] == 2  # bob's
+    assert later["size"] == later["answered"] + later["skipped"] + later["voted"] + later["left"] == 12
+    for one in held:
+        room.answer("bob", one, truth(room, one))
+    assert now()["earlier"] == 0
+    label(room, 4)
+    assert now()["answered"] == later["answered"] + 4
+
+
+def test_a_shared_example_waits_for_the_other_vote(tmp_path):
+    room = open_room(tmp_path / "a.db", room={"overlap": 2, "overlap_share": 1.0})
+    prepare(room)
+    label(room, 2, "ann")
+    now = room.overview()["this_round"]
+    assert [now[key] for key in ("size", "answered", "voted", "left")] == [12, 0, 2, 10]
+    label(room, 2, "bob")
+    now = room.overview()["this_round"]
+    assert [now[key] for key in ("size", "answered", "voted", "left")] == [12, 2, 0, 10]
+    room.close()
+
+
+def test_what_cannot_be_read_is_counted_and_named(tmp_path):
+    room = open_room(tmp_path / "a.db", Points(60, broken=tuple(range(25))))
+    prepare(room)
+    told = room.overview()["unreadable"]
+    assert told["count"] == 25
+    assert len(told["some"]) == 20
+    assert told["some"][0]["reason"] == "it is broken"
+    assert {one["name"] for one in told["some"]} <= {f"p{i:05d}" for i in range(25)}
     room.close()

@@ -10,6 +10,7 @@ from pool_samples import picture, put
 
 from tailor.errors import InputError
 from tailor.pools import Unreadable, open_pool
+from tailor.pools.convert import decode_image
 from tailor.pools.image_folder import ImageFolder
 
 
@@ -139,6 +140,58 @@ def test_every_mode_becomes_rgb(tmp_path, mode):
     assert read.max() > 250
     if mode in ("I;16", "F"):
         np.testing.assert_allclose(read[:, :, 0], values * 255, atol=1)
+
+
+def _transparent(folder) -> None:
+    """Left half red, right half nothing, in every way to say so."""
+    alpha = np.zeros((8, 16), np.uint8)
+    alpha[:, :8] = 255
+    red = np.zeros((8, 16, 3), np.uint8)
+    red[:, :8] = (255, 0, 0)
+    rgba = Image.fromarray(np.dstack([red, alpha]))
+    grey = Image.fromarray(np.dstack([red[:, :, 0] // 2, alpha]))
+    palette = rgba.convert("RGB").convert("P")
+    nothing = palette.getpixel((15, 0))
+    rgba.save(folder / "rgba.png")
+    rgba.save(folder / "rgba.webp", lossless=True)
+    rgba.save(folder / "rgba.tif")
+    grey.save(folder / "grey.png")
+    palette.save(folder / "palette.png", transparency=nothing)
+    palette.save(folder / "palette.gif", transparency=nothing)
+    rgba.convert("RGB").save(folder / "key.png", transparency=(0, 0, 0))
+
+
+def test_what_is_transparent_is_white(tmp_path):
+    """Not black, which is what the colour of a transparent pixel happens to be."""
+    _transparent(tmp_path)
+    pool = ImageFolder(tmp_path)
+    assert len(pool) == 7
+    for one, example in zip(pool.ids, pool.read(range(7))):
+        assert (example[:, 8:] == 255).all(), one
+        left = (127, 127, 127) if one == "grey.png" else (255, 0, 0)
+        assert (example[:, :8] == left).all(), one
+    half = Image.new("RGBA", (4, 4), (0, 0, 0, 128))
+    half.save(tmp_path / "half.png")
+    assert abs(int(decode_image(tmp_path / "half.png")[0, 0, 0]) - 127) <= 1
+
+
+def test_for_the_eye_what_is_transparent_is_a_light_chequerboard(tmp_path):
+    Image.new("RGBA", (80, 40), (255, 255, 255, 0)).save(tmp_path / "a.png")
+    ground = decode_image(tmp_path / "a.png", checkered=True)
+    assert sorted(np.unique(ground).tolist()) == [221, 255]
+    assert (ground[0, 0] != ground[0, 4]).all()
+    assert (ground[0, 0] == ground[4, 4]).all()
+    Image.new("RGB", (80, 40), (9, 9, 9)).save(tmp_path / "b.png")
+    assert (decode_image(tmp_path / "b.png", checkered=True) == 9).all()
+
+
+def test_only_files_that_may_be_transparent_have_other_content_keys(tmp_path):
+    """Features that were cached for a folder of JPEGs stay found."""
+    put(tmp_path / "a.jpg", picture(0, (4, 4), "JPEG"))
+    put(tmp_path / "b.PNG", picture(0, (4, 4)))
+    of_jpeg, of_png = ImageFolder(tmp_path, max_side=3).content_keys([0, 1])
+    assert of_jpeg.endswith("|3")
+    assert of_png.endswith("|3|on white")
 
 
 def test_max_side_keeps_the_shape_and_never_enlarges(tmp_path):

@@ -108,6 +108,11 @@ def wait_for(condition, seconds: float = 180) -> None:
         time.sleep(0.02)
 
 
+def drawn(page) -> None:
+    """Waits until what is shown can be answered."""
+    expect(page.locator("#mat")).not_to_have_attribute("aria-busy", "true")
+
+
 class Tab:
     """A page that is labelled on, as a person sees it. Complaints of the browser are collected."""
 
@@ -129,9 +134,13 @@ class Tab:
 
     @property
     def name(self) -> str:
-        """The id of what is shown; waits until something is."""
+        """The id of what is shown; waits until something is, and can be answered."""
         expect(self.page.locator("#name")).not_to_have_text("")
+        self.drawn()
         return self.page.locator("#name").text_content()
+
+    def drawn(self) -> None:
+        drawn(self.page)
 
     def answer(self) -> tuple[str, str]:
         """Press the right key; wait until another one is shown or all is done."""

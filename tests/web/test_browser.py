@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import numpy as np
 import pytest
 import sites
-from browsing import Tab, expect, labels, running, wait_for
+from browsing import Tab, drawn, expect, labels, running, wait_for
 from fruit import KINDS, orchard, truth
 
 from tailor.web.serve import _door
@@ -36,6 +36,7 @@ def test_an_afternoon_of_labelling(browser, pool, tmp_path):
         expect(page.locator("#name")).to_have_text(wrong)
         expect(page.locator("#question")).to_contain_text("You said: ")
         expect(page.locator(".choice.was")).to_have_count(1)
+        tab.drawn()
         page.keyboard.press(str(KINDS.index(truth(wrong)) + 1))
         given[wrong] = truth(wrong)
         expect(page.locator("#name")).not_to_have_text(wrong)
@@ -237,6 +238,7 @@ def test_markup_in_names_and_texts_is_only_text(browser, tmp_path):
         page = tab.page
         expect(page.locator(".words")).to_contain_text(nasty)
         expect(page.locator(".choice").first).to_contain_text(nasty)
+        tab.drawn()
         page.keyboard.press("1")
         tab.all_saved()
         for path in ("/review", "/classes", "/team", "/"):
@@ -386,6 +388,7 @@ def test_a_second_window_never_repeats_what_the_first_has_sent(browser, pool, tm
                 for page in (first, second):
                     page.route("**/api/answer", lambda route: route.abort())
                 first.keyboard.press("ArrowLeft")
+                drawn(first)
                 first.keyboard.press("3")
                 expect(first.locator("#saved")).to_have_text("1 not saved")
                 second.reload()

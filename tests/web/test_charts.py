@@ -59,10 +59,24 @@ def test_every_family_says_why_in_words(family):
 
 
 def test_why_names_the_class_and_keeps_the_guess_to_itself():
-    why = {"arm": "galaxy[red fox]", "predicted": {"cat": 0.9}, "expected": {"red fox": 0.4, "cat": 0.6}}
+    why = {"arm": "galaxy[red fox]", "round": 2, "predicted": {"cat": 0.9}, "expected": {"red fox": 0.4, "cat": 0.6}}
     said = explained(why)
     assert "border of red fox" in said["sentences"][0]
     assert "60% is expected to be cat" in said["sentences"][1]
     assert not [text for text in said["sentences"] if "90%" in text]
+    assert said["sentences"][2] == "Asked for in round 3."
     assert explained({"arm": "my-own-arm", "predicted": {}, "expected": {}})["sentences"]
     assert explained({"arm": "galaxy[{0}]", "predicted": {}, "expected": {}})["sentences"][0].count("{0}") == 1
+
+
+@pytest.mark.parametrize("arm", ["confidence", "margin", "entropy", "uncertainty[cat]", "cluster-margin(size=9)"])
+@pytest.mark.parametrize(("predicted", "sure"), [
+    ({"cat": 0.96, "dog": 0.04}, True), ({"cat": 0.55, "dog": 0.45}, False), ({"cat": 0.99, "dog": 0.5}, False),
+    ({"cat": 0.97, "dog": 0.93}, True), ({"cat": 0.15, "dog": 0.14}, False),
+])  # fmt: skip
+def test_no_doubt_is_claimed_where_the_model_is_sure(arm, predicted, sure):
+    """What is least certain of all that is left may be certain enough; the page shows 96% beside the words."""
+    said = explained({"arm": arm, "predicted": predicted, "expected": {}})["sentences"][0]
+    assert ("fairly sure of all that was left" in said) == sure
+    assert ("least" in said or "close" in said or "most classes" in said) == (not sure)
+    assert "was left" in said  # never of all examples there are

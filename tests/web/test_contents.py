@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 import json
 import os
 import re
@@ -41,6 +42,17 @@ def test_nothing_but_pixels_is_sent(tmp_path):
         sent = site.client.get("/picture", params={"id": "c.jpg"})
         assert sent.headers["content-type"] in ("image/jpeg", "image/png")
         assert b"script" not in sent.content
+
+
+def test_a_transparent_picture_is_shown_on_a_light_ground(tmp_path):
+    pool = orchard(tmp_path / "pool", 3)
+    Image.new("RGBA", (600, 300), (0, 0, 0, 0)).save(pool / "a.png")
+    Image.new("RGBA", (60, 30), (0, 0, 0, 0)).save(pool / "b.png")
+    with sites.serving(tmp_path, pool=pool) as site:
+        for one in ("a.png", "b.png"):
+            for side in ("320", "1600"):
+                sent = site.client.get("/picture", params={"id": one, "side": side})
+                assert min(low for low, _ in Image.open(io.BytesIO(sent.content)).getextrema()) > 200, (one, side)
 
 
 def test_names_are_escaped_everywhere(tmp_path):

@@ -26,6 +26,7 @@ def test_killed_between_click_and_answer(browser, tmp_path):
             given[one] = label
         tab.all_saved()
         assert tab.acknowledged == 10
+        page.wait_for_load_state("networkidle")  # the next pictures are here
 
         tab.loaded_ahead()
         server.kill()

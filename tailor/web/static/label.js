@@ -9,8 +9,13 @@ import { Zoom } from "./zoom.js";
 
 const FEW = 3; // loaded ahead to begin with: the fewer, the more each choice knows of the answers before it
 const MOST = 12;
+const REMEMBERED = 200; // answers to go back to
 const POLL = 400; // milliseconds between two looks while the next round is prepared
+const SLOW = 1000; // milliseconds after which whoever listens is told what is awaited
+const LINE = 64; // pixels that an arrow key scrolls
 const REST = 5000; // and when there is nothing: someone may leave, or pictures may be added
+
+const HELD = ["ArrowDown", "ArrowUp", "PageDown", "PageUp", " ", "Backspace"]; // keys that may be held down
 
 const at = (id) => document.getElementById(id);
 const mat = at("mat");
@@ -18,6 +23,28 @@ const says = (error) => error instanceof Refused ? error.message[0].toUpperCase(
 // What I said: where several are asked, that is my vote, whatever label counts.
 const mine = (item) => item.by === page.name ? item.label : (item.votes.find((vote) => vote.by === page.name) ?? item).label;
 const announce = (text) => { at("announce").textContent = text; };
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+const spinner = () => el("span", { class: "spinner" });
+const drawn = () => new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(resolve)); });
+
+// What an answer in the outbox was given to. A long text may not be kept with it.
+function itemOf({ id, shown }) {
+  const missing = page.kind === "image" ? { kind: "image" } : { kind: "unreadable", reason: "it is not kept here, reload the page" };
+  return { id, shown: shown ?? missing };
+}
+
+// Which of those that count as skipped were said to be none of the classes. Remembered for this tab.
+const setAside = {
+  key: `tailor-none:${page.project}:${page.name}`,
+  read() {
+    try { return JSON.parse(sessionStorage.getItem(this.key)) ?? []; } catch { return []; }
+  },
+  has(id) { return this.read().includes(id); },
+  note(id, isNone) {
+    const others = this.read().filter((one) => one !== id).slice(-REMEMBERED);
+    try { sessionStorage.setItem(this.key, JSON.stringify(isNone ? [...others, id] : others)); } catch { /* no matter */ }
+  },
+};
 
 class Labelling {
   constructor() {
@@ -25,10 +52,14 @@ class Labelling {
     this.past = []; // answered, oldest first; each {item, label}
     this.back = 0; // how many steps back we are
     this.live = null; // the example to answer next
+    this.view = null; // what is on the screen, or about to be
+    this.seen = false; // whether it has been drawn: nothing can be answered before
     this.ahead = FEW;
     this.panel = new Panel();
     this.zoom = new Zoom(mat, (scale) => { if (scale > 1) closer(this.zoom.target, this.shown?.id); });
-    this.outbox = new Outbox(`tailor:${page.project}:${page.name}:`, () => this.drawOutbox());
+    this.outbox = new Outbox(`tailor:${page.project}:${page.name}:`, {
+      changed: () => this.drawOutbox(), elsewhere: (answer) => this.answeredElsewhere(answer),
+    });
     this.offer(page.classes);
     for (const [id, act] of Object.entries(this.actions())) at(id)?.addEventListener("click", act);
     document.addEventListener("keydown", (event) => this.key(event));
@@ -39,9 +70,10 @@ class Labelling {
     if (this.picker && classes.join("\n") === this.picker.classes.join("\n")) return;
     const label = this.picker ? [...this.picker.chosen].filter((name) => classes.includes(name)) : [];
     this.picker = new Picker(at("picker"), classes, {
-      multi: page.multi, labelId: "question", picked: (answer) => this.answer(answer),
+      multi: page.multi, labelId: "question", picked: (answer) => this.answer(answer), refused: () => this.mayAnswer(null),
     });
     this.picker.reset(label);
+    this.lock(!this.seen);
   }
 
   actions() {
@@ -56,12 +88,22 @@ class Labelling {
 
   async begin() {
     this.drawOutbox();
+    const unsaved = this.outbox.unsaved; // the server may not know of these when it tells what was answered
     this.outbox.pump();
     try {
       const { items } = await call("/api/history?n=20");
-      this.past = items.reverse().map((item) => ({ item, label: mine(item) }));
-    } catch { /* nothing to go back to */ }
+      for (const item of items.reverse()) this.remember(item, mine(item));
+    } catch { /* nothing to go back to but what is kept here */ }
+    for (const answer of unsaved) this.remember(itemOf(answer), answer.label);
     await this.fill();
+  }
+
+  // An answer, the latest one: Back goes to it first.
+  remember(item, label) {
+    const before = this.past.findIndex((one) => one.item.id === item.id);
+    const known = before >= 0 ? this.past.splice(before, 1)[0].item : item; // with its text, which an answer may lack
+    this.past.push({ item: known, label });
+    if (this.past.length > REMEMBERED) this.past.shift();
   }
 
   // ---------------------------------------------------------------- what comes next
@@ -74,10 +116,10 @@ class Labelling {
     clearTimeout(this.timer);
     const began = performance.now();
     try {
-      const handed = await call(`/api/next?n=${Math.min(50, this.ahead + 1 + this.outbox.size)}`);
+      const handed = await call(`/api/next?n=${Math.min(50, this.ahead + 1 + this.outbox.size + this.outbox.others.size)}`);
       this.state = handed;
       this.offer(handed.classes);
-      for (const item of handed.items) if (this.isNew(item.id, began)) this.queue.push({ ...item, node: prepare(item) });
+      for (const item of handed.items) if (this.isNew(item.id, began)) this.queue.push({ ...item, view: this.prepare(item) });
       if (!this.live) {
         this.advance();
         if (!this.back) this.draw();
@@ -116,39 +158,82 @@ class Labelling {
   draw() {
     if (this.back) this.show(this.shown, this.past[this.past.length - this.back].label);
     else if (this.live) this.show(this.live, null);
-    else this.drawWaiting(this.state ?? { state: "preparing" });
+    else this.drawWaiting(this.state ?? {});
+  }
+
+  prepare(item) {
+    return prepare(item, (view) => { if (view === this.view) this.drawAwaited(); });
   }
 
   show(item, label) {
-    const node = item.node ?? prepare(item);
-    item.node = undefined;
-    mat.replaceChildren(node);
-    mat.removeAttribute("aria-busy");
+    const view = item.view ?? this.prepare(item);
+    item.view = undefined;
     document.body.classList.remove("done");
-    this.zoom.reset(node instanceof HTMLImageElement ? node : null);
     this.picker.reset(label ?? []);
+    this.lookAt(view);
     at("name").textContent = item.id;
     document.body.classList.toggle("revisiting", this.back > 0);
-    at("question").textContent = this.back ? this.pastQuestion(label) : page.question;
+    at("question").textContent = this.back ? this.pastQuestion(item.id, label) : page.question;
+    at("none").classList.toggle("was", this.back > 0 && this.saidNone(item.id, label));
+    at("skip").classList.toggle("was", this.back > 0 && label === null && !this.saidNone(item.id, label));
     at("skip-word").textContent = this.back ? "Keep it" : "Skip";
     at("back").disabled = this.back >= this.past.length;
     this.picker.focus();
     this.panel.why(item.id);
   }
 
-  pastQuestion(label) {
-    if (label === null) return "You skipped this one";
-    return label.length ? `You said: ${label.join(", ")}` : "You said: none of these";
+  // Nothing can be answered before it has been on the screen: until then a spinner says what is awaited.
+  async lookAt(view) {
+    this.view = view;
+    this.seen = false;
+    this.lock(true);
+    this.awaited = el("div", { class: "awaited" }, spinner(), el("p", {}, view.awaited));
+    mat.replaceChildren(view.node, this.awaited);
+    mat.setAttribute("aria-busy", "true");
+    this.zoom.reset();
+    clearTimeout(this.slow);
+    this.slow = setTimeout(() => announce(view.awaited), SLOW);
+    await view.ready;
+    await drawn();
+    if (view !== this.view) return; // another one is looked at by now
+    clearTimeout(this.slow);
+    this.awaited.remove();
+    mat.removeAttribute("aria-busy");
+    this.zoom.reset(view.node instanceof HTMLImageElement ? view.node : null);
+    this.seen = true;
+    this.lock(false);
+  }
+
+  drawAwaited() {
+    this.awaited.lastChild.textContent = this.view.awaited;
+    announce(this.view.awaited);
+  }
+
+  lock(locked) {
+    this.picker.lock(locked);
+    document.body.classList.toggle("awaiting", locked);
+    for (const id of ["none", "save"]) at(id)?.setAttribute("aria-disabled", String(locked));
+    at("skip").setAttribute("aria-disabled", String(locked && !this.back)); // after going back it keeps the answer
+  }
+
+  saidNone(id, label) { return page.multi ? label?.length === 0 : label === null && setAside.has(id); }
+
+  pastQuestion(id, label) {
+    if (this.saidNone(id, label)) return "You said: none of these";
+    return label === null ? "You skipped this one" : `You said: ${label.join(", ")}`;
   }
 
   drawWaiting({ state, reason }) {
     if (state === "stopped") {
-      const text = reason ? `${reason[0].toUpperCase()}${reason.slice(1)}.` : "Nothing is left to label.";
+      const text = reason ? sentence(reason) : "Nothing is left to label.";
       const next = el("div", { class: "next" },
         el("a", { href: "/review", class: "button" }, "Look through the labels"), el("a", { href: "/export", class: "button" }, "Export them"));
       this.drawMessage("That's it", text, next, true);
+    } else if (state === "preparing") {
+      const [which, text] = this.past.length ? ["next", "The model learns from your answers. This takes a moment."] : ["first", "This takes a moment."];
+      this.drawMessage(`Choosing the ${which} ones`, reason ? `${sentence(reason)} Trying again …` : text, spinner());
     } else {
-      this.drawMessage("Choosing the next ones", "The model learns from your answers. This takes a moment.", el("span", { class: "spinner" }));
+      this.drawMessage("Fetching the next ones", "Waiting for the server.", spinner());
     }
   }
 
@@ -156,6 +241,10 @@ class Labelling {
     if (mat.querySelector(".message p")?.textContent === text) return; // it says so already
     mat.replaceChildren(el("div", { class: "message" }, el("h2", {}, title), el("p", {}, text), more));
     mat.setAttribute("aria-busy", "true");
+    this.view = null;
+    this.seen = false;
+    this.lock(true);
+    clearTimeout(this.slow);
     this.zoom.reset();
     at("name").textContent = "";
     at("question").textContent = page.question;
@@ -186,20 +275,44 @@ class Labelling {
 
   // ---------------------------------------------------------------- answering
 
-  answer(label) {
+  // none: said to be none of the classes, which with one class each is kept like a skip
+  answer(label, none = false) {
     const item = this.shown;
-    if (!item) return;
-    this.outbox.put(item.id, label);
-    announce(label === null ? "Skipped" : label.length ? label.join(", ") : "None of these");
+    if (!item || !this.mayAnswer(label)) return;
+    setAside.note(item.id, none && !page.multi);
+    this.outbox.put({ id: item.id, label, shown: item.shown });
+    announce(label === null && !none ? "Skipped" : label?.length ? label.join(", ") : "None of these");
     if (this.back) {
       this.past[this.past.length - this.back].label = label;
       this.forward();
       return;
     }
-    this.past.push({ item, label });
-    if (this.past.length > 200) this.past.shift();
+    this.remember(item, label);
     this.advance();
     this.draw();
+    this.fill();
+  }
+
+  mayAnswer(label) {
+    if (!this.seen) announce(`Not yet. ${this.view?.awaited ?? ""}`);
+    else if (!this.view.readable && label !== null) announce("This one can't be shown: it can only be skipped");
+    else return true;
+    return false;
+  }
+
+  // Another window of mine has answered it: it is done here too. Something else on the screen stays as it is.
+  answeredElsewhere(answer) {
+    const looked = this.back ? this.past[this.past.length - this.back].item : null;
+    const onScreen = (looked ?? this.live)?.id === answer.id;
+    const known = [this.live, ...this.queue].find((one) => one?.id === answer.id);
+    this.queue = this.queue.filter((one) => one.id !== answer.id);
+    if (known && known === this.live) this.advance();
+    this.remember(known ?? itemOf(answer), answer.label);
+    if (looked) this.back = Math.min(this.past.length, this.past.length - this.past.findIndex((one) => one.item === looked));
+    if (onScreen) {
+      announce(`${answer.id} was answered in another window`);
+      this.draw();
+    }
     this.fill();
   }
 
@@ -220,13 +333,24 @@ class Labelling {
   }
 
   // With one class each there is nothing to say but that it can't be said.
-  none() { this.answer(page.multi ? [] : null); }
+  none() { this.answer(page.multi ? [] : null, true); }
+
+  // A long text scrolls wherever the focus is; the arrows do so unless they choose among matches.
+  scrolling({ key, target, ctrlKey, metaKey, altKey, shiftKey }) {
+    const text = mat.querySelector(".words, .numbers");
+    if (!text || text.scrollHeight <= text.clientHeight || ctrlKey || metaKey || altKey) return null;
+    if (target.closest?.("#panel") || (key === " " && target.closest?.("button, a, input, summary"))) return null;
+    const page = 0.9 * text.clientHeight;
+    const steps = { PageDown: page, PageUp: -page, " ": shiftKey ? -page : page, Home: -text.scrollHeight, End: text.scrollHeight };
+    if (!this.picker.many) Object.assign(steps, { ArrowDown: LINE, ArrowUp: -LINE });
+    return key in steps ? () => text.scrollBy({ top: steps[key] }) : null;
+  }
 
   key(event) {
     const on = event.target;
     if (at("help").open || on.closest?.("input:not(.search), select, textarea")) return;
     if ((event.key === "Enter" || event.key === " ") && on.closest?.("button, a, summary") && !on.closest("#picker")) return;
-    if (event.repeat && event.key !== "ArrowDown" && event.key !== "ArrowUp" && event.key !== "Backspace") return;
+    if (event.repeat && !HELD.includes(event.key)) return;
     const typing = this.picker.typing;
     const acts = {
       ArrowLeft: () => this.goBack(), Backspace: () => this.goBack(), ArrowRight: () => this.skip(),
@@ -234,7 +358,11 @@ class Labelling {
       "?": () => at("help").showModal(),
     };
     if (!this.picker.digitsAreText || !this.picker.many) acts[0] = () => this.none();
-    if (!typing && acts[event.key] && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    const scroll = typing ? null : this.scrolling(event);
+    if (scroll) {
+      scroll();
+      event.preventDefault();
+    } else if (!typing && acts[event.key] && !event.ctrlKey && !event.metaKey && !event.altKey) {
       acts[event.key]();
       event.preventDefault();
     } else if (this.picker.key(event)) {

@@ -8,11 +8,14 @@ const REMEMBERED = 1000; // ids that were answered lately: more than any list ho
 const PAUSES = [300, 700, 1500, 3000, 5000]; // milliseconds before the next try
 
 export class Outbox {
-  // changed(outbox) is called whenever something is put in, sent, or stuck
-  constructor(prefix, changed) {
+  // changed(outbox) is called whenever something is put in, sent, or stuck; elsewhere(entry) when another window has
+  // put something in
+  constructor(prefix, { changed, elsewhere }) {
     this.prefix = prefix;
     this.changed = changed;
-    this.entries = new Map(); // key -> {id, label}, in the order in which they were given
+    this.elsewhere = elsewhere;
+    this.entries = new Map(); // key -> {id, label, shown}, in the order in which they were given
+    this.others = new Map(); // the same, of other windows, which send them
     this.inherited = new Set(); // keys of answers that were given in another window, or before a reload
     this.refused = []; // {id, label, why}: the server will not take these
     this.acknowledged = 0;
@@ -29,6 +32,7 @@ export class Outbox {
       } catch { localStorage.removeItem(key); }
     }
     window.addEventListener("online", () => this.pump());
+    window.addEventListener("storage", (event) => this.hear(event)); // of what other windows store
     window.addEventListener("beforeunload", (event) => {
       if (!this.kept && this.entries.size) event.preventDefault();
     });
@@ -47,18 +51,48 @@ export class Outbox {
 
   // Whether an answer is on its way, or was until after `since`: a list asked for then may not know of it yet.
   answered(id, since) {
-    for (const entry of this.entries.values()) if (entry.id === id) return true;
+    for (const entry of [...this.entries.values(), ...this.others.values()]) if (entry.id === id) return true;
     return this.doneAt.get(id) > since;
   }
 
-  put(id, label) {
+  // What the server has not acknowledged yet, oldest first.
+  get unsaved() { return [...this.entries.values()]; }
+
+  hear({ key, newValue }) {
+    if (!key?.startsWith(this.prefix) || this.entries.has(key)) return;
+    const known = this.others.get(key);
+    if (newValue === null || newValue === SENT) {
+      this.others.delete(key);
+      if (known) this.isDone(known.id);
+      return;
+    }
+    try { this.others.set(key, JSON.parse(newValue)); } catch { return; }
+    this.elsewhere(this.others.get(key));
+  }
+
+  isDone(id) {
+    this.doneAt.set(id, performance.now());
+    if (this.doneAt.size > REMEMBERED) this.doneAt.delete(this.doneAt.keys().next().value);
+  }
+
+  // entry: {id, label, shown}. What was shown is kept for going back to it after a reload; the server gets the rest.
+  put(entry) {
     const stamp = String(Date.now()).padStart(15, "0") + String(this.count++).padStart(6, "0");
     const key = this.prefix + stamp + Math.random().toString(36).slice(2, 8);
-    const entry = { id, label };
     this.entries.set(key, entry);
-    try { localStorage.setItem(key, JSON.stringify(entry)); } catch { this.kept = false; }
+    this.keep(key, entry);
     this.changed(this);
     this.pump();
+  }
+
+  keep(key, { id, label, shown }) {
+    for (const entry of [{ id, label, shown }, { id, label }]) { // a long text may be what there is no room for
+      try {
+        localStorage.setItem(key, JSON.stringify(entry));
+        return;
+      } catch { /* smaller, or not at all */ }
+    }
+    this.kept = false;
   }
 
   // One at a time and in order: a correction never overtakes what it corrects. With several tabs, one tab at a time.
@@ -90,7 +124,7 @@ export class Outbox {
         continue;
       }
       try {
-        const receipt = await call("/api/answer", entry);
+        const receipt = await call("/api/answer", { id: entry.id, label: entry.label });
         this.acknowledged += 1;
         this.latest = receipt;
       } catch (error) {
@@ -98,8 +132,7 @@ export class Outbox {
         if (!final) throw error;
         this.refused.push({ ...entry, why: error.message });
       }
-      this.doneAt.set(entry.id, performance.now());
-      if (this.doneAt.size > REMEMBERED) this.doneAt.delete(this.doneAt.keys().next().value);
+      this.isDone(entry.id);
       this.forget(key, this.inherited.has(key));
       this.trouble = null;
       this.signedOut = false;

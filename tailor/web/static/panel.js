@@ -39,6 +39,7 @@ export class Panel {
       for (const open of mine.querySelectorAll("details[open]")) {
         card.querySelector(`details[data-name="${open.dataset.name}"]`)?.setAttribute("open", "");
       }
+      mine.hidden = card.hidden;
       mine.replaceChildren(...card.childNodes);
     }
   }
@@ -64,12 +65,12 @@ export class Panel {
   }
 
   drawWhy(why) {
-    this.reason.replaceChildren(...why.sentences.map((text) => el("p", {}, text)));
+    this.reason.replaceChildren(...why.sentences.map((text) => el("p", { dir: "auto" }, text)));
     const guesses = Object.entries(why.predicted);
     const box = document.getElementById("guess");
     box.hidden = !guesses.length;
     document.getElementById("guesses").replaceChildren(
-      ...guesses.map(([name, share]) => el("li", {}, el("span", {}, name), el("span", {}, `${Math.round(share * 100)}%`))),
+      ...guesses.map(([name, share]) => el("li", {}, el("span", { dir: "auto" }, name), el("span", {}, `${Math.round(share * 100)}%`))),
     );
   }
 }

@@ -31,9 +31,10 @@ export function matches(classes, typed) {
 }
 
 export class Picker {
-  // picked(classes): the answer. root: an empty element. multi: any number, confirmed by Enter.
-  constructor(root, classes, { multi, picked, labelId }) {
-    Object.assign(this, { root, classes, multi, picked });
+  // picked(classes): the answer. refused(): something was chosen while locked. root: an empty element. multi: any
+  // number, confirmed by Enter.
+  constructor(root, classes, { multi, picked, labelId, refused = () => {} }) {
+    Object.assign(this, { root, classes, multi, picked, refused });
     this.chosen = new Set();
     this.recent = [];
     this.many = classes.length > KEYS.length;
@@ -51,7 +52,7 @@ export class Picker {
     this.classes.forEach((name, at) => {
       const button = el(
         "button", { type: "button", class: "choice", "aria-keyshortcuts": KEYS[at], "aria-pressed": this.multi && "false" },
-        el("kbd", { "aria-hidden": "true" }, KEYS[at]), el("span", {}, name),
+        el("kbd", { "aria-hidden": "true" }, KEYS[at]), el("span", { dir: "auto" }, name),
       );
       button.addEventListener("click", () => this.take(name));
       this.buttons.set(name, button);
@@ -68,7 +69,7 @@ export class Picker {
     this.input = el("input", {
       type: "text", role: "combobox", class: "search", placeholder: `Type a few letters of one of ${this.classes.length} classes`,
       "aria-labelledby": labelId, "aria-controls": listId, "aria-expanded": "false", "aria-autocomplete": "list",
-      autocomplete: "off", autocapitalize: "off", spellcheck: "false",
+      autocomplete: "off", autocapitalize: "off", spellcheck: "false", dir: "auto",
     });
     this.list = el("ul", { id: listId, role: "listbox", class: "matches", "aria-labelledby": labelId });
     this.root.append(this.tags, this.input, this.list);
@@ -93,7 +94,7 @@ export class Picker {
     const options = this.found.map((name, at) => {
       const key = !typed && !this.digitsAreText ? el("kbd", { "aria-hidden": "true" }, String(at + 1)) : "";
       const id = `${this.list.id}-${at}`;
-      return el("li", { role: "option", id, "data-at": at, "aria-selected": String(at === this.active) }, key, name);
+      return el("li", { role: "option", id, "data-at": at, "aria-selected": String(at === this.active) }, key, el("bdi", {}, name));
     });
     if (typed && !options.length) options.push(el("li", { class: "none" }, "No class fits"));
     if (!typed && options.length) options.unshift(el("li", { class: "none", role: "presentation" }, "Used last"));
@@ -116,10 +117,20 @@ export class Picker {
 
   focus() { this.input?.focus(); }
 
+  // Locked, no class can be taken: there is nothing to see yet.
+  lock(locked) {
+    this.locked = locked;
+    for (const button of this.buttons?.values() ?? []) button.setAttribute("aria-disabled", String(locked));
+  }
+
   get typing() { return Boolean(this.input && document.activeElement === this.input && this.input.value); }
 
   take(name) {
     if (name === undefined) return;
+    if (this.locked) {
+      this.refused();
+      return;
+    }
     this.recent = [name, ...this.recent.filter((one) => one !== name)].slice(0, SHOWN);
     if (!this.multi) {
       this.picked([name]);
@@ -134,7 +145,8 @@ export class Picker {
   }
 
   confirm() {
-    if (this.multi) this.picked(this.classes.filter((name) => this.chosen.has(name)));
+    if (this.locked) this.refused();
+    else if (this.multi) this.picked(this.classes.filter((name) => this.chosen.has(name)));
   }
 
   mark() {
@@ -146,8 +158,8 @@ export class Picker {
       return;
     }
     this.tags.replaceChildren(...[...this.chosen].map((name) => {
-      if (!this.multi) return el("span", { class: "tag" }, name);
-      const tag = el("button", { type: "button", class: "tag", "aria-label": `Remove ${name}` }, name, el("span", { "aria-hidden": "true" }, "×"));
+      if (!this.multi) return el("span", { class: "tag", dir: "auto" }, name);
+      const tag = el("button", { type: "button", class: "tag", "aria-label": `Remove ${name}` }, el("bdi", {}, name));
       tag.addEventListener("click", () => { this.take(name); this.focus(); });
       return tag;
     }));

@@ -44,7 +44,6 @@ async function save(label) {
   }
   button.dataset.label = JSON.stringify(label);
   button.querySelector(".now").textContent = words(label);
-  if (!settling) button.setAttribute("aria-label", `${id}: ${words(label)}. Correct`);
   button.closest(".tile").classList.add("corrected");
   at("announce").textContent = `${id} is now ${words(label)}`;
   if (opener === button) dialog.close();

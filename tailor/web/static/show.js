@@ -4,23 +4,63 @@ import { el, pictureOf } from "./api.js";
 
 const FULL = 1600;
 const CLOSE = 4096;
+const AGAIN = 2000; // milliseconds before a picture that did not come is asked for again
+const TRIES = 3; // for one that comes and can't be drawn
 const TINY = 160; // pixels below which a picture is shown with hard edges
 
-// What stands for an item; a picture begins to load at once.
-export function prepare(item) {
-  if (item.shown.kind === "image") return picture(item);
-  if (item.shown.kind === "text") return text(item);
-  if (item.shown.kind === "vector") return values(item);
-  return unreadable(item.shown.reason);
+// What stands for an item: {node, ready, readable, awaited}. A picture begins to load at once.
+//   ready     settled once the node can be drawn
+//   readable  whether there is anything to label; known once it is ready
+//   awaited   what it is waiting for, in words; changed(view) is called when these change
+export function prepare(item, changed = () => {}) {
+  if (item.shown.kind === "image") return picture(item, changed);
+  const made = { text, vector: values }[item.shown.kind];
+  const node = made ? made(item) : unreadable(item.shown.reason);
+  return { node, ready: Promise.resolve(), readable: Boolean(made), awaited: "" };
 }
 
-function picture(item) {
-  const image = el("img", { alt: `Picture ${item.id}`, draggable: "false", class: "picture" });
+function picture(item, changed) {
+  // sync: the frame that shows the node shows the picture
+  const image = el("img", { alt: `Picture ${item.id}`, draggable: "false", class: "picture", decoding: "sync" });
   image.addEventListener("load", () => image.classList.toggle("tiny", Math.max(image.naturalWidth, image.naturalHeight) < TINY));
-  image.addEventListener("error", () => image.replaceWith(unreadable("the picture can't be loaded")));
-  image.src = pictureOf(item.id, FULL);
-  image.decode().catch(() => {}); // ready to be drawn before it is needed
-  return image;
+  const view = { node: image, readable: true, awaited: "Loading the picture" };
+  view.ready = load(image, pictureOf(item.id, FULL), (words) => {
+    view.awaited = words;
+    changed(view);
+  }).then((reason) => {
+    if (!reason) return;
+    view.node = unreadable(reason);
+    view.readable = false;
+    image.replaceWith(view.node);
+  });
+  return view;
+}
+
+// Why the picture can't be shown, or null once it is there. Whatever is not the picture's own fault is tried again.
+async function load(image, url, waitingFor) {
+  for (let tries = 1; ; tries += 1) {
+    image.src = url;
+    try {
+      await image.decode();
+      return null;
+    } catch { /* see why */ }
+    const said = await refusal(url);
+    if (said) return said;
+    if (said === "" && tries >= TRIES) return "this browser can't draw it";
+    waitingFor("The picture can't be fetched. Trying again …");
+    await new Promise((resolve) => { setTimeout(resolve, AGAIN); });
+  }
+}
+
+// What the server says of a picture: why it can't be read, "" where it can, null where nothing is known.
+async function refusal(url) {
+  try {
+    const response = await fetch(url, { credentials: "same-origin" });
+    if (response.status === 404) return (await response.json()).error;
+    return response.ok ? "" : null;
+  } catch {
+    return null;
+  }
 }
 
 // The finer version, once someone zooms in.
@@ -35,13 +75,13 @@ export function closer(image, id) {
 function text(item) {
   const { text: content, length } = item.shown;
   const note = length > content.length ? [el("p", { class: "note" }, `The first ${content.length} of ${length} characters`)] : [];
-  return el("article", { class: "words", tabindex: "0", "aria-label": `Text ${item.id}` }, el("p", {}, content), ...note);
+  return el("article", { class: "words", tabindex: "0", "aria-label": `Text ${item.id}` }, el("p", { dir: "auto" }, content), ...note);
 }
 
 function values(item) {
   const { values: shown, length } = item.shown;
   const more = length > shown.length ? ` … (${length} values)` : "";
-  return el("article", { class: "numbers", tabindex: "0", "aria-label": `Embedding ${item.id}` }, el("h2", {}, item.id), el("p", {}, shown.join("  ") + more));
+  return el("article", { class: "numbers", tabindex: "0", "aria-label": `Embedding ${item.id}` }, el("h2", { dir: "auto" }, item.id), el("p", {}, shown.join("  ") + more));
 }
 
 function unreadable(reason) {

@@ -33,6 +33,7 @@ export class Zoom {
     this.scale = 1;
     this.x = this.y = 0;
     this.held = null;
+    this.frame.classList.remove("zoomed");
     if (target) this.draw();
   }
 
