@@ -17,10 +17,12 @@ class InputError(TailorError, ValueError):
 class UnknownName(InputError):
     """A name that is not known; the message lists the nearest right ones."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, others: int = 0) -> None:
+        """others: how many more are known than are handed in, where there are too many to compare them all."""
         known = sorted(known)
-        some = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+        more = max(0, len(known) - 20) + others
+        some = ", ".join(known[:20]) + (f" and {more:,} more" if more else "")
+        near = [] if others else difflib.get_close_matches(name, known, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else f"known: {some}"
         super().__init__(f"unknown {kind} {name!r}: {hint}")
         self.name, self.near, self.known = name, near, known

@@ -141,6 +141,8 @@ Side = Literal["320", "1600", "4096"]
 @pictures.get("/picture", response_class=Response)
 async def picture(site: SiteOf, id: Annotated[Id, Query()], side: Side = "1600") -> Response:
     """The picture with this id, its longer side at most so many pixels."""
+    if not site.room.knows(id):  # before anything looks for it in the pool
+        raise HTTPException(404, "no picture with this id")
     found: Picture | Unreadable | None = site.examples.cached(id, int(side))
     if found is None:
         found = await to_thread.run_sync(site.examples.picture, id, int(side), limiter=site.decoding)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
-from rooms import Clock, counted, found, label, open_room, prepare, truth
+from rooms import Clock, counted, found, label, open_room, open_session, prepare, truth
 from small import Points
 
 from tailor.errors import InputError, UnknownName
+from tailor.live import Room
 from tailor.session import SKIP
 from tailor.stopping import Budget, ClassCounts
 
@@ -267,4 +270,63 @@ def test_what_cannot_be_read_is_never_handed_out(tmp_path):
     room = open_room(tmp_path / "a.db", Points(60, broken=broken))
     done = label(room, 30)
     assert not {int(one[1:]) for one in done} & set(broken)
+    room.close()
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, 86_400.0], ids=["back a day", "on a day"])
+def test_leases_do_not_follow_the_time_of_day(tmp_path, monkeypatch, jump):
+    """Someone sets the machine's clock, or a time server does: nobody loses what is held, nobody keeps it for ever."""
+    clock, real = Clock(), time.time
+    room = Room(open_session(tmp_path / "a.db"), lease=60, clock=clock, wall_clock=lambda: time.time())
+    prepare(room)
+    held = ids(room.next("ann", 2))
+    monkeypatch.setattr(time, "time", lambda: real() + jump)
+    assert not set(ids(room.next("bob", 2))) & set(held)
+    assert ids(room.next("ann", 2)) == held
+    clock.now += 61
+    room.heartbeat("bob")
+    assert set(held) <= set(ids(room.next("bob", 4)))
+    room.close()
+
+
+class Unlooked(list):
+    """A list that is not to be gone through: it counts how many of its items are taken."""
+
+    taken = 0
+
+    def __iter__(self):
+        for item in super().__iter__():
+            self.taken += 1
+            yield item
+
+    def __getitem__(self, at):
+        found = super().__getitem__(at)
+        self.taken += len(found) if isinstance(at, slice) else 1
+        return found
+
+
+def test_an_unknown_id_is_not_searched_among_all(tmp_path):
+    """It happens under everybody's lock: with a million examples going through them would hold up all who label."""
+    room = open_room(tmp_path / "a.db", Points(5000))
+    journal = room.session.journal
+    journal.ids = Unlooked(journal.ids)
+    answer, settle = (lambda one: room.answer("ann", one, ["a"])), (lambda one: room.settle(one, ["a"], "ann"))
+    for ask in (room.why, room.item, answer, settle):
+        for one in ("p9", "nothing like it", "p00001x"):
+            with pytest.raises(UnknownName, match=r"known: p00000, .* and 4,99\d more"):
+                ask(one)
+    assert journal.ids.taken <= 12 * 5
+    assert not room.knows("p9")
+    assert room.knows("p00001")
+    room.close()
+
+
+def test_among_a_few_the_nearest_id_is_named(room):
+    with pytest.raises(UnknownName, match="did you mean 'p00"):
+        room.why("p0001")
+
+
+def test_a_room_measures_leases_by_a_clock_that_never_jumps(tmp_path):
+    room = Room(open_session(tmp_path / "a.db"))
+    assert room._leases._clock is time.monotonic
     room.close()

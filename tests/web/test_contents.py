@@ -63,3 +63,13 @@ def test_names_are_escaped_everywhere(tmp_path):
         assert json.loads(data)["classes"] == [NASTY, closing, "{{7*7}}"]
         assert "<" not in data
         assert site.client.get("/picture", params={"id": nasty_file}).status_code == 200
+
+
+def test_unknown_ids_are_not_looked_for_in_the_pool(site, monkeypatch):
+    """A stranger's id would have a large pool listed anew again and again."""
+    looked = []
+    monkeypatch.setattr(type(site.client.app.state.site.examples), "_position", lambda _, one: looked.append(one))
+    for one in ("nothing.jpg", "img-99999.jpg", "x" * 4000):
+        assert site.client.get("/picture", params={"id": one}).status_code == 404
+        assert site.client.get("/api/why", params={"id": one}).status_code == 422
+    assert looked == []
