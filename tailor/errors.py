@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+
+#: a path: from the root, from home, from here, or one that ends in a file's name
+_PATH = re.compile(r"""(?<![\w/:.~-])(?:[~.]{0,2}/[^\s'",;:]+|(?:[\w.-]+/)+[\w-]+\.\w+)""")
+
+
+def without_paths(error: BaseException) -> str:
+    """What went wrong, for people who need not know where the files lie: of each path the last part is left."""
+    if isinstance(error, OSError):  # its text ends in the file's name
+        return error.strerror or type(error).__name__
+    return _PATH.sub(lambda found: found[0].rstrip("/").rpartition("/")[2], str(error))
 
 
 class TailorError(Exception):

@@ -195,10 +195,6 @@ class Room:
         with self._lock:
             return overview.why(self._journal, self.session._position(id))
 
-    def knows(self, id: str) -> bool:
-        """Whether the run has an example with this id. Needs no lock: a larger pool brings a table of its own."""
-        return id in self._journal.position
-
     def item(self, id: str) -> Item:
         with self._lock:
             return self._item(self.session._position(id))

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, HTTPException, Query, Response
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
 
 from tailor.pools.base import Unreadable
 from tailor.web import shapes
@@ -132,6 +132,16 @@ def merge_classes(site: SiteOf, person: ApiUser, given: shapes.MergeClasses) -> 
     return PlainJSON({"classes": site.room.merge_classes(given.old, given.into, person.name)})
 
 
+# ---------------------------------------------------------------------- description
+
+
+@pictures.get("/openapi.json", include_in_schema=False)
+def description(request: Request) -> PlainJSON:
+    """All of this, for programs that make requests. For those who are signed in: others need not know."""
+    app: FastAPI = request.app
+    return PlainJSON(app.openapi())
+
+
 # ---------------------------------------------------------------------- pictures
 
 #: in a grid, on the page, zoomed in: so few that the cache holds them all
@@ -141,8 +151,6 @@ Side = Literal["320", "1600", "4096"]
 @pictures.get("/picture", response_class=Response)
 async def picture(site: SiteOf, id: Annotated[Id, Query()], side: Side = "1600") -> Response:
     """The picture with this id, its longer side at most so many pixels."""
-    if not site.room.knows(id):  # before anything looks for it in the pool
-        raise HTTPException(404, "no picture with this id")
     found: Picture | Unreadable | None = site.examples.cached(id, int(side))
     if found is None:
         found = await to_thread.run_sync(site.examples.picture, id, int(side), limiter=site.decoding)

@@ -10,6 +10,8 @@ import sites
 from fruit import orchard
 from PIL import Image
 
+from tailor.web.examples import Examples
+
 NASTY = '"><script>alert(1)</script>'
 
 
@@ -65,11 +67,21 @@ def test_names_are_escaped_everywhere(tmp_path):
         assert site.client.get("/picture", params={"id": nasty_file}).status_code == 200
 
 
-def test_unknown_ids_are_not_looked_for_in_the_pool(site, monkeypatch):
-    """A stranger's id would have a large pool listed anew again and again."""
-    looked = []
-    monkeypatch.setattr(type(site.client.app.state.site.examples), "_position", lambda _, one: looked.append(one))
-    for one in ("nothing.jpg", "img-99999.jpg", "x" * 4000):
-        assert site.client.get("/picture", params={"id": one}).status_code == 404
-        assert site.client.get("/api/why", params={"id": one}).status_code == 422
-    assert looked == []
+def test_the_longer_a_look_takes_the_rarer_it_is(monkeypatch):
+    """Ids that don't exist have the pool listed anew, for it may have grown; a large one must not be listed all day."""
+    now, listed = [0.0], []
+
+    class Large:
+        kind = "image"
+        ids = ("a.jpg",)
+
+        def refresh(self):
+            listed.append(now[0])
+            now[0] += 3.0
+
+    monkeypatch.setattr("tailor.web.examples.time.monotonic", lambda: now[0])
+    examples = Examples(Large())
+    while now[0] < 600:
+        assert examples.picture("nothing.jpg", 320) is None
+        now[0] += 1.0
+    assert 5 <= len(listed) <= 10
