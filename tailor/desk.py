@@ -20,6 +20,9 @@ from tailor.store.base import Event, Store, StoreError
 SKIP = None
 
 
+#: up to so many ids an unknown one is compared with all of them, to name the nearest
+MOST_COMPARED = 200
+
 #: the kind and the body of an event to come
 Happening = tuple[str, dict[str, Any]]
 
@@ -118,9 +121,15 @@ class Desk:
     def _position(self, one: str) -> int:
         position = self.journal.position.get(one) if isinstance(one, str) else None
         if position is None:
-            near = [i for i in self.journal.ids if i[:3] == str(one)[:3]][:1000] or self.journal.ids[:1000]
-            raise UnknownName("example", str(one), near)
+            raise self._unknown_example(str(one))
         return position
+
+    def _unknown_example(self, name: str) -> UnknownName:
+        """At the same small price however many examples there are: whoever asks may hold everybody's lock."""
+        ids = self.journal.ids
+        if len(ids) <= MOST_COMPARED:
+            return UnknownName("example", name, ids)
+        return UnknownName("example", name, ids[:3], others=len(ids) - 3)
 
     # ------------------------------------------------------------------ classes
 

@@ -29,7 +29,10 @@ def label(
     host: Annotated[str, typer.Option(help="Where to listen. Other than this machine: needs users or a token.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8765,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="By default 8765, or the next that is free; 0: any that is free."),
+    ] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Don't open the browser.")] = False,
     name: Annotated[str, typer.Option(help="Your name; by default the one you are logged in with.")] = "",
     token: Annotated[

@@ -28,8 +28,13 @@ def add(name: Name, run: Run = HERE) -> None:
         password = sys.stdin.readline().rstrip("\r\n")
     if not password:
         raise InputError("no password was given")
-    known.add(name, password)
-    typer.echo(f"{name} may sign in now. Users: {', '.join(known.names)}")
+    if known.add(name, password):
+        typer.echo(f"{name.strip()} may sign in now. Users: {', '.join(known.names)}")
+    else:
+        typer.echo(
+            f"{name.strip()} was a user already: the password is changed, and sessions with the old one are over. "
+            f"Users: {', '.join(known.names)}"
+        )
 
 
 @users.command()

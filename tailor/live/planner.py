@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from tailor.errors import without_paths
 from tailor.session import GivenUp, Session
 from tailor.store.base import Away, StoreError
 from tailor.walk import Walk
@@ -90,7 +91,7 @@ class Planner:
                 return True  # the classes were changed meanwhile: it was to fail, or would have been of no use
             away = isinstance(error, Away)
             log.error("the next round could not be prepared: %s", error, exc_info=not away)
-            self.trouble = f"the next round could not be prepared: {NO_DATABASE if away else error}"
+            self.trouble = f"the next round could not be prepared: {NO_DATABASE if away else without_paths(error)}"
             self._resting_until = time.monotonic() + PATIENCE
             self._session.enter_stage("idle")
         return True

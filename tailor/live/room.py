@@ -45,18 +45,21 @@ class Room:
         overlap: int = 1,
         overlap_share: float = 0.0,
         lease: float = 300.0,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
+        """clock is what leases end by: it must never jump, whatever is done to the machine's time of day.
+        wall_clock is what events are dated by."""
         if overlap < 1 or not 0 <= overlap_share <= 1 or lease <= 0:
             raise InputError(
                 f"overlap {overlap}, share {overlap_share}, lease {lease} s: overlap is 1 or more, the share lies in "
                 "[0, 1], a lease is longer than 0 s"
             )
         self.session = source if isinstance(source, Session) else source.session()
-        self._lock, self._clock = self.session.lock, clock
+        self._lock, self._wall_clock = self.session.lock, wall_clock
         self._leases = Leases(lease, clock)
         self._shelf = Shelf(self.session, self._leases, overlap, overlap_share)
-        self._people = People(self.session.store, clock)
+        self._people = People(self.session.store, wall_clock)
         self.planner = Planner(self.session, self._people.pace, self._on_the_shelf)
         self._intake = Intake(self.session, self._events_of, self._receipt)
         self._closed = False
@@ -338,7 +341,7 @@ class Room:
         self._leases.end(answer.who, position)
         if position not in journal.waiting:
             self._leases.end_all(position)
-        self._people.answered(answer.who, position, self._clock())
+        self._people.answered(answer.who, position, self._wall_clock())
         if answer.label is None and self.planner.nothing_left:
             self.planner.rest_is_over()  # a skip costs nothing: a budget may have one left
         self.planner.wake()

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, HTTPException, Query, Response
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
 
 from tailor.pools.base import Unreadable
 from tailor.web import shapes
@@ -130,6 +130,16 @@ def rename_class(site: SiteOf, person: ApiUser, given: shapes.RenameClass) -> Pl
 def merge_classes(site: SiteOf, person: ApiUser, given: shapes.MergeClasses) -> PlainJSON:
     """Make one class part of another."""
     return PlainJSON({"classes": site.room.merge_classes(given.old, given.into, person.name)})
+
+
+# ---------------------------------------------------------------------- description
+
+
+@pictures.get("/openapi.json", include_in_schema=False)
+def description(request: Request) -> PlainJSON:
+    """All of this, for programs that make requests. For those who are signed in: others need not know."""
+    app: FastAPI = request.app
+    return PlainJSON(app.openapi())
 
 
 # ---------------------------------------------------------------------- pictures

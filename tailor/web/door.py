@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import urlencode
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Response
@@ -12,6 +13,13 @@ from tailor.errors import InputError
 from tailor.web.access import TooOften
 from tailor.web.pages import render
 from tailor.web.site import PageUser, SiteOf, same_session, same_site, set_cookie, visitor
+
+#: a cookie that says nothing but that cookies are kept
+PROBE = "tailor-probe"
+NO_COOKIES = (
+    "the browser keeps no cookies of this page, and without one it can't know you again: allow cookies for this site, "
+    "then come back"
+)
 
 router = APIRouter(include_in_schema=False)
 changes = APIRouter(dependencies=[Depends(same_session)], include_in_schema=False)
@@ -34,15 +42,23 @@ def logout(site: SiteOf, person: PageUser) -> Response:
 
 
 @router.get("/login")
-def login(site: SiteOf, request: Request, to: Annotated[str, Query(max_length=200)] = "/") -> Response:
-    """Where anyone may come in he is let in at once."""
+def login(
+    site: SiteOf, request: Request, to: Annotated[str, Query(max_length=200)] = "/", entered: bool = False
+) -> Response:
+    """Where anyone may come in he is let in at once. entered: he was, just now, and comes back with the cookie; or
+    without, where the browser keeps none."""
     if site.access.mode != "open":
-        return render(site, request, None, "login.html", to=to, problem="")
+        response = render(site, request, None, "login.html", to=to, problem="")
+        response.set_cookie(PROBE, "1", httponly=True, samesite="lax")
+        return response
+    if visitor(request) is not None:
+        return RedirectResponse(own_page(to), 303)
+    if entered:
+        raise HTTPException(403, NO_COOKIES)
     if _is_embedded(request):
         raise HTTPException(403, "this page can't be part of another")
-    response = RedirectResponse(own_page(to), 303)
-    if visitor(request) is None:
-        set_cookie(response, request, site.access.enter())
+    response = RedirectResponse(f"/login?{urlencode({'to': own_page(to), 'entered': 'true'})}", 303)
+    set_cookie(response, request, site.access.enter())
     return response
 
 
@@ -50,7 +66,11 @@ def login(site: SiteOf, request: Request, to: Annotated[str, Query(max_length=20
 async def sign_in(
     site: SiteOf, request: Request, name: Annotated[str, Form(max_length=200)],
     secret: Annotated[str, Form(max_length=1024)], to: Annotated[str, Form(max_length=200)] = "/",
+    probed: Annotated[bool, Form()] = False,
 ) -> Response:  # fmt: skip
+    """probed: it comes from the form, which had a cookie set. Without it nobody could be told from a stranger."""
+    if probed and PROBE not in request.cookies:
+        raise HTTPException(403, NO_COOKIES)
     address = request.client.host if request.client else "nobody"
     try:
         cookie = await to_thread.run_sync(site.access.sign_in, name, secret, address, limiter=site.hashing)

@@ -20,7 +20,7 @@ from tailor.pools.convert import decode_image
 LONGEST_TEXT, MOST_VALUES = 20_000, 32
 LOSSLESS = 256  # pixels a side up to which a picture is sent as PNG
 MEMORY = 64 * 1024 * 1024  # bytes of encoded pictures kept
-LOOK_AGAIN = 5.0  # seconds between two looks for entries that are new in the pool
+LOOK_AGAIN = 5.0  # seconds between two looks for entries that are new in the pool; longer where looking takes long
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Examples:
     def __init__(self, pool: Pool, memory: int = MEMORY) -> None:
         self.pool, self.kind, self._memory = pool, pool.kind, memory
         self._place: dict[str, int] = {}
-        self._looked = -LOOK_AGAIN
+        self._looked: float | None = None  # when the pool was last listed, and how long that took
+        self._took = 0.0
         self._finding, self._reading, self._caching = threading.Lock(), threading.Lock(), threading.Lock()
         self._cache: OrderedDict[tuple[str, int], Picture] = OrderedDict()
         self._cached = 0
@@ -106,16 +107,22 @@ class Examples:
 
     def _position(self, one: str) -> int | None:
         place = self._place.get(one)
-        if place is not None or time.monotonic() < self._looked + LOOK_AGAIN:
+        if place is not None or not self._may_look():
             return place
         with self._finding:  # it may be new
-            if time.monotonic() >= self._looked + LOOK_AGAIN:
+            if self._may_look():
+                began = time.monotonic()
                 with self._reading:
                     if self._place:
                         self.pool.refresh()
                     self._place = {known: at for at, known in enumerate(self.pool.ids)}
                 self._looked = time.monotonic()
+                self._took = self._looked - began
         return self._place.get(one)
+
+    def _may_look(self) -> bool:
+        """Whoever sends ids that don't exist must not have a million files listed all the time."""
+        return self._looked is None or time.monotonic() >= self._looked + LOOK_AGAIN * max(1.0, 4 * self._took)
 
 
 def _encode(pixels: np.ndarray, side: int) -> Picture:

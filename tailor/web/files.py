@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tailor.errors import TailorError
+
+
+@contextlib.contextmanager
+def changing(path: Path) -> Iterator[None]:
+    """Nobody else changes this file meanwhile, in this process or another: what is read within stays true.
+
+    The lock is on a file beside it, since the file itself is replaced.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            import fcntl
+        except ModuleNotFoundError:  # Windows
+            yield
+            return
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)  # ends the lock too
 
 
 def write_private(path: Path, content: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ class Limits:
     body: int = 64 * 1024  # bytes of a request
     rate: float = 200.0  # requests a second, in the long run
     burst: float = 600.0  # and at once: a grid of pictures is many requests
+    people: float = 10.0  # from one address as much as so many may do: without users a name costs nothing
     tries: float = 10.0  # failed ones a minute at signing in, for one name from one address
     tries_in_all: float = 50.0  # and from one address, whatever the names
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http.cookies import CookieError, SimpleCookie
 
-from fastapi import HTTPException
+from fastapi import HTTPException, Request, Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tailor.web.access import Access, is_loopback
+from tailor.errors import TailorError
+from tailor.web.access import Access, Person, is_loopback
 from tailor.web.limits import Buckets, Limits, neighbourhood
 
 HEADERS = {
@@ -31,13 +31,24 @@ HEADERS = {
 class Guard:
     """ASGI middleware around the whole application."""
 
-    def __init__(self, app: ASGIApp, access: Access, hosts: Sequence[str] = (), limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        access: Access,
+        refuse: Callable[[Request, int, str], Response],
+        hosts: Sequence[str] = (),
+        limits: Limits | None = None,
+    ) -> None:
+        """refuse makes the answer to what is not let through."""
         self.app, self.access, self.limits = app, access, limits or Limits()
+        self._refuse = refuse
         self.hosts = {host.lower() for host in hosts}
         #: a name that leads to this machine only by an attacker's DNS must not reach a server without a door
         self.any_host = not is_loopback(access.host) and not hosts
         self._too_long = f"a request may hold {self.limits.body} bytes"
+        people = self.limits.people
         self._rates = Buckets(self.limits.rate, self.limits.burst)
+        self._rates_of_addresses = Buckets(people * self.limits.rate, people * self.limits.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -52,15 +63,18 @@ class Guard:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        headers = Headers(scope=scope)
+        headers, request = Headers(scope=scope), Request(scope)
         if not self._known_host(headers.get("host", "")):
-            await _refuse(send_with_headers, 421, "this address is not served here: see --allow-host")
-        elif wait := self._rates.take(self._client(scope, headers)):
-            await _refuse(send_with_headers, 429, "too many requests: slow down", {"Retry-After": str(int(wait) + 1)})
+            refused = self._refuse(request, 421, "this address is not served here: see --allow-host")
+        elif wait := self._wait(scope, headers):
+            refused = self._refuse(request, 429, "too many requests: slow down")
+            refused.headers["Retry-After"] = str(int(wait) + 1)
         elif _too_long(headers.get("content-length"), self.limits.body):
-            await _refuse(send_with_headers, 413, self._too_long)
+            refused = self._refuse(request, 413, self._too_long)
         else:
             await self.app(scope, self._counted(receive), send_with_headers)
+            return
+        await refused(scope, receive, send_with_headers)
 
     def _counted(self, receive: Receive) -> Receive:
         """A body without a length is counted as it comes."""
@@ -82,24 +96,21 @@ class Guard:
         name = given.rpartition(":")[0] if ":" in given and not given.endswith("]") else given
         return is_loopback(name.lower()) or name.lower() in self.hosts
 
-    def _client(self, scope: Scope, headers: Headers) -> str:
-        """Someone signed in has limits of his own; strangers share those of their address."""
+    def _wait(self, scope: Scope, headers: Headers) -> float:
+        """Seconds until this request may come. Someone signed in has limits of his own, with any number of browsers;
+        strangers share those of their address."""
+        address = neighbourhood((scope.get("client") or ("nobody", 0))[0])
+        person = self._person(headers)
+        wait = self._rates.take(f"person {person.name}" if person else f"address {address}")
+        return wait or self._rates_of_addresses.take(address)
+
+    def _person(self, headers: Headers) -> Person | None:
         try:
             cookie = SimpleCookie(headers.get("cookie", "")).get(self.access.cookie)
-        except CookieError:
-            cookie = None
-        if cookie and self.access.sessions.find(cookie.value):
-            return cookie.value
-        return neighbourhood((scope.get("client") or ("nobody", 0))[0])
+            return self.access.person(cookie.value if cookie else None)
+        except (CookieError, TailorError, OSError):  # who it is can't be told, and the page will say why
+            return None
 
 
 def _too_long(given: str | None, limit: int) -> bool:
     return given is not None and (not (given.isascii() and given.isdigit()) or int(given[:18]) > limit)
-
-
-async def _refuse(send: Send, status: int, why: str, more: dict[str, str] | None = None) -> None:
-    body = json.dumps({"error": why}).encode()
-    headers = {"Content-Type": "application/json", "Content-Length": str(len(body))} | (more or {})
-    raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})

@@ -8,17 +8,22 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from urllib.parse import quote
 
 import uvicorn
+from fastapi import FastAPI
 
 from tailor.errors import InputError
 from tailor.live import Room
 from tailor.project import Project
 from tailor.web.access import Access, is_loopback
 from tailor.web.app import create_app
+from tailor.web.connections import BACKLOG, Patience, impatient
+from tailor.web.users import Users
 
-TRIES = 20  # ports after the wanted one
+#: where it listens if nobody says otherwise, and how many ports are tried from there on
+PORT, TRIES = 8765, 20
 GRACE = 5  # seconds that Ctrl-C waits for requests that never end
 
 
@@ -26,7 +31,7 @@ def serve(
     project: Project,
     *,
     host: str = "127.0.0.1",
-    port: int = 8765,
+    port: int | None = None,
     open_browser: bool = True,
     name: str = "",
     token: str | None = None,
@@ -36,19 +41,20 @@ def serve(
     lease: float = 300.0,
     say: Callable[[str], object] = print,
 ) -> None:
-    """Serve until Ctrl-C. Everything acknowledged is in the store by then."""
+    """Serve until Ctrl-C. Everything acknowledged is in the store by then.
+
+    port: None for the usual one, or where it is in use one of the next; 0 for any that is free
+    """
+    _check_token_is_of_use(project, token)
     access = Access(project.folder, host=host, token=token, name=name or _login_name(), hosts=hosts)
     with listening(host, port) as sock:
         room = Room(project, overlap=overlap, overlap_share=overlap_share, lease=lease)
         try:
             app = create_app(project, room, access, hosts=hosts)
-            config = uvicorn.Config(
-                app, log_level="warning", access_log=False, server_header=False, date_header=False,
-                proxy_headers=bool(hosts),  # without a proxy anyone could claim to come from anywhere
-                timeout_graceful_shutdown=GRACE,
-            )  # fmt: skip
-            server = uvicorn.Server(config)
+            server = make_server(app, behind_proxy=bool(hosts))
             address = url(host, sock.getsockname()[1])
+            if port is None and sock.getsockname()[1] != PORT:
+                say(f"Port {PORT} is in use, by another run perhaps: this one is at {sock.getsockname()[1]}.")
             say(f"Label at {address}{_door(token) if access.mode == 'token' and token else ''}")
             if not is_loopback(host):
                 say("Names and answers travel unencrypted: put a proxy with TLS before it on any net you don't trust.")
@@ -60,22 +66,46 @@ def serve(
             room.close()
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket at this port, or where others use it at one of the next."""
+def _check_token_is_of_use(project: Project, token: str | None) -> None:
+    names = Users(project.folder).names
+    if token and names:
+        raise InputError(
+            f"{project.folder} has users ({', '.join(names)}), who sign in with passwords: a token lets nobody in. "
+            "Leave out --token (and TAILOR_TOKEN), or take the users away with `tailor users remove NAME`"
+        )
+
+
+def make_server(app: FastAPI, *, behind_proxy: bool = False, patience: Patience | None = None) -> uvicorn.Server:
+    """A server that waits for nobody too long. behind_proxy: all connections are the proxy's."""
+    patience = patience or Patience()
+    if behind_proxy:
+        patience = replace(patience, of_address=None)
+    config = uvicorn.Config(
+        app, http=impatient(patience), log_level="warning", access_log=False, server_header=False, date_header=False,
+        proxy_headers=behind_proxy,  # without a proxy anyone could claim to come from anywhere
+        timeout_graceful_shutdown=GRACE, backlog=BACKLOG,
+    )  # fmt: skip
+    return uvicorn.Server(config)
+
+
+def listening(host: str, port: int | None) -> socket.socket:
+    """A socket at this port (0: any); for None at the usual one, or where others use it at one of the next."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for wanted in range(port, port + TRIES) if port else [0]:
+    ports = range(PORT, PORT + TRIES) if port is None else [port]
+    for wanted in ports:
         # asyncio sends at once only where TCP is named; else a reply waits for the acknowledgement of its head, 40 ms
         sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            sock.bind((host.strip("[]"), min(wanted, 65535)))
-            sock.listen(128)
+            sock.bind((host.strip("[]"), wanted))
+            sock.listen(BACKLOG)
             return sock
         except OSError as error:
             sock.close()
             if error.errno != errno.EADDRINUSE:
                 raise InputError(f"can't listen at {host}, port {wanted}: {error.strerror or error}") from error
-    raise InputError(f"ports {port} to {port + TRIES - 1} at {host} are all in use: name another --port, or 0 for any")
+    busy = f"port {port} at {host} is" if port is not None else f"ports {PORT} to {ports[-1]} at {host} are all"
+    raise InputError(f"{busy} in use: name another --port, or 0 for any that is free")
 
 
 def url(host: str, port: int) -> str:

@@ -11,11 +11,13 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from tailor.errors import InputError
 from tailor.web.files import read_private, write_private
 
 FILE = Path("web") / "sessions.json"  # in the project's folder
 LIFETIME = 30 * 24 * 3600.0
-MOST = 1000  # the oldest goes when there are more
+#: of one name, of which the oldest goes when there are more; and in all, beyond which nobody new comes in
+OF_ONE_NAME, MOST = 20, 10_000
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,20 @@ class Sessions:
         self._known = {key: Visitor(**one) for key, one in read_private(self.path).get("sessions", {}).items()}
 
     def open(self, name: str, stamp: str) -> str:
-        """A new session; what its cookie holds."""
+        """A new session; what its cookie holds. However often someone signs in, nobody else's session ends by it."""
         cookie = secrets.token_urlsafe(32)
         with self._lock:
             now = self._clock()
             live = {key: one for key, one in self._known.items() if one.since > now - LIFETIME}
-            newest = sorted(live.items(), key=lambda item: item[1].since)[1 - MOST :]
-            self._known = dict(newest) | {_hash(cookie): Visitor(name, now, stamp)}
+            own = sorted((key for key, one in live.items() if one.name == name), key=lambda key: live[key].since)
+            for key in own[: max(0, len(own) + 1 - OF_ONE_NAME)]:
+                del live[key]
+            if len(live) >= MOST:
+                raise InputError(
+                    f"{len(live):,} browsers are signed in, and no more can be: whoever runs the server may delete "
+                    f"{FILE} in the run's folder and start it again, which signs out everybody"
+                )
+            self._known = live | {_hash(cookie): Visitor(name, now, stamp)}
             self._save()
         return cookie
 

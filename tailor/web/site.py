@@ -15,7 +15,6 @@ from fastapi import Depends, HTTPException, Request
 from fastapi.responses import JSONResponse
 from fastapi.templating import Jinja2Templates
 
-from tailor.errors import TailorError
 from tailor.live import Item, Room
 from tailor.pools.convert import THREADS
 from tailor.project import Project
@@ -130,13 +129,6 @@ def set_cookie(response: Any, request: Request, value: str) -> None:
         site_of(request).access.cookie, value, max_age=int(LIFETIME), httponly=True, samesite="lax",
         secure=request.url.scheme == "https",
     )  # fmt: skip
-
-
-def status_of(error: TailorError) -> int:
-    """What went wrong inside is a 503: try again; the rest is the request's fault."""
-    from tailor.errors import InputError
-
-    return 422 if isinstance(error, InputError) else 503
 
 
 SiteOf = Annotated[Site, Depends(site_of_route)]

@@ -8,7 +8,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from tailor.errors import InputError, UnknownName
-from tailor.web.files import read_private, write_private
+from tailor.web.files import changing, read_private, write_private
 
 FILE = Path("web") / "users.json"  # in the project's folder
 SHORTEST_PASSWORD, LONGEST_PASSWORD, LONGEST_NAME = 8, 1024, 60
@@ -43,7 +43,7 @@ class Users:
         except FileNotFoundError:
             now = None
         if now != self._seen:
-            self._read, self._seen = read_private(self.path).get("users", {}), now
+            self._read, self._seen = self._load(), now
         return self._read
 
     def __len__(self) -> int:
@@ -53,16 +53,27 @@ class Users:
     def names(self) -> list[str]:
         return sorted(self._hashes)
 
-    def add(self, name: str, password: str) -> None:
-        """A new user, or a new password for one who is there."""
+    def add(self, name: str, password: str) -> bool:
+        """A new user (True), or a new password for one who is there (False)."""
         if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
             raise InputError(f"the password has {len(password)} characters: at least {SHORTEST_PASSWORD} are needed")
-        self._save(self._hashes | {check_name(name): _HASHER.hash(password)})
+        name, made = check_name(name), _HASHER.hash(password)
+        with changing(self.path):
+            users = self._load()
+            is_new = name not in users
+            write_private(self.path, {"users": users | {name: made}})
+        return is_new
 
     def remove(self, name: str) -> None:
-        if name not in self._hashes:
-            raise UnknownName("user", name, self._hashes)
-        self._save({one: known for one, known in self._hashes.items() if one != name})
+        with changing(self.path):
+            users = self._load()
+            if name not in users:
+                raise UnknownName("user", name, users)
+            write_private(self.path, {"users": {one: known for one, known in users.items() if one != name}})
+
+    def _load(self) -> dict[str, str]:
+        users: dict[str, str] = read_private(self.path).get("users", {})
+        return users
 
     def stamp(self, name: str) -> str | None:
         """Changes when the password does, and is None when the user is gone: sessions end then."""
@@ -78,8 +89,13 @@ class Users:
         if known is None:
             return False
         if _HASHER.check_needs_rehash(known):
-            self.add(name, password)
+            self._rehash(name, known, password)
         return right
 
-    def _save(self, hashes: dict[str, str]) -> None:
-        write_private(self.path, {"users": hashes})
+    def _rehash(self, name: str, known: str, password: str) -> None:
+        """By today's parameters, unless user or password have changed meanwhile."""
+        made = _HASHER.hash(password)
+        with changing(self.path):
+            users = self._load()
+            if users.get(name) == known:
+                write_private(self.path, {"users": users | {name: made}})

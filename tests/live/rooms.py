@@ -41,7 +41,7 @@ def open_session(place, pool=None, *, stop=(), model=Centroids, **changes):
         raise
 
 
-def open_room(place, pool=None, *, stop=(), model=Centroids, clock=time.time, room=None, **changes):
+def open_room(place, pool=None, *, stop=(), model=Centroids, clock=time.monotonic, room=None, **changes):
     """A room whose rounds are prepared when prepare() is called, not in a thread."""
     return Room(open_session(place, pool, stop=stop, model=model, **changes), clock=clock, **(room or {}))
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import time
+
 import pytest
-from rooms import Clock, Repeating, counted, found, label, open_room, prepare, truth
+from rooms import Clock, Repeating, counted, found, label, open_room, open_session, prepare, truth
 from small import Points
 
 from tailor.errors import InputError, UnknownName
+from tailor.live import Room
 from tailor.session import SKIP
 from tailor.stopping import Budget, ClassCounts
 
@@ -357,3 +361,73 @@ def test_what_cannot_be_read_is_counted_and_named(tmp_path):
     assert told["some"][0]["reason"] == "it is broken"
     assert {one["name"] for one in told["some"]} <= {f"p{i:05d}" for i in range(25)}
     room.close()
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, 86_400.0], ids=["back a day", "on a day"])
+def test_leases_do_not_follow_the_time_of_day(tmp_path, monkeypatch, jump):
+    """Someone sets the machine's clock, or a time server does: nobody loses what is held, nobody keeps it for ever."""
+    clock, real = Clock(), time.time
+    room = Room(open_session(tmp_path / "a.db"), lease=60, clock=clock, wall_clock=lambda: time.time())
+    prepare(room)
+    held = ids(room.next("ann", 2))
+    monkeypatch.setattr(time, "time", lambda: real() + jump)
+    assert not set(ids(room.next("bob", 2))) & set(held)
+    assert ids(room.next("ann", 2)) == held
+    clock.now += 61
+    room.heartbeat("bob")
+    assert set(held) <= set(ids(room.next("bob", 4)))
+    room.close()
+
+
+class Unlooked(list):
+    """A list that is not to be gone through: it counts how many of its items are taken."""
+
+    taken = 0
+
+    def __iter__(self):
+        for item in super().__iter__():
+            self.taken += 1
+            yield item
+
+    def __getitem__(self, at):
+        found = super().__getitem__(at)
+        self.taken += len(found) if isinstance(at, slice) else 1
+        return found
+
+
+def test_an_unknown_id_is_not_searched_among_all(tmp_path):
+    """It happens under everybody's lock: with a million examples going through them would hold up all who label."""
+    room = open_room(tmp_path / "a.db", Points(5000))
+    journal = room.session.journal
+    journal.ids = Unlooked(journal.ids)
+    answer, settle = (lambda one: room.answer("ann", one, ["a"])), (lambda one: room.settle(one, ["a"], "ann"))
+    for ask in (room.why, room.item, answer, settle):
+        for one in ("p9", "nothing like it", "p00001x"):
+            with pytest.raises(UnknownName, match=r"known: p00000, .* and 4,99\d more"):
+                ask(one)
+    assert journal.ids.taken <= 12 * 5
+    room.close()
+
+
+def test_among_a_few_the_nearest_id_is_named(room):
+    with pytest.raises(UnknownName, match="did you mean 'p00"):
+        room.why("p0001")
+
+
+def test_a_room_measures_leases_by_a_clock_that_never_jumps(tmp_path):
+    room = Room(open_session(tmp_path / "a.db"))
+    assert room._leases._clock is time.monotonic
+    room.close()
+
+
+def test_why_there_is_no_round_names_no_path(room, monkeypatch):
+    """Everybody sees it beside the picture."""
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", "/home/chief/cache/features.bin")
+
+    monkeypatch.setattr(room.session, "draft", full)
+    monkeypatch.setattr(room.planner, "_is_due", lambda: True)
+    monkeypatch.setattr(room.planner, "_ready", None)
+    assert room.planner.step()
+    assert room.overview()["training"]["trouble"] == "the next round could not be prepared: No space left on device"

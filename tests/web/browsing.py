@@ -51,16 +51,14 @@ def browsing():
 
 
 @contextlib.contextmanager
-def running(project: Project, *, limits=None, room_options=None, **access):
+def running(project: Project, *, limits=None, room_options=None, patience=None, **access):
     """The pages of a project, served from a thread; the address and the room."""
-    import uvicorn
-
-    from tailor.web.serve import listening
+    from tailor.web.serve import listening, make_server
 
     with listening("127.0.0.1", 0) as sock:
         room = Room(project, **(room_options or {}))
         app = create_app(project, room, Access(project.folder, limits=limits, **access), limits=limits)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+        server = make_server(app, patience=patience)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
         thread.start()
         wait_for(lambda: server.started)

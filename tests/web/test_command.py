@@ -7,7 +7,9 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,8 @@ import tailor
 from tailor.cli.app import app
 from tailor.cli.label import find_or_begin
 from tailor.errors import InputError
+from tailor.web import serve as serving
+from tailor.web.serve import listening
 from tailor.web.users import Users
 
 ROOT = Path(tailor.__file__).parents[1]
@@ -144,3 +148,97 @@ def test_every_file_of_the_page_is_in_the_wheel():
     files = {p for p in (ROOT / "tailor" / "web").rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")}
     assert len(files) >= 15
     assert files <= packed
+
+
+def test_many_added_at_once_are_all_kept(tmp_path):
+    """Each process reads the file, adds one and writes it: nobody else may write in between."""
+    project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 2))
+    names = [f"annotator{number:02d}" for number in range(12)]
+    adding = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tailor", "users", "add", name, "--run", str(project.folder)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for name in names
+    ]  # fmt: skip
+    for process in adding:  # all have started by now, and wait for their line
+        process.stdin.write("correct horse\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=300)[0] for process in adding]
+    assert all("may sign in now" in line for line in said)
+    assert Users(project.folder).names == names
+
+
+def test_nothing_comes_between_reading_and_writing_users(tmp_path, monkeypatch):
+    """Two at once in one process: the second waits until the first has written."""
+    from tailor.web import users
+
+    real, inside, most = users.write_private, [], []
+
+    def slow(path, content):
+        inside.append(path)
+        most.append(len(inside))
+        time.sleep(0.05)  # long enough for the others to read what is about to be replaced
+        real(path, content)
+        inside.pop()
+
+    monkeypatch.setattr(users, "write_private", slow)
+    with ThreadPoolExecutor(6) as crowd:
+        list(crowd.map(lambda n: Users(tmp_path).add(f"anna{n}", "correct horse"), range(6)))
+    assert Users(tmp_path).names == [f"anna{n}" for n in range(6)]
+    assert max(most) == 1
+
+
+def test_adding_someone_again_says_that_the_password_is_another(tmp_path):
+    project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 2))
+
+    def add(password):
+        return CliRunner().invoke(app, ["users", "add", "anna", "--run", str(project.folder)], input=f"{password}\n")
+
+    assert "anna may sign in now" in add("correct horse").stdout
+    again = add("another horse").stdout
+    assert "was a user already: the password is changed" in again
+    assert "may sign in now" not in again
+    assert Users(project.folder).check("anna", "another horse")
+
+
+def test_a_token_for_a_run_with_users_is_refused(tmp_path):
+    """Their passwords count, and the token would let nobody in: better said than found out."""
+    project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 2))
+    Users(project.folder).add("anna", "correct horse")
+    refused = command("label", project.folder, "--token", "new", "--no-open", "--port", "0")
+    assert refused.returncode == 2
+    assert "has users (anna)" in refused.stderr
+    assert "Leave out --token" in refused.stderr
+    assert "Label at" not in refused.stdout
+
+
+def test_a_port_in_use_is_said(tmp_path):
+    project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 2))
+    with listening("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        refused = command("label", project.folder, "--port", port, "--no-open")
+    assert refused.returncode == 2
+    assert f"port {port} at 127.0.0.1 is in use: name another --port, or 0" in refused.stderr
+
+
+def test_the_usual_port_in_use_is_said_and_the_next_is_taken(tmp_path, monkeypatch):
+    project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 2))
+    said = []
+
+    class Ended(Exception):
+        pass
+
+    def end(*_, **__):
+        raise Ended
+
+    with listening("127.0.0.1", 0) as taken:
+        usual = taken.getsockname()[1]
+        monkeypatch.setattr(serving, "PORT", usual)
+        monkeypatch.setattr("uvicorn.Server.run", end)
+        with pytest.raises(Ended):
+            serving.serve(project, open_browser=False, say=said.append)
+    assert said[0].startswith(f"Port {usual} is in use")
+    there = int(said[0].rstrip(".").rpartition(" ")[2])
+    assert usual < there < usual + serving.TRIES
+    assert said[1] == f"Label at http://127.0.0.1:{there}"

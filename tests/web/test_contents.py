@@ -14,6 +14,8 @@ import sites
 from fruit import orchard
 from PIL import Image
 
+from tailor.web.examples import Examples
+
 NASTY = '"><script>alert(1)</script>'
 
 
@@ -90,3 +92,23 @@ def test_a_name_that_is_not_utf8_is_shown_and_answered(tmp_path):
         assert odd in [item["id"] for item in site.next(3)]
         assert site.post("/api/answer", {"id": odd, "label": ["pear"]}).status_code == 200
         assert site.room.item(odd).label == ("pear",)
+
+
+def test_the_longer_a_look_takes_the_rarer_it_is(monkeypatch):
+    """Ids that don't exist have the pool listed anew, for it may have grown; a large one must not be listed all day."""
+    now, listed = [0.0], []
+
+    class Large:
+        kind = "image"
+        ids = ("a.jpg",)
+
+        def refresh(self):
+            listed.append(now[0])
+            now[0] += 3.0
+
+    monkeypatch.setattr("tailor.web.examples.time.monotonic", lambda: now[0])
+    examples = Examples(Large())
+    while now[0] < 600:
+        assert examples.picture("nothing.jpg", 320) is None
+        now[0] += 1.0
+    assert 5 <= len(listed) <= 10

@@ -129,3 +129,32 @@ def test_buckets_refill():
 )
 def test_an_ipv6_network_counts_as_one_client(one, other, same):
     assert (neighbourhood(one) == neighbourhood(other)) == same
+
+
+def test_a_persons_limit_is_not_raised_by_signing_in_again(tmp_path, pool):
+    """It is counted by person: a hundred browsers of one have no more than one."""
+    project = sites.begin(tmp_path / "run", pool)
+    for name in ("anna", "bert"):
+        Users(project.folder).add(name, "correct horse")
+    limits = Limits(rate=1e-3, burst=30)
+    with sites.serving(tmp_path, project=project, limits=limits, enter=False) as site, at(site, "10.0.0.7") as second:
+        assert sign_in(site).status_code == 200
+        assert sign_in(second).status_code == 200
+        answers = [who.client.get("/api/session").status_code for _ in range(25) for who in (site, second)]
+        assert answers.count(200) < 30
+        assert answers[-1] == 429
+        with at(site, "10.0.0.8") as bert:
+            assert sign_in(bert, "bert").status_code == 200
+
+
+def test_an_address_has_a_limit_however_many_names_it_takes(tmp_path, pool):
+    project = sites.begin(tmp_path / "run", pool)
+    limits = Limits(rate=1e-3, burst=10, people=2)
+    with sites.serving(tmp_path, project=project, limits=limits) as site:
+        cookies = [site.client.app.state.site.access.rename(f"name{n}") for n in range(5)]
+        statuses = []
+        for cookie in cookies:
+            site.client.cookies = {site.client.app.state.site.access.cookie: cookie}
+            statuses += [site.client.get("/api/session").status_code for _ in range(8)]
+        assert 12 <= statuses.count(200) <= 20
+        assert statuses[-1] == 429

@@ -6,9 +6,12 @@ import errno
 import json
 import stat
 
+import pytest
 import sites
 from doors import sign_in
 
+from tailor.errors import InputError
+from tailor.web.sessions import Sessions
 from tailor.web.users import Users
 
 
@@ -61,3 +64,29 @@ def test_a_full_disk_is_told_at_the_door(with_users, monkeypatch):
         assert "No space left on device" in page.text
         assert "secret" not in page.text
     assert sign_in(with_users).status_code == 200
+
+
+def test_a_thousand_sign_ins_end_nobody_elses_session(tmp_path):
+    now = [0.0]
+    sessions = Sessions(tmp_path, clock=lambda: now[0])
+    colleague = sessions.open("bert", "stamp")
+    own = []
+    for number in range(50):
+        now[0] += 1
+        own.append(sessions.open("anna", "stamp"))
+        assert sessions.find(own[-1]), number
+    assert sessions.find(colleague)
+    assert [bool(sessions.find(cookie)) for cookie in own] == [False] * 30 + [True] * 20
+    assert Sessions(tmp_path, clock=lambda: now[0]).find(colleague)
+
+
+def test_where_names_are_free_they_come_to_an_end(tmp_path, monkeypatch):
+    """Nobody's session ends by it: the next newcomer waits."""
+    monkeypatch.setattr("tailor.web.sessions.MOST", 5)
+    sessions = Sessions(tmp_path)
+    cookies = [sessions.open(f"name{number}", "stamp") for number in range(5)]
+    with pytest.raises(InputError, match="5 browsers are signed in"):
+        sessions.open("one more", "stamp")
+    assert all(sessions.find(cookie) for cookie in cookies)
+    sessions.close(cookies[0])
+    assert sessions.open("one more", "stamp")
