@@ -94,6 +94,19 @@ def shares() -> Iterator[str]:
         yield line(title(name), str(len(arms)), *(f"**{s}**" if c == "TAILOR" else s for c, s in zip(RIVALS, found)))
 
 
+def bonuses() -> Iterator[str]:
+    """ALBL and DEAL in both forms: how far an arm's chance gets from uniform in any round, and differences in score."""
+    one = results("scene-bonus")
+    for contender in one.contenders:
+        off = max(row["off_uniform"] for rows in one.rows[contender].values() for row in rows)
+        score = mean_error(one.last(contender, one.main))
+        plain = contender.partition(", bonus")[0]
+        pairs = [("random meta", one.aim), ("random meta", "imbalance"), (plain, one.aim)]
+        found = [one.difference(contender, *pair) if pair[0] != contender else None for pair in pairs]
+        shown = (f"{spread(d, '+.4f')} ({d.n})" if d else "" for d in found)
+        yield line(contender, f"{off:.4f}", f"{score.mean:.4f} ± {score.error:.4f}", *shown)
+
+
 def positives() -> Iterator[str]:
     """Total positives with the search reward, most on cars first."""
     kept = [results(f"{name}-search") for name in ("scene", "cars", "celeba")]
@@ -131,6 +144,7 @@ def published() -> Iterator[tuple[str, Iterator[str]]]:
     yield "TAILOR, balance", verdicts("TAILOR", "imbalance")
     yield "labels to a target", targets()
     yield "who chooses", shares()
+    yield "bonuses", bonuses()
     yield WIDE, verdicts(WIDE)
     yield DIFFICULTY, verdicts(DIFFICULTY)
     yield FLAT, verdicts(FLAT, names=PROBES)

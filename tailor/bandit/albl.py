@@ -7,23 +7,25 @@ import math
 import numpy as np
 
 from tailor.bandit.base import Contest, Fit
-from tailor.bandit.exp4 import ExponentialWeights, weighted_accuracy
+from tailor.bandit.exp4 import ExponentialWeights, check_delta, confidence, weighted_accuracy
 from tailor.errors import InputError
 
 
 class Albl(ExponentialWeights):
     """EXP4.P over the arms, with importance-weighted accuracy on all picks so far as reward.
 
-    Hsu and Lin 2015, "Active Learning by Learning". `delta` is the chance that its confidence bound fails.
+    Hsu and Lin 2015, "Active Learning by Learning". `delta` is the chance that its confidence bound fails; `bonus`
+    says whose weight the bound raises at each slot: that of the arm that was "pulled", or that of "every" arm, as in
+    EXP4.P itself and in libact.
     """
 
     name = "albl"
 
-    def __init__(self, contest: Contest, *, delta: float = 0.1) -> None:
-        if not 0 < delta < 1:
-            raise InputError(f"delta is {delta}: it is a chance and must lie in (0, 1)")
+    def __init__(self, contest: Contest, *, delta: float = 0.1, bonus: str = "pulled") -> None:
+        if bonus not in ("pulled", "every"):
+            raise InputError(f"bonus is {bonus!r}: it must be pulled or every")
         super().__init__(contest)
-        self.delta = delta
+        self.delta, self.bonus = check_delta(delta), bonus
 
     @property
     def floor(self) -> float:
@@ -34,7 +36,12 @@ class Albl(ExponentialWeights):
         return weighted_accuracy(fit, self.contest.total)
 
     def step(self, reward: float, p: np.ndarray) -> np.ndarray:
-        m = self.contest.size
-        bonus = math.sqrt(math.log(m / self.delta) / (m * max(1, self.contest.total)))
-        added: np.ndarray = self.floor / 2 * (reward / p + bonus / p)
+        own = confidence(self.contest, self.delta) if self.bonus == "pulled" else 0.0
+        added: np.ndarray = self.floor / 2 * (reward / p + own / p)
+        return added
+
+    def bonus_for_every_arm(self, p: np.ndarray) -> np.ndarray | float:
+        if self.bonus == "pulled":
+            return 0.0
+        added: np.ndarray = self.floor / 2 * confidence(self.contest, self.delta) / p
         return added

@@ -10,22 +10,28 @@ import numpy as np
 from tailor.bandit.base import Contest, Fit, Outcomes
 from tailor.bandit.check import restored
 from tailor.bandit.comb import Exp4
-from tailor.bandit.exp4 import weighted_accuracy
+from tailor.bandit.exp4 import check_delta, confidence, weighted_accuracy
 from tailor.errors import InputError
 
 
 class Deal(Exp4):
     """REXP4 with ALBL's reward: weights go back to 1 every ceil((M ln M)^(1/3) (rounds / V)^(2/3)) rounds.
 
-    Pang, Dong, Wu and Hospedales 2018, "Dynamic Ensemble Active Learning". `variation` is the budget V.
+    Pang, Dong, Wu and Hospedales 2018, "Dynamic Ensemble Active Learning". `variation` is the budget V. With
+    bonus="every" each slot raises every arm's weight by EXP4.P's confidence bound, which fails with chance `delta`.
     """
 
     name = "deal"
 
-    def __init__(self, contest: Contest, *, variation: float = 1.0) -> None:
+    def __init__(
+        self, contest: Contest, *, variation: float = 1.0, bonus: str | None = None, delta: float = 0.1
+    ) -> None:
         if not 0 < variation < math.inf:
             raise InputError(f"variation is {variation}: it must be above 0 and finite")
+        if bonus not in (None, "every"):
+            raise InputError(f"bonus is {bonus!r}: it must be none or every")
         super().__init__(contest)
+        self.delta, self.bonus = check_delta(delta), bonus
         m = contest.size
         period = (m * math.log(m)) ** (1 / 3) * (contest.rounds / variation) ** (2 / 3)
         self.period = max(1, math.ceil(period))
@@ -33,6 +39,12 @@ class Deal(Exp4):
 
     def reward(self, fit: Fit) -> float:
         return weighted_accuracy(fit, self.contest.total)
+
+    def bonus_for_every_arm(self, p: np.ndarray) -> np.ndarray | float:
+        if self.bonus is None:
+            return 0.0
+        added: np.ndarray = self.floor * confidence(self.contest, self.delta) / p
+        return added
 
     def learn(self, outcomes: Outcomes) -> None:
         super().learn(outcomes)

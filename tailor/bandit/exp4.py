@@ -10,6 +10,7 @@ import numpy as np
 
 from tailor.bandit.base import Contest, Fit, Outcomes, Selector
 from tailor.bandit.check import check_fit, check_outcomes, check_slots, check_weights, restored
+from tailor.errors import InputError
 
 
 class ExponentialWeights(Selector):
@@ -48,8 +49,8 @@ class ExponentialWeights(Selector):
         arms, _ = check_outcomes(self.contest, outcomes)
         fit = check_fit(self.contest, outcomes, self.name)
         reward = self.reward(fit) if fit.reward is None else float(fit.reward)
-        pulls = np.bincount(arms, minlength=self.contest.size)
-        log = self.log_weights + pulls * self.step(reward, self.probabilities())
+        pulls, p = np.bincount(arms, minlength=self.contest.size), self.probabilities()
+        log = self.log_weights + pulls * self.step(reward, p) + len(arms) * self.bonus_for_every_arm(p)
         self.log_weights = log - log.max()
 
     @abstractmethod
@@ -60,11 +61,26 @@ class ExponentialWeights(Selector):
     def step(self, reward: float, p: np.ndarray) -> np.ndarray:
         """p (M,) -> (M,): what one slot of each arm adds to the logarithm of its weight."""
 
+    def bonus_for_every_arm(self, p: np.ndarray) -> np.ndarray | float:
+        """p (M,) -> (M,): what each slot, whosever it is, adds to the logarithm of every arm's weight; by default 0."""
+        return 0.0
+
     def state(self) -> dict[str, np.ndarray]:
         return {"log_weights": self.log_weights.copy()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         self.log_weights = restored(state, "log_weights", self.log_weights.shape).astype(np.float64)
+
+
+def check_delta(delta: float) -> float:
+    if not 0 < delta < 1:
+        raise InputError(f"delta is {delta}: it is a chance and must lie in (0, 1)")
+    return delta
+
+
+def confidence(contest: Contest, delta: float) -> float:
+    """EXP4.P's bonus before it is divided by p: sqrt(ln(M / delta) / (M T))."""
+    return math.sqrt(math.log(contest.size / delta) / (contest.size * max(1, contest.total)))
 
 
 def weighted_accuracy(fit: Fit, total: int) -> float:

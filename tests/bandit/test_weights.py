@@ -33,6 +33,59 @@ def test_albl_by_hand(contest) -> None:
     np.testing.assert_allclose(albl.log_weights, [-0.0425298, 0], atol=1e-6)
 
 
+def slot_by_slot(selector, arms: list[int], reward: float, rate: float) -> np.ndarray:
+    """The logarithms of the weights after a round in the form of EXP4.P's paper and of libact: the reward's share for
+    the arm of each slot, the bonus for every arm. rate: what both are multiplied by."""
+    m, total = selector.contest.size, selector.contest.total
+    p, weights = selector.probabilities(), np.exp(selector.log_weights)
+    for arm in arms:
+        for other in range(m):
+            gain = reward / p[other] if other == arm else 0.0
+            gain += np.sqrt(np.log(m / selector.delta) / m / total) / p[other]
+            weights[other] *= np.exp(rate * gain)
+    return np.log(weights / weights.max())
+
+
+@pytest.mark.parametrize(
+    ("kind", "rate"), [(Albl, lambda made: made.floor / 2), (Deal, lambda made: made.floor)], ids=["albl", "deal"]
+)
+def test_a_bonus_for_every_arm_is_that_of_a_plain_loop_over_slots(contest, kind, rate) -> None:
+    rng = np.random.default_rng(3)
+    made = kind(contest(arms=4, classes=2, rounds=30, slots=12), bonus="every", delta=0.05)
+    made.log_weights = np.log([1.0, 0.2, 0.5, 0.05])
+    for t in range(3):
+        arms, reward = rng.integers(0, 4, 12).tolist(), float(rng.random())
+        expected = slot_by_slot(made, arms, reward, rate(made))
+        made.learn(outcomes(arms, 2, round=t, reward=reward))
+        np.testing.assert_allclose(made.log_weights, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_albl_with_a_bonus_for_every_arm_by_hand(contest) -> None:
+    # As above, but the bonus, the same for both at p = 1/2, cancels: pmin/2 * .004 / .5 for each of 3 - 1 slots
+    albl = Albl(contest(arms=2, classes=2, rounds=2, slots=5), bonus="every")
+    seen = {"correct": np.array([1.0, 1.0, 0.0]), "chances": np.full(3, 0.5)}
+    albl.learn(outcomes([0, 0, 1, 0], 2, **seen))
+    np.testing.assert_allclose(albl.log_weights, [0, -2 * 0.186165 / 2 * 0.004 / 0.5], atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [Albl, Deal])
+def test_a_bonus_for_every_arm_favours_who_is_drawn_least(contest, kind: type) -> None:
+    """Without a reward it draws the weights together, whoever was pulled."""
+    made = kind(contest(arms=3, classes=2), bonus="every")
+    made.log_weights = np.log([1.0, 0.5, 0.1])
+    made.learn(outcomes([0] * 10, 2, reward=0.0))
+    p = np.exp(made.log_weights)
+    assert 0.5 < p[1] < 1
+    assert 0.1 < p[2] < p[1]
+
+
+def test_deal_without_a_bonus_is_as_it_was(contest) -> None:
+    plain, named = (Deal(contest(), **options) for options in ({}, {"bonus": None, "delta": 0.3}))
+    for made in (plain, named):
+        made.learn(outcomes([0, 1, 1], 4, reward=0.5))
+    np.testing.assert_array_equal(plain.log_weights, named.log_weights)
+
+
 def test_albl_reward_is_clipped(contest) -> None:
     albl = Albl(contest(arms=2, classes=2, rounds=2, slots=5))
     fit = Fit(np.ones(5000), np.full(5000, 0.5), np.zeros(2), 100)
@@ -113,3 +166,9 @@ def test_wrong_options(contest) -> None:
         Albl(contest(), delta=0)
     with pytest.raises(InputError, match="variation"):
         Deal(contest(), variation=0)
+    with pytest.raises(InputError, match="bonus is 'all': it must be pulled or every"):
+        Albl(contest(), bonus="all")
+    with pytest.raises(InputError, match="bonus is 'pulled': it must be none or every"):
+        Deal(contest(), bonus="pulled")
+    with pytest.raises(InputError, match="delta is 1"):
+        Deal(contest(), bonus="every", delta=1)

@@ -19,7 +19,7 @@ from tailor.bench.experiment.data import load_data
 from tailor.bench.experiment.paper import paper_experiment
 from tailor.bench.experiment.rows import ROWS, RowFile, essence, read_rows
 from tailor.bench.experiment.run import prepare
-from tailor.bench.experiment.trial import Trial, model_text, trial_folder
+from tailor.bench.experiment.trial import Trial, model_text, off_uniform, trial_folder
 from tailor.errors import InputError
 from tailor.store import SqliteStore
 from tailor.store.base import Busy
@@ -36,6 +36,8 @@ def test_rows(whole):
         assert row["labels"] == 15 * (row["round"] + 1) == row["positives"]
         assert sum(row["pulls"].values()) == (15 if row["round"] else 0)
         assert row["top_pulls"] == max(row["pulls"].values(), default=0)
+        assert 0 <= row["off_uniform"] < 1
+        assert row["off_uniform"] == 0 or row["round"]
         assert row["rarest"] <= row["rarest_class_labels"]
         assert 0 <= row["rarest_accuracy"] <= 1
         assert 0 <= row["test_score"] <= 1
@@ -235,3 +237,9 @@ def test_a_row_names_this_version_also_where_it_is_not_installed(monkeypatch):
     found = trial.versions()
     trial.versions.cache_clear()
     assert found["tailor"] == __version__
+
+
+def test_how_far_chances_are_from_uniform():
+    assert off_uniform(None) == 0
+    assert off_uniform(np.array([0.1, 0.3, 0.6])) == pytest.approx(0.6 - 1 / 3)
+    assert off_uniform(np.array([0.05, 0.5, 0.45])) == pytest.approx(1 / 3 - 0.05)

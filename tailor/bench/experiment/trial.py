@@ -209,6 +209,7 @@ class Trial:
             "positives": int(counts.sum()),
             "pulls": pulls,
             "top_pulls": max(pulls.values(), default=0),
+            "off_uniform": off_uniform(journal.rounds[number].chances),
             "seconds": self._seconds(),
             **peaks(),
             "versions": versions(),
@@ -238,6 +239,11 @@ class Trial:
         stages = {**model, "select": max(0.0, spent["all"] - sum(model.values())), "test": spent["test"]}
         spent.clear()
         return {stage: round(value, 4) for stage, value in stages.items()}
+
+
+def off_uniform(chances: np.ndarray | None) -> float:
+    """How far the chance (M,) of an arm for a slot lies from 1/M at most; 0 where no arm was drawn."""
+    return 0.0 if chances is None else float(np.abs(chances - 1 / len(chances)).max())
 
 
 def model_text(given: dict[str, Any]) -> str:
