@@ -82,7 +82,7 @@ class Desk:
 
     def withdraw(self, ids: Sequence[str], by: str | None = None) -> None:
         """These answers were deleted, as if they had never come: what was asked waits again, the rest is free from the
-        next round on. One that is told again takes the place of the one withdrawn, in the round that learned from it."""
+        next round on. One that is told again takes the place of the one withdrawn, in the round that learned of it."""
         self.record([self.withdrawing(ids, by)])
 
     def withdrawing(self, ids: Sequence[str], by: str | None = None) -> Happening:

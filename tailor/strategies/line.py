@@ -59,8 +59,8 @@ class Line:
         self._near_size = 0
 
     def mark(self, indices: np.ndarray, labels: np.ndarray) -> None:
-        """Examples were taken, or their labels came or went: labels (n,) int8 of 0, 1, NO_LABEL or WITHDRAWN. Unknown ids
-        are ignored."""
+        """Examples were taken, or labels came or went: labels (n,) int8 of 0, 1, NO_LABEL or WITHDRAWN. Unknown ids are
+        ignored."""
         self._cuts, self._size, relabelled = _mark(
             self._state, self._sorted_ids, self._position, self._cuts, self._size, indices, labels
         )
@@ -272,7 +272,7 @@ def _spread(state, cuts, size, position, label):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _withdraw(state, cuts, size, position):  # type: ignore[no-untyped-def]
-    """The wall at position has no label any more: what it and the pending walls beside it know comes from further on."""
+    """The wall at position has no label any more: it and the pending walls beside it know what those beyond know."""
     state.kind[position] = PENDING
     low = _up_to(state.walls, state.levels, position - 1)
     high = _from(state.walls, state.levels, position + 1)

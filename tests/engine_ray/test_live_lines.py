@@ -30,7 +30,8 @@ def short_parts(monkeypatch):
 
 
 def tell_again(view, pool, share):
-    """A step that tells labels of earlier rounds anew, some of them changed, and of what is pending; and withdraws some."""
+    """A step that tells labels of earlier rounds anew, some of them changed, and of what is pending, and
+    withdraws some."""
     others = [*view.labelled.tolist(), *view.pending.tolist()]
 
     def step(rng):
