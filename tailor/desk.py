@@ -84,7 +84,8 @@ class Desk:
         return "vote", {"position": self._position(one), "classes": classes, "by": by, "of": of}
 
     def withdraw(self, ids: Sequence[str], by: str | None = None) -> None:
-        """These answers were deleted, as if they had never come: what was asked waits again, the rest is free."""
+        """These answers were deleted, as if they had never come: what was asked waits again, the rest is free from the
+        next round on. One that is told again takes the place of the one withdrawn, in the round that learned of it."""
         self.record([self.withdrawing(ids, by)])
 
     def withdrawing(self, ids: Sequence[str], by: str | None = None) -> Happening:

@@ -288,9 +288,14 @@ class Loop:
         self._learned = [(at, heard) if k.all() else (at[k], _rows(heard, k)) for at, heard, k in kept]
 
     def withdraw(self, positions: Any) -> None:
-        """These answers are no more: what was asked waits again, and the selector has never heard of them."""
-        if self.books.withdraw(positions):
+        """These answers are no more: what was asked waits again, and neither the selector nor the arms of an open round
+        have heard of them. What was not asked is free again from the next round on."""
+        where = check_positions(positions, self.books.pool, "positions")
+        labelled = where[self.books.has_label(where)]
+        if self.books.withdraw(where):
             self._selector = None
+        if self._walk is not None:
+            self._walk.forget(labelled)
 
     def reclass(self, change: Reclass) -> np.ndarray:
         """The classes are others from now on, and everything learned so far is told in them -> (M,) what each arm
@@ -437,6 +442,7 @@ class LoopRound(Round):
         old = view.labelled[there]
         news[old] = (books.labels_of(old) != view.labels[there]).any(1)
         self.hear(np.flatnonzero(news))
+        self.forget(view.labelled[~there])
         return before
 
     def leave(self, before: LoopRound | None) -> None:
@@ -486,6 +492,12 @@ class LoopRound(Round):
         self.withdraw(positions)
         for index, label in zip(positions.tolist(), self._books.labels_of(positions)):
             self.reveal(index, label)
+
+    def forget(self, positions: np.ndarray) -> None:
+        """Labels were withdrawn: the open arms go on without them."""
+        if not self.over:
+            for index in positions.tolist():
+                self.view.ledger.withdraw(index)
 
     def withdraw(self, positions: np.ndarray) -> None:
         """Told or skipped without being asked: no arm may offer these any more."""

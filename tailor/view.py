@@ -49,7 +49,7 @@ class Ledger:
         self.left = int(free.sum())
         self._taken = np.empty(64, np.int64)
         self.count = 0
-        self.revealed: list[tuple[int, np.ndarray]] = []
+        self.revealed: list[tuple[int, np.ndarray | None]] = []  # labels (K,) as they came; None: withdrawn
 
     @property
     def taken(self) -> np.ndarray:
@@ -68,6 +68,10 @@ class Ledger:
 
     def reveal(self, index: int, label: np.ndarray) -> None:
         self.revealed.append((index, label))
+
+    def withdraw(self, index: int) -> None:
+        """Its label is no more, whether it came in this round or before."""
+        self.revealed.append((index, None))
 
 
 class RoundView:

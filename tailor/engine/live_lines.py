@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class LiveBoard(Board):
-    """A board whose labelled examples grow: by the model's own labels of what is taken, or by labels that come."""
+    """A board whose labelled examples change: by the model's own labels of what is taken, or by labels that come and
+    are withdrawn."""
 
     def __init__(self, view: RoundView, pending: str) -> None:
         super().__init__(view, pending)
@@ -25,6 +26,8 @@ class LiveBoard(Board):
         self._rows = np.empty((0, view.task.size), view.labelled_rows.dtype)
         self._max = np.empty(0, self._rows.dtype)  # of each row the largest
         self._later = np.empty((0, view.task.size), np.int8)  # labels
+        self._later_stands = np.empty(0, bool)  # whether each has not been withdrawn
+        self._first_stands = np.ones(len(view.labelled), bool)  # the same of those labelled before the round
         self._taken = self._told = 0  # of the ledger, heard so far
         self.graphs: dict[int, LiveGraph] = {}
         self.news: set[int] = set()  # classes that were told of a positive since the last visit to the shards
@@ -40,13 +43,19 @@ class LiveBoard(Board):
             return
         told = {index: label for index, label in ledger.revealed[self._told :] if self.kind[index] != OFF_THE_LINE}
         self._told = len(ledger.revealed)
-        self._add(np.array([index for index in told if self.kind[index] != LABELLED], np.int64))
+        came = [index for index, label in told.items() if label is not None and self.kind[index] != LABELLED]
+        self._add(np.array(came, np.int64))
         for index, label in told.items():
-            self.news.update(np.flatnonzero(label).tolist())
-            if self.kind[index] == LABELLED:  # an earlier round's label is corrected
-                self._labels[:, self._row[index]] = label
+            if self.kind[index] == LABELLED:  # an earlier round's label is corrected or withdrawn
+                labels, stands, at = self._labels.T, self._first_stands, self._row[index]
+            elif index in self._place:
+                labels, stands, at = self._later, self._later_stands, self._place[index]
             else:
-                self._later[self._place[index]] = label
+                continue  # withdrawn before it was heard of
+            stands[at] = label is not None
+            if label is not None:
+                labels[at] = label
+                self.news.update(np.flatnonzero(label).tolist())
 
     def _add(self, positions: np.ndarray) -> None:
         """Those that are new count as labelled, at first as the model says."""
@@ -54,14 +63,15 @@ class LiveBoard(Board):
         first = len(self._place)
         if first + len(new) > len(self._rows):
             room = max(64, len(new), first)
-            self._rows, self._max, self._later = (
+            self._rows, self._max, self._later, self._later_stands = (
                 np.concatenate([a, np.empty_like(a, shape=(room, *a.shape[1:]))])
-                for a in (self._rows, self._max, self._later)
+                for a in (self._rows, self._max, self._later, self._later_stands)
             )
         if len(new):
             rows, here = self.view.rows(self.on_device(new)), slice(first, first + len(new))
             self._rows[here], self._max[here] = rows.cpu().numpy(), rows.amax(1).cpu().numpy()
             self._later[here] = self.view.task.predicted(rows).cpu().numpy()
+            self._later_stands[here] = True
             self._place.update(zip(new.tolist(), range(first, here.stop)))
 
     def stand_ins(self, taken: np.ndarray, klass: int) -> np.ndarray:
@@ -74,8 +84,12 @@ class LiveBoard(Board):
         ids, count = np.fromiter(self._place, np.int64), len(self._place)
         second = self._rows[:count, klass]
         key = line_key(second, self._max[:count]) if self.multiclass else second
-        later = Stretch(ids, key, second, self.view.ties[ids])
-        return joined([known, later]), np.concatenate([labels, self._later[:count, klass]])
+        later, stands = Stretch(ids, key, second, self.view.ties[ids]), self._later_stands[:count]
+        first = self._first_stands
+        return (
+            joined([known[first], later[stands]]),
+            np.concatenate([labels[first], self._later[:count, klass][stands]]),
+        )
 
     def first_ends(self, klass: int) -> Ranges:
         """Between which neighbours cuts are open; where the model's own labels stand in, or can open by them."""

@@ -10,7 +10,7 @@ import numpy as np
 from tailor.errors import InputError
 from tailor.strategies.base import MULTI_CLASS, Arm, Cursor, Strategy, random_free
 from tailor.strategies.ends import changes
-from tailor.strategies.line import FREE, LABELLED, NO_LABEL, PENDING, Line
+from tailor.strategies.line import FREE, LABELLED, NO_LABEL, PENDING, WITHDRAWN, Line
 from tailor.strategies.stretch import Between, Ranges, Stretch, arrange, line_key, stretches_between
 from tailor.task import MultiClass
 from tailor.view import COLUMNS, RoundView
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 MODES = ("split", "predicted", "revealed")
 #: neither free, labelled nor pending: skipped, or set aside
 OFF_THE_LINE = -1
-#: labels that came during the round, as the ledger keeps them: positions, labels (K,)
-Told = list[tuple[int, np.ndarray]]
+#: labels that came during the round, as the ledger keeps them: positions, labels (K,) or None where one was withdrawn
+Told = list[tuple[int, np.ndarray | None]]
 
 
 class Galaxy(Strategy):
@@ -33,7 +33,8 @@ class Galaxy(Strategy):
     (a negative directly below a positive). With neither, take a random one.
 
     `pending` says what stands for a label that has not arrived: "split" keeps both halves of the cut open,
-    "predicted" lets the model's own label stand in, and "revealed" uses each label as it comes and splits meanwhile.
+    "predicted" lets the model's own label stand in, and "revealed" uses each label as it comes and splits meanwhile;
+    a label that is withdrawn has never come.
     """
 
     name = "galaxy"
@@ -174,7 +175,7 @@ class Board:
         if len(taken):
             line.mark(taken, self.stand_ins(taken, klass))
         if labels and self.pending == "revealed":
-            known = np.array([label[klass] for _, label in labels], np.int8)
+            known = np.array([WITHDRAWN if label is None else label[klass] for _, label in labels], np.int8)
             line.mark(np.array([index for index, _ in labels], np.int64), known)
 
     def stand_ins(self, taken: np.ndarray, klass: int) -> np.ndarray:

@@ -5,7 +5,8 @@ heap whose stale entries are dropped when they come up. All of it is compiled.
 
 A position on the line is FREE, PENDING (taken, label not known) or LABELLED. Each wall carries the nearest known label
 at or below it and at or above it, so that whether the gap between two walls is an open cut is one comparison, however
-many pending examples lie in between. A label that arrives late changes only the walls up to the next labelled one.
+many pending examples lie in between. A label that arrives late, or is withdrawn, changes only the walls up to the next
+labelled one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tailor.compiled import njit
 
 FREE, PENDING, LABELLED = 0, 1, 2
 NO_LABEL = -1
+WITHDRAWN = -2
 _POSITIONS = 0x7FFFFFFF  # positions fit in 31 bits
 
 
@@ -57,7 +59,8 @@ class Line:
         self._near_size = 0
 
     def mark(self, indices: np.ndarray, labels: np.ndarray) -> None:
-        """Examples were taken, or their labels came: labels (n,) int8 of 0, 1 or NO_LABEL. Unknown ids are ignored."""
+        """Examples were taken, or labels came or went: labels (n,) int8 of 0, 1, NO_LABEL or WITHDRAWN. Unknown ids are
+        ignored."""
         self._cuts, self._size, relabelled = _mark(
             self._state, self._sorted_ids, self._position, self._cuts, self._size, indices, labels
         )
@@ -264,15 +267,33 @@ def _build(state, label, cuts):  # type: ignore[no-untyped-def]
 def _spread(state, cuts, size, position, label):  # type: ignore[no-untyped-def]
     """The wall at position has a label now: tell the pending walls on both sides, and open what it opens."""
     state.kind[position] = LABELLED
-    state.below[position] = label
-    state.above[position] = label
+    return _tell_both_sides(state, cuts, size, position, label, label)
+
+
+@njit(cache=True, nogil=True)
+def _withdraw(state, cuts, size, position):  # type: ignore[no-untyped-def]
+    """The wall at position has no label any more: it and the pending walls beside it know what those beyond know."""
+    state.kind[position] = PENDING
+    low = _up_to(state.walls, state.levels, position - 1)
+    high = _from(state.walls, state.levels, position + 1)
+    from_below = state.below[low] if low >= 0 else NO_LABEL
+    from_above = state.above[high] if high >= 0 else NO_LABEL
+    return _tell_both_sides(state, cuts, size, position, from_below, from_above)
+
+
+@njit(cache=True, nogil=True)
+def _tell_both_sides(state, cuts, size, position, from_below, from_above):  # type: ignore[no-untyped-def]
+    """The nearest known labels at the wall at position are these: so they are for the pending walls up to the next
+    labelled one on each side. What that opens is pushed."""
+    state.below[position] = from_below
+    state.above[position] = from_above
     high = position
     while True:
         low = _up_to(state.walls, state.levels, high - 1)
         if low < 0:
             break
         if state.kind[low] == PENDING:
-            state.above[low] = label
+            state.above[low] = from_above
         cuts, size = _push_cut(state, cuts, size, low, high)
         if state.kind[low] == LABELLED:
             break
@@ -283,7 +304,7 @@ def _spread(state, cuts, size, position, label):  # type: ignore[no-untyped-def]
         if high < 0:
             break
         if state.kind[high] == PENDING:
-            state.below[high] = label
+            state.below[high] = from_below
         cuts, size = _push_cut(state, cuts, size, low, high)
         if state.kind[high] == LABELLED:
             break
@@ -299,6 +320,11 @@ def _mark(state, sorted_ids, positions, cuts, size, indices, labels):  # type: i
         if place == len(sorted_ids) or sorted_ids[place] != indices[i]:
             continue
         position = positions[place]
+        if labels[i] == WITHDRAWN:
+            if state.kind[position] == LABELLED:
+                cuts, size = _withdraw(state, cuts, size, position)
+                relabelled = True
+            continue
         if state.kind[position] == FREE:
             _clear(state.frees, state.levels, position)
             _set(state.walls, state.levels, position)

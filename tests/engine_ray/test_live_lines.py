@@ -30,13 +30,16 @@ def short_parts(monkeypatch):
 
 
 def tell_again(view, pool, share):
-    """A step that tells labels of earlier rounds anew, some of them changed, and of what is pending."""
+    """A step that tells labels of earlier rounds anew, some of them changed, and of what is pending, and
+    withdraws some."""
     others = [*view.labelled.tolist(), *view.pending.tolist()]
 
     def step(rng):
         for i in others:
             if rng.random() < share / 20:
                 view.ledger.reveal(i, np.roll(pool.truth[i], int(rng.integers(2))))
+            if rng.random() < share / 20:
+                view.ledger.withdraw(i)
 
     return step
 

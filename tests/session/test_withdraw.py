@@ -92,3 +92,61 @@ def test_a_vote_can_be_taken_back(tmp_path):
     assert not session.journal.votes.on(session.journal.position[one])
     assert not session.journal.votes.disputed
     assert one in [s.id for s in session.waiting()]
+
+
+REVEALED = {"families": ("galaxy(pending=revealed)",), "holdout": 0.0}
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_label_withdrawn_in_mid_round_steers_no_arm(tmp_path, closed):
+    """Told and taken back before the next pick: the picks are those of a run that never heard of it."""
+    calm, troubled = begin(tmp_path / "a.db", **REVEALED), begin(tmp_path / "b.db", **REVEALED)
+    for session in (calm, troubled):
+        play(session, 1)
+        session.ask(3)
+    steered = begin(tmp_path / "c.db", **REVEALED)
+    play(steered, 1)
+    steered.ask(3)
+    asked = [s.id for s in troubled.waiting()]
+    for session in (troubled, steered):
+        session.tell(dict.fromkeys(asked, "c"))
+    troubled.withdraw(asked)
+    if closed:
+        troubled = reopened(troubled, **REVEALED)
+    expected = calm.ask().ids
+    assert troubled.ask().ids == expected
+    assert steered.ask().ids != expected  # the labels would have mattered
+
+
+def test_a_label_of_an_earlier_round_withdrawn_in_mid_round(tmp_path):
+    """The arm goes on without it, and so it does after the run was closed."""
+    live, closed = begin(tmp_path / "a.db", **REVEALED), begin(tmp_path / "b.db", **REVEALED)
+    for session in (live, closed):
+        labelled = play(session, 1)
+        session.ask(2)
+        session.withdraw(labelled[:6])
+    closed = reopened(closed, **REVEALED)
+    assert live.ask().ids == closed.ask().ids
+    revealed = live.walk.arms.view.ledger.revealed
+    assert [index for index, label in revealed if label is None] == [live.journal.position[i] for i in labelled[:6]]
+
+
+def test_told_again_it_counts_in_the_round_that_first_learned_from_it(tmp_path):
+    """As if it had never been withdrawn; and where no round had learned from it, in the next."""
+    kept, changed = begin(tmp_path / "a.db", holdout=0.0), begin(tmp_path / "b.db", holdout=0.0)
+    for session in (kept, changed):
+        play(session, 3)
+        session.ask()
+    loop = changed.journal.loop
+    learned = [changed.journal.ids[p] for p in loop._learned[0][0].tolist()]
+    fresh = [s.id for s in changed.waiting()]
+    for session in (kept, changed):
+        session.tell(dict.fromkeys(fresh, "b"))
+    truth = {one: int(changed.journal.label_of(changed.journal.position[one]).argmax()) for one in [*learned, *fresh]}
+    changed.withdraw([*learned, *fresh])
+    changed.tell(truth)
+    same(posterior(changed), posterior(kept))
+    for session in (kept, changed):
+        play(session, 1)
+    same(posterior(changed), posterior(kept))
+    assert [at.tolist() for at, _ in loop._learned] == [at.tolist() for at, _ in kept.journal.loop._learned]

@@ -96,13 +96,16 @@ def walk(view, cursor, seed, share, check, after=lambda rng: None):
 
 
 def reveal_some(view, pool, share):
-    """A step that reveals labels of taken examples, some of them wrong at first and told again later."""
+    """A step that reveals labels of taken examples, some of them wrong at first and told again later,
+    and withdraws some."""
 
     def step(rng):
         for i in view.ledger.taken.tolist():
             if rng.random() < share / 3:
                 label = pool.truth[i]
                 view.ledger.reveal(i, np.roll(label, 1) if rng.random() < 0.2 else label)
+            if rng.random() < share / 10:
+                view.ledger.withdraw(i)
 
     return step
 

@@ -109,7 +109,11 @@ def known_labels(view, klass, mode):
         waiting = [*view.pending.tolist(), *view.ledger.taken.tolist()]
         known.update({i: own_label(view, i, klass) for i in waiting})
     if mode == "revealed":
-        known.update({i: int(label[klass]) for i, label in view.ledger.revealed})
+        for i, label in view.ledger.revealed:
+            if label is None:
+                known.pop(i, None)
+            else:
+                known[i] = int(label[klass])
     return known
 
 
@@ -254,7 +258,9 @@ class NaiveLine:
         for i, y in zip(indices.tolist(), labels.tolist()):
             if i in self.free:
                 self.free[i] = False
-                if y != -1:
+                if y == -2:  # withdrawn
+                    self.known.pop(i, None)
+                elif y != -1:
                     self.known[i] = y
 
     def shortest_cut(self):

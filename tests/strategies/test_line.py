@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import NaiveLine
 
-from tailor.strategies.line import FREE, LABELLED, NO_LABEL, PENDING, Line
+from tailor.strategies.line import FREE, LABELLED, NO_LABEL, PENDING, WITHDRAWN, Line
 
 
 def random_line(rng, size, walls, noise):
@@ -23,7 +23,7 @@ def random_line(rng, size, walls, noise):
 
 
 def play(rng, ids, kind, label, steps, reveal):
-    """Take, interfere and reveal at random; the two must agree after every step."""
+    """Take, interfere, reveal and withdraw at random; the two must agree after every step."""
     fast, slow = Line(ids, kind, label), NaiveLine(ids, kind, label)
     answers = {"cut": 0, "closed": 0}
     for _ in range(steps):
@@ -47,6 +47,9 @@ def play(rng, ids, kind, label, steps, reveal):
         if waiting and rng.random() < reveal:
             some = rng.choice(waiting, min(len(waiting), 2), replace=False).tolist()
             _mark(fast, slow, some, rng.integers(2, size=len(some)).tolist())
+        if slow.known and rng.random() < reveal:
+            some = rng.choice(list(slow.known), min(len(slow.known), 2), replace=False).tolist()
+            _mark(fast, slow, [*some, *waiting[:1]], [WITHDRAWN] * (len(some) + len(waiting[:1])))
         if len(taken) == 1:
             break
     return answers
