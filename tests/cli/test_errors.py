@@ -155,6 +155,24 @@ def test_a_folder_without_a_run(tmp_path, words):
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.parametrize("words", [("status",), ("run",), ("tell", "a.csv"), ("export", "a.csv"), ("train",)])
+def test_without_run_those_that_lie_here_are_suggested(run, tmp_path, monkeypatch, words):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert "name the run's folder with --run" in refusal(*words)
+    monkeypatch.chdir(run.parent)
+    assert "did you mean --run run?" in refusal(*words)
+    shutil.copytree(run, run.parent / "another")
+    assert "did you mean --run another or --run run?" in refusal(*words)
+
+
+@pytest.mark.parametrize("words", [("train", "run"), ("export", "run"), ("predict", "run")])
+def test_a_run_in_the_place_of_another_argument(run, monkeypatch, words):
+    monkeypatch.chdir(run.parent)
+    assert "run is the folder of a run" in refusal(*words)
+    assert "name it with --run run" in refusal(*words)
+
+
 def test_an_unwritable_place_is_said_in_one_line(run):
     message = refused("export", run / "no" / "such" / "labels.csv", "--run", run)
     assert "No such file or directory" in message
