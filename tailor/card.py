@@ -36,6 +36,16 @@ def write_card(folder: Path, session: Session, model: dict[str, Any], estimate: 
     (folder / FILE).write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def check_place(folder: Path, force: bool) -> None:
+    """A model is written to a new or an empty folder; with `force` over another model, and never among other files."""
+    from tailor.export import check_fresh
+
+    if not (folder / FILE).is_file():
+        check_fresh(folder)
+    elif not force:
+        raise InputError(f"{folder} holds a model already: name a new folder, or write over it with --force")
+
+
 def check_card(folder: Path, task: Task) -> None:
     """A model for other classes is refused."""
     path = folder / FILE

@@ -101,12 +101,21 @@ class Config:
         return {k: v for k, v in self.values[name].items() if v is not None}
 
 
+def runs_in(folder: Path) -> list[str]:
+    """The names of the folders in this one that hold a run."""
+    try:
+        return sorted(path.parent.name for path in folder.glob(f"*/{FILE}"))
+    except OSError:  # a folder that may not be looked into
+        return []
+
+
 def read(folder: Path) -> Config:
     path = folder / FILE
     if not path.is_file():
-        raise InputError(
-            f"no {FILE} in {folder.absolute()}: begin a run there with `tailor init`, or name its folder with --run"
-        )
+        runs = runs_in(Path("."))
+        named = " or ".join(f"--run {name}" for name in runs[:3])
+        hint = f"did you mean {named}?" if runs else "name the run's folder with --run."
+        raise InputError(f"no {FILE} in {folder.absolute()}: {hint} `tailor init` begins a new run")
     try:
         text = path.read_text(encoding="utf-8-sig")
         given = tomllib.loads(text)

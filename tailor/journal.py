@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -24,7 +23,7 @@ from tailor.stories import NAMES, RESERVE, START, RoundRecord, Story, pack, unpa
 from tailor.tally import Tally
 from tailor.votes import Ballot, Votes, majority
 
-__all__ = ["NAMES", "RESERVE", "START", "Journal", "RoundRecord", "Story", "pack", "rebuild", "unpack"]
+__all__ = ["NAMES", "RESERVE", "START", "Journal", "RoundRecord", "Story", "begun_with", "pack", "rebuild", "unpack"]
 
 #: examples that are looked at together when those that may be asked for are counted
 STRETCH = 16_384
@@ -85,14 +84,20 @@ class Journal:
 
     def apply(self, event: Event, store: Store | None = None) -> None:
         """Take an event in. `store` is needed for ids."""
-        take_in = getattr(self, f"_on_{event.kind}", None)
-        if take_in is None:
-            raise StoreError(f"event {event.number} is a {event.kind!r}, which this tailor does not know: upgrade it")
+        take_in = self._handler(event.number, event.kind)
         try:
             take_in(event, store)
-        except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        except StoreError:
+            raise
+        except Exception as error:  # what was written can be taken in: this was damaged, in whatever way
             raise StoreError(f"event {event.number} ({event.kind}) can't be taken in: {error!r}") from error
         self.event = event.number
+
+    def _handler(self, number: int, kind: str) -> Callable[[Event, Store | None], None]:
+        found: Callable[[Event, Store | None], None] | None = getattr(self, f"_on_{kind}", None)
+        if found is None:
+            raise StoreError(f"event {number} is a {kind!r}, which this tailor does not know: upgrade it")
+        return found
 
     def _on_opened(self, event: Event, store: Store | None) -> None:
         """Settings: known already."""
@@ -166,7 +171,7 @@ class Journal:
     def _on_several(self, event: Event, store: Store | None) -> None:
         """What came at the same time and was written at once."""
         for kind, body in event.body["events"]:
-            getattr(self, f"_on_{kind}")(replace(event, kind=kind, body=body), store)
+            self._handler(event.number, kind)(replace(event, kind=kind, body=body), store)
 
     def _on_told(self, event: Event, store: Store | None) -> None:
         where = np.array([p for p, _ in event.body["answers"]], np.int64)
@@ -362,6 +367,15 @@ def _fit(body: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | None:
     return Fit(arrays["correct"], arrays["fit_chances"], arrays["rates"], body["pool"], body["reward"])
 
 
+def begun_with(first: Event) -> dict[str, Any]:
+    """The settings in a run's first event."""
+    given = first.body.get("settings")
+    names = given.get("classes") if isinstance(given, dict) else None
+    if first.kind != "opened" or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise StoreError(f"event {first.number} ({first.kind}) is not how a run begins: restore a copy of the store")
+    return dict(given)
+
+
 def rebuild(settings: Settings, store: Store, until: int | None = None) -> Journal:
     """The state of a run after its events, or those up to `until`.
 
@@ -371,9 +385,13 @@ def rebuild(settings: Settings, store: Store, until: int | None = None) -> Journ
     first = next(events, None)
     if first is None:
         return Journal(settings)
-    then = tuple(first.body["settings"]["classes"])
+    given = begun_with(first)
+    then = tuple(given["classes"])
     begun = replace(settings, classes=then)
-    begun.check_same(first.body["settings"])
+    try:
+        begun.check_same(given)
+    except (KeyError, TypeError) as error:
+        raise StoreError(f"event {first.number} (opened) is damaged: {error!r}; restore a copy of the store") from error
     journal = Journal(begun)
     for event in chain([first], events):
         if until is not None and event.number > until:

@@ -13,7 +13,7 @@ from tailor import config
 from tailor.bridge import Bridge
 from tailor.desk import Desk
 from tailor.errors import InputError, TailorError, UnknownName
-from tailor.journal import Journal, rebuild
+from tailor.journal import Journal, begun_with, rebuild
 from tailor.models import make_model
 from tailor.models.base import Model, Notice, quiet
 from tailor.models.base import Progress as ProgressBar
@@ -23,7 +23,7 @@ from tailor.pools.base import Pool
 from tailor.session import Session
 from tailor.settings import Settings
 from tailor.stopping import Budget, ClassCounts, Plateau, Rule, TargetAccuracy
-from tailor.store import Event, Store, begun, open_store, place_of
+from tailor.store import Event, Store, StoreError, begun, open_store, place_of
 from tailor.task import Task
 
 STORE, CACHE, ENGINE = "run.db", "cache", "engine"
@@ -65,8 +65,14 @@ class Project:
     def _follow_classes(self) -> None:
         """Classes that were added, renamed or merged in the run count, whatever tailor.toml still lists."""
         edits = self._events("classes")
-        now = tuple(edits[-1].body["classes"]) if edits else self.settings.classes
-        begun = tuple(self._events("opened")[0].body["settings"]["classes"]) if edits else now
+        now = begun = self.settings.classes
+        if edits:
+            names = edits[-1].body.get("classes")
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise StoreError(f"event {edits[-1].number} (classes) is damaged: restore a copy of the store")
+            now = tuple(names)
+            opened = self._events("opened")
+            begun = tuple(begun_with(opened[0])["classes"]) if opened else now
         if now != self.settings.classes == begun:
             where = config.where(self.config, "task", "classes")
             self.notes.append(f"{where}: the classes were changed in the run to {', '.join(now)}: those count")
@@ -106,7 +112,8 @@ class Project:
 
     def _described(self) -> dict[str, Any]:
         found = self._events("pool")
-        return found[-1].body["pool"] or {} if found else {}
+        described = found[-1].body.get("pool") if found else None
+        return described if isinstance(described, dict) else {}
 
     def model(self, pool: Pool, task: Task | None = None, **changes: Any) -> Model:
         """task: other classes than the run's, before they are changed."""

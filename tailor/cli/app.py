@@ -10,6 +10,7 @@ from tailor.cli.bench import bench
 from tailor.cli.data import data
 from tailor.cli.demo import demo
 from tailor.cli.export import export
+from tailor.cli.group import Commands
 from tailor.cli.init import init
 from tailor.cli.label import label
 from tailor.cli.label_studio import label_studio
@@ -24,11 +25,9 @@ from tailor.cli.tell import tell
 from tailor.cli.train import train
 from tailor.cli.users import users
 
-app = typer.Typer(
+app = Commands(
     name="tailor",
     help="Active learning that chooses its own algorithm.",
-    no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 for command in (init, label, run, ask, tell, status, export, train, predict, move, plan, demo, arms, regret):

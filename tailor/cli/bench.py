@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tailor.cli.group import Commands
+
 if TYPE_CHECKING:
     from tailor.bench.experiment.config import Experiment
     from tailor.bench.experiment.tables import Table as Texts
@@ -24,7 +26,7 @@ Ray = Annotated[str | None, typer.Option(help="A Ray cluster's address, or auto:
 Cpus = Annotated[int | None, typer.Option(min=1, help="With --ray: cores of a trial; by default 1.")]
 Gpus = Annotated[float | None, typer.Option(min=0, help="With --ray: GPUs of a trial, such as 0.25; by default none.")]
 
-bench = typer.Typer(name="bench", help="Measure speed and results.", no_args_is_help=True)
+bench = Commands(name="bench", help="Measure speed and results.")
 
 
 @bench.callback()

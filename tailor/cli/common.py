@@ -14,8 +14,24 @@ import typer
 if TYPE_CHECKING:
     from tailor.models.base import Progress
 
-Run = Annotated[Path, typer.Option("--run", "-r", help="The folder of the run.")]
+def runs_here(incomplete: str = "") -> list[str]:
+    """The folders below this one that hold a run, of those that begin so."""
+    from tailor.config import runs_in
+
+    return [name for name in runs_in(HERE) if name.startswith(incomplete)]
+
+
 HERE = Path(".")
+Run = Annotated[Path, typer.Option("--run", "-r", help="The folder of the run.", autocompletion=runs_here)]
+
+
+def check_no_run(given: Path, argument: str) -> None:
+    """A run's folder where another file or folder is expected."""
+    from tailor.config import FILE
+    from tailor.errors import InputError
+
+    if (given / FILE).is_file():
+        raise InputError(f"{given} is the folder of a run, given as {argument}: name it with --run {given}")
 
 
 def printable(text: str) -> str:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tailor.cli.group import Commands
+
 if TYPE_CHECKING:
     from tailor.bench.datasets.base import Dataset
     from tailor.bench.datasets.check import Figure, Report
 
-data = typer.Typer(name="data", help="The paper's datasets.", no_args_is_help=True)
+data = Commands(name="data", help="The paper's datasets.")
 
 
 @data.callback()

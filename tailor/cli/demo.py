@@ -53,11 +53,10 @@ def demo(
             live.update(Group(bars, summary(rows, setting)))
     console.print(summary(rows, setting))
     write(rows, setting, out)
-    console.print(
-        f"{len(rows)} trainings in {time.perf_counter() - started:.0f} s. Figure and rows: {out / 'curves.png'}, "
-        f"{out / 'rows.csv'}\nEvery trial is a run of its own; look at one with: tailor status --run "
-        f"{out / 'runs' / 'tailor-0'}"
-    )
+    typer.echo(f"{len(rows)} trainings in {time.perf_counter() - started:.0f} s. Figure and rows:")
+    typer.echo(f"{out / 'curves.png'}\n{out / 'rows.csv'}")
+    typer.echo("Every trial is a run of its own; look at one with:")
+    typer.echo(f"tailor status --run {out / 'runs' / 'tailor-0'}")  # alone, and never broken: it is there to be copied
 
 
 def summary(rows: list[Row], setting: Setting) -> Table:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tailor.cli.common import HERE, Run, bars, polite
+from tailor.cli.common import HERE, Run, bars, check_no_run, polite
 
 
 def export(
@@ -27,6 +27,7 @@ def export(
     from tailor.export import export as write
     from tailor.project import Project
 
+    check_no_run(out, "OUT")
     form = format or {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}.get(out.suffix, "")
     if not form:
         raise InputError(f"{out} has no known ending: name a --format (csv, jsonl, parquet, folders, huggingface)")

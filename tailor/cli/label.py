@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailor.cli.common import polite
+from tailor.cli.common import polite, runs_here
 
 if TYPE_CHECKING:
     from tailor.project import Project
@@ -22,10 +22,17 @@ def label(
         bool, typer.Option("--multi-label", help="An example may have several classes, or none; for a new run.")
     ] = False,
     run: Annotated[
-        Path | None, typer.Option("--run", "-r", help="The run's folder; by default PATH-labels beside PATH, or here.")
+        Path | None, typer.Option(
+            "--run", "-r", help="The run's folder; by default PATH-labels beside PATH, or here.",
+            autocompletion=runs_here,
+        )
     ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Examples a round; for a new run.")] = 20,
     backbone: Annotated[str, typer.Option(help="The probe's network; for a new run.")] = "",
+    key: Annotated[str, typer.Option(help="The column that holds the ids; for a new run.")] = "",
+    column: Annotated[
+        str, typer.Option(help="The column that holds the examples, where there are several; for a new run.")
+    ] = "",
     host: Annotated[str, typer.Option(help="Where to listen. Other than this machine: needs users or a token.")] = (
         "127.0.0.1"
     ),
@@ -56,10 +63,10 @@ def label(
         from tailor.web.serve import serve
     except ModuleNotFoundError as error:
         raise InputError(f"{error.name} is not installed: labelling needs pip install 'tailor[web]'") from error
-    project = find_or_begin(path, run, classes, multi_label, batch, backbone)
+    project = find_or_begin(path, run, classes, multi_label, batch, backbone, key=key, column=column)
     if token == "new":
         token = secrets.token_urlsafe(24)
-    with polite(f"tailor label {path}"):
+    with polite(f"tailor label {path}" + (f" --run {run}" if run else "")):
         serve(
             project, host=host, port=port, open_browser=not no_open, name=name, token=token or None,
             hosts=allow_host or [], overlap=overlap, overlap_share=overlap_share, lease=lease, say=typer.echo,
@@ -67,7 +74,13 @@ def label(
 
 
 def find_or_begin(
-    path: Path | str, run: Path | None, classes: str, multi_label: bool, batch: int, backbone: str
+    path: Path | str,
+    run: Path | None,
+    classes: str,
+    multi_label: bool,
+    batch: int,
+    backbone: str,
+    **columns: str,
 ) -> Project:
     """The run in this folder, or beside these examples, or here for an address; a new one where there is none."""
     from tailor import config
@@ -84,9 +97,10 @@ def find_or_begin(
     elif run is None:
         itself, whole = (Path(path) / config.FILE).is_file(), Path(path).resolve()
         run = Path(path) if itself else whole.with_name(f"{whole.stem if whole.is_file() else whole.name}-labels")
+    columns = {name: value for name, value in columns.items() if value}
     if not (run / config.FILE).is_file():
         model = {"name": "probe", **({"backbone": backbone} if backbone else {})}
-        begin(path, run, classes, multi_label, {}, {"model": model, "selection": {"batch": batch}})
+        begin(path, run, classes, multi_label, columns, {"model": model, "selection": {"batch": batch}})
         return Project(run)
     project = Project(run)
     place = project.config.section("pool")["path"]
@@ -95,6 +109,13 @@ def find_or_begin(
             f"the run in {run} labels {place}, not {path}: name another folder with --run, "
             f"or go on with `tailor label {run}`"
         )
+    for name, value in columns.items():
+        now = project.config.section("pool").get(name)
+        if value != now:
+            raise InputError(
+                f"--{name} is {value!r}, the run in {run} was begun with {now!r}: leave it out, or begin another run "
+                "in another folder with --run"
+            )
     given = [c.strip() for c in classes.split(",") if c.strip()]
     if given and given != list(project.settings.classes):
         typer.echo(f"Going on with {run}, which has classes already: change them on the page, under Classes.")

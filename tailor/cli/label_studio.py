@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tailor.cli.common import HERE, Run, bars, polite, printable
+from tailor.cli.group import Commands
 
 if TYPE_CHECKING:
     from tailor.label_studio.connect import Connection
 
-label_studio = typer.Typer(help="Label in Label Studio, as a live loop.", no_args_is_help=True)
+label_studio = Commands(help="Label in Label Studio, as a live loop.")
 
 
 @label_studio.callback()

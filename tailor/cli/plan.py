@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from tailor.bench.pools import Size
 
 
+def families(incomplete: str) -> list[str]:
+    """The families of arms whose names begin so."""
+    from tailor.strategies import registry
+
+    return [name for name in registry if name.startswith(incomplete)]
+
+
 def plan(
     run: Annotated[Path | None, typer.Argument(help="A run's folder: its pool, classes, families and batch.")] = None,
     examples: Annotated[int | None, typer.Option(min=1, help="N, instead of a run's pool.")] = None,
@@ -19,7 +26,9 @@ def plan(
     features: Annotated[int | None, typer.Option(min=0, help="d, features of each; else the run's, or 512.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Examples a round, and as many labelled.")] = None,
     multilabel: Annotated[bool, typer.Option("--multilabel", help="Any number of classes an example.")] = False,
-    family: Annotated[list[str] | None, typer.Option(help="An arm family; may be given more than once.")] = None,
+    family: Annotated[
+        list[str] | None, typer.Option(help="An arm family; may be given more than once.", autocompletion=families)
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, or cuda: then the predictions are held on the GPU.")] = "cpu",
     disk: Annotated[Path | None, typer.Option(help="The folder whose disk is used; by default temporary.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a stage and nothing else.")] = False,

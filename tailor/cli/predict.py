@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tailor.cli.common import HERE, Run, bars
+from tailor.cli.common import HERE, Run, bars, check_no_run, polite
 
 
 def predict(
@@ -20,17 +20,20 @@ def predict(
     import numpy as np
 
     from tailor.card import check_card
+    from tailor.models.files import input_options
     from tailor.pools import open_pool
     from tailor.project import Project
     from tailor.tables import check_suffix, write_rows
 
+    check_no_run(model, "MODEL")
     check_suffix(out)
     project = Project(run)
     check_card(model, project.settings.task)
     how = {k: v for k, v in project.config.section("pool").items() if k in ("kind", "column", "key", "max_side")}
+    again = f"tailor predict {model} --run {run} --out {out}" + (f" --pool {pool}" if pool else "")
     opened = open_pool(pool, **how) if pool else project.pool()
-    made = project.model(opened)
-    with bars() as progress:
+    made = project.model(opened, **input_options(model))
+    with polite(again), bars() as progress:
         unreadable = made.prepare(progress)
         made.load(model)
         where = np.array([p for p in range(len(opened)) if p not in unreadable], np.int64)

@@ -7,21 +7,22 @@ from typing import Annotated
 
 import typer
 
-from tailor.cli.common import HERE, Run, bars, polite
+from tailor.cli.common import HERE, Run, bars, check_no_run, polite
 
 
 def train(
     out: Annotated[Path, typer.Argument(help="A new folder for the model.")] = Path("model"),
     run: Run = HERE,
+    force: Annotated[bool, typer.Option("--force", help="Write over the model that is in the folder.")] = False,
 ) -> None:
     """Train on all answers but the reserve's; save weights as safetensors, with a card of what they saw."""
-    from tailor.card import write_card
-    from tailor.export import check_fresh
+    from tailor.card import check_place, write_card
     from tailor.project import Project
 
-    check_fresh(out)
+    check_no_run(out, "OUT")
     project = Project(run)
-    with polite(f"tailor train {out} --run {run}"), bars() as progress:
+    check_place(out, force)
+    with polite(f"tailor train {out} --run {run}{' --force' if force else ''}"), bars() as progress:
         session = project.session(progress)
         try:
             estimate = session.final_fit()

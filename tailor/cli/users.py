@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tailor.cli.common import HERE, Run
+from tailor.cli.group import Commands
 
 if TYPE_CHECKING:
     from tailor.web.users import Users
 
-users = typer.Typer(name="users", help="Who may sign in to the labelling page.", no_args_is_help=True)
+users = Commands(name="users", help="Who may sign in to the labelling page.")
 Name = Annotated[str, typer.Argument(help="The user's name.")]
 
 

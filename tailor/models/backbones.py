@@ -95,14 +95,15 @@ registry: Registry[Backbone] = Registry(
 
 
 def make_backbone(given: str | Backbone | None, pool: Pool, device: str) -> Backbone:
-    """A backbone by name: "pixels(size=8)", "timm:NAME", "torchvision:NAME". None: what suits the pool's kind."""
+    """A backbone by name: "pixels(size=8)", "timm:NAME", "torchvision:NAME(size=96)". None: what suits the pool."""
     if isinstance(given, Backbone):
         return given
     if given is None:
         return default_backbone(pool, device)
     library, colon, model = given.partition(":")
     if colon and library in ("timm", "torchvision"):
-        return registry.make(library, pool, device, model=model)
+        model, options = registry.parse(model)
+        return registry.make(library, pool, device, model=model, **options)
     name, options = registry.parse(given)
     return registry.make(name, pool, device, **options)
 

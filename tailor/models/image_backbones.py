@@ -176,7 +176,7 @@ class Timm(NetworkBackbone):
         return PixelNet(_whole(body, int(body.num_features)), mean, deviation)
 
     def describe(self) -> str:
-        return f"timm:{self.model}"
+        return f"timm:{self.model}(size={self.size})"
 
 
 class Torchvision(NetworkBackbone):
@@ -207,7 +207,7 @@ class Torchvision(NetworkBackbone):
         return PixelNet(_whole(body, width), MEAN, DEVIATION)
 
     def describe(self) -> str:
-        return f"torchvision:{self.model}"
+        return f"torchvision:{self.model}(size={self.size})"
 
 
 def _filled(make: Any, state: dict[str, Any], mean: Any, deviation: Any) -> nn.Module:

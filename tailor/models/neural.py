@@ -138,7 +138,10 @@ class Neural(Model):
                 f"the model in {str(folder)!r} was trained on {settings['input']!r}, this one reads "
                 f"{self.source.fingerprint!r}: build it with the same options"
             )
-        net = self._fresh(torch.Generator().manual_seed(0), tuple(settings["shape"]))
+        shape = settings.get("shape")
+        if not isinstance(shape, list) or not all(isinstance(n, int) and n > 0 for n in shape):
+            raise InputError(f"the saved model in {str(folder)!r} is damaged: its shape is {shape!r}; train it again")
+        net = self._fresh(torch.Generator().manual_seed(0), tuple(shape))
         try:
             net.load_state_dict(tensors)
         except RuntimeError as error:

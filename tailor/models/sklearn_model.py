@@ -140,6 +140,9 @@ class SklearnModel(Model):
 
     def load(self, folder: Path) -> None:
         settings, tensors = read_model(folder, self.task, self.name)
+        missing = {"estimator", "params", "seed"} - settings.keys() | {"vectors", "labels"} - tensors.keys()
+        if missing:
+            raise InputError(f"the saved model in {str(folder)!r} is damaged: {', '.join(sorted(missing))} is missing")
         if settings["estimator"] != place(self.estimator):
             raise InputError(f"{str(folder)!r} holds a {settings['estimator']}, this model is {place(self.estimator)}")
         if settings["input"] != self.source.fingerprint:

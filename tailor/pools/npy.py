@@ -6,8 +6,10 @@ short.
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,28 +26,27 @@ _RUN_BYTES = 2**22
 
 
 class NpyRows:
-    """An array in a file: shape and dtype known, rows read when asked. start: where the .npy begins in the file."""
+    """An array in a file: shape and dtype known, rows read when asked.
 
-    def __init__(self, path: Path, start: int = 0) -> None:
+    start, length  where the .npy lies in the file, in bytes; by default it is all of the file
+    """
+
+    def __init__(self, path: Path, start: int = 0, length: int | None = None) -> None:
         self.path = path
-        self.shape: tuple[int, ...]
-        self.dtype: np.dtype[Any]
         self._fortran: bool
         try:
             with open(path, "rb") as file:
                 file.seek(start)
-                version = np.lib.format.read_magic(file)
-                reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else _header_2_0
-                self.shape, self._fortran, self.dtype = reader(file)
+                self.shape, self._fortran, self.dtype = read_header(file)
                 self._data = file.tell()
+                there = os.fstat(file.fileno()).st_size - start if length is None else length
         except FileNotFoundError:
             raise InputError(f"no file at {path}") from None
         except (OSError, ValueError) as problem:
             raise InputError(f"{path} is not a whole .npy file ({problem}): save it again with numpy.save") from None
-        if self.dtype.hasobject:
-            raise InputError(f"{path} holds Python objects, which are never loaded: save plain numbers or text")
+        check_header(path, self.shape, self.dtype, there - (self._data - start))
         self._fortran = self._fortran and len(self.shape) > 1
-        self._row_bytes = int(np.prod(self.shape[1:], dtype=np.int64)) * self.dtype.itemsize
+        self._row_bytes = math.prod(self.shape[1:]) * self.dtype.itemsize
 
     def rows(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
         """The rows at these positions; Unreadable where the file has become too short."""
@@ -95,8 +96,28 @@ class NpyRows:
         return np.array(rows, dtype=self.dtype)
 
 
-def _header_2_0(file: Any) -> Any:
+def read_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """(shape, whether columns lie together, dtype) of a .npy file that is open at its beginning."""
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(file)
     return np.lib.format.read_array_header_2_0(file)
+
+
+def check_header(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], there: int) -> None:
+    """A header may claim any shape: the file must hold that much, before anything is made for each row of it.
+
+    there: bytes that follow the header
+    """
+    if dtype.hasobject:
+        raise InputError(f"{path} holds Python objects, which are never loaded: save plain numbers or text")
+    claimed = math.prod(shape) * dtype.itemsize
+    nothing_a_row = len(shape) > 0 and shape[0] > 0 and claimed == 0
+    if there < claimed or min(shape, default=0) < 0 or nothing_a_row:
+        raise InputError(
+            f"{path} is not a whole .npy file: its header claims an array of shape {shape} with {claimed} bytes, "
+            f"{there} follow it; save it again with numpy.save"
+        )
 
 
 def open_npz(path: Path, array: str | None, ids: Any, labels: Any) -> tuple[Any, Any, Any]:
@@ -128,7 +149,7 @@ def _member(path: Path, infos: dict[str, zipfile.ZipInfo], name: str, whole: boo
         with open(path, "rb") as file:
             file.seek(info.header_offset + 26)
             lengths = np.frombuffer(file.read(4), "<u2")
-        rows = NpyRows(path, info.header_offset + 30 + int(lengths.sum()))
+        rows = NpyRows(path, info.header_offset + 30 + int(lengths.sum()), info.file_size)
         return rows.all() if whole else rows
     if info.file_size > MOST_COMPRESSED:
         raise InputError(
@@ -136,7 +157,24 @@ def _member(path: Path, infos: dict[str, zipfile.ZipInfo], name: str, whole: boo
             "save it with numpy.save as .npy, of which only the asked rows are read"
         )
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return archive[name]
-    except (OSError, ValueError, zipfile.BadZipFile) as problem:
+        return _unpacked(path, info)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as problem:
         raise InputError(f"array {name!r} of {path} can't be read ({problem}): save it again") from None
+
+
+def _unpacked(path: Path, info: zipfile.ZipInfo) -> np.ndarray:
+    with zipfile.ZipFile(path) as archive:
+        with archive.open(info) as file:
+            shape, _, dtype = read_header(file)
+            check_header(path, shape, dtype, info.file_size - file.tell())
+        with archive.open(info) as file:
+            found: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+            return found
+
+
+def read_npz(path: Path, name: str) -> np.ndarray:
+    """One array of an .npz file, all of it."""
+    with zipfile.ZipFile(path) as archive:
+        infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+    found: np.ndarray = _member(path, infos, name, whole=True)
+    return found

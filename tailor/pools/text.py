@@ -108,7 +108,10 @@ class TextFile(Pool):
         if "text" in candidates:
             return "text"
         if len(candidates) != 1:
-            raise InputError(f"the texts of {self.path.name} may be in {some(candidates)}: name the column (column=)")
+            raise InputError(
+                f"the texts of {self.path.name} may be in {some(candidates)}: name the column (--column, or column= in "
+                "Python)"
+            )
         return candidates[0]
 
     @property

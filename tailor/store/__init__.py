@@ -28,8 +28,9 @@ def open_store(place: str | Path, *, run: str | None = None, readonly: bool = Fa
     try:
         last = store.last()
         if last is not None and last.kind == MOVED:
+            to = last.body.get("to")
             raise StoreError(
-                f"the run in {shown(place, run)} was moved to {last.body['to']}: name that as `store` under [run] in "
+                f"the run in {shown(place, run)} was moved to {to}: name that as `store` under [run] in "
                 "tailor.toml, or in TAILOR_STORE. This copy is left as it was"
             )
     except BaseException:

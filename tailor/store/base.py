@@ -96,9 +96,13 @@ def encode(body: dict[str, Any]) -> str:
 def decode(row: tuple[int, float, str, str, bytes | None], where: object) -> Event:
     number, at, kind, body, data = row
     try:
-        return Event(number, at, kind, json.loads(body), data)
-    except json.JSONDecodeError as error:
+        found = json.loads(body)
+    except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(f"event {number} of {where} is damaged: {error}; restore a copy") from error
+    plain = isinstance(found, dict) and isinstance(kind, str) and isinstance(at, int | float)
+    if not plain or not isinstance(data, bytes | None):
+        raise StoreError(f"event {number} of {where} is damaged: it is not what was written; restore a copy")
+    return Event(number, at, kind, found, data)
 
 
 def check_text(*texts: str) -> None:

@@ -113,6 +113,9 @@ class SqliteStore(Store):
         """SQLite's errors in words that say what to do."""
         try:
             yield
+        except UnicodeDecodeError as error:  # SQLite quotes the damaged text in its message
+            damaged = _ADVICE["malformed"]
+            raise StoreError(f"can't {what} {self.path}: {error.object[:80]!r}; {damaged}") from error
         except sqlite3.DatabaseError as error:
             text = str(error)
             advice = next((say for sign, say in _ADVICE.items() if sign in text), "see the message")

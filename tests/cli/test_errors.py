@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 
+import numpy as np
 import pytest
-from runs import begin, begin_several, edit, labels, python_m, refused, state, tailor, write_csv, write_jsonl
+from runs import app, begin, begin_several, edit, labels, python_m, refused, state, tailor, write_csv, write_jsonl
+from typer.testing import CliRunner
 
 from tailor.errors import InputError, TailorError
 from tailor.project import Project
@@ -155,6 +158,24 @@ def test_a_folder_without_a_run(tmp_path, words):
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.parametrize("words", [("status",), ("run",), ("tell", "a.csv"), ("export", "a.csv"), ("train",)])
+def test_without_run_those_that_lie_here_are_suggested(run, tmp_path, monkeypatch, words):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert "name the run's folder with --run" in refusal(*words)
+    monkeypatch.chdir(run.parent)
+    assert "did you mean --run run?" in refusal(*words)
+    shutil.copytree(run, run.parent / "another")
+    assert "did you mean --run another or --run run?" in refusal(*words)
+
+
+@pytest.mark.parametrize("words", [("train", "run"), ("export", "run"), ("predict", "run")])
+def test_a_run_in_the_place_of_another_argument(run, monkeypatch, words):
+    monkeypatch.chdir(run.parent)
+    assert "run is the folder of a run" in refusal(*words)
+    assert "name it with --run run" in refusal(*words)
+
+
 def test_an_unwritable_place_is_said_in_one_line(run):
     message = refused("export", run / "no" / "such" / "labels.csv", "--run", run)
     assert "No such file or directory" in message
@@ -263,6 +284,107 @@ def test_a_corrupt_store_is_left_as_it_is(run, damage):
         assert "run.db" in message
         assert "left as it is" in message
     assert path.read_bytes() == before
+
+
+BAD_EVENTS = {
+    "unknown": ("dreamt", "{}", "is a 'dreamt', which this tailor does not know: upgrade it"),
+    "unknown among several": ("several", '{"events": [["dreamt", {}]]}', "is a 'dreamt', which this tailor does not"),
+    "no JSON": ("told", '{"answers": [', "is damaged"),
+    "a list": ("told", "[1, 2]", "is damaged"),
+    "nothing in it": ("told", "{}", "can't be taken in"),
+    "no such example": ("told", '{"answers": [[99999999, [0]]], "skipped": []}', "can't be taken in"),
+    "no list": ("asked", '{"round": 0}', "can't be taken in"),
+    "classes": ("classes", '{"classes": 7}', "is damaged"),
+}
+
+
+@pytest.mark.parametrize("kind", list(BAD_EVENTS))
+def test_an_event_that_cant_be_understood_is_told_in_one_sentence(run, kind):
+    name, body, expected = BAD_EVENTS[kind]
+    store = sqlite3.connect(run / "run.db")
+    with store:
+        store.execute("INSERT INTO events (time, kind, body, data) VALUES (0.0, ?, ?, x'01')", (name, body))
+    store.close()
+    for words in (("status",), ("export", run / "x.csv")):
+        assert expected in refusal(*words, "--run", run)
+    message = refused("run", "--run", run)
+    assert expected in message
+    assert message.count("\n") == 1
+
+
+@pytest.mark.parametrize("first", ["{}", '{"settings": {"classes": ["a", "b"]}}'])
+def test_a_store_that_does_not_begin_as_a_run_does(run, first):
+    store = sqlite3.connect(run / "run.db")
+    with store:
+        store.execute("UPDATE events SET body = ? WHERE number = 1", (first,))
+    store.close()
+    assert "event 1 (opened) is" in refusal("status", "--run", run)
+    assert "event 1 (opened) is" in refused("run", "--run", run)
+
+
+def test_damaged_pages_are_told_in_one_sentence(run):
+    """Each page in turn, gone or full of noise: the run opens, or says what is wrong."""
+    path = run / "run.db"
+    whole = path.read_bytes()
+    noise = np.random.default_rng(0).bytes(4096)
+    said = []
+    for start in range(0, len(whole), 4096):
+        for page in (bytes(4096), noise):
+            for other in run.glob("run.db-*"):
+                other.unlink()
+            path.write_bytes(whole[:start] + page + whole[start + 4096 :])
+            result = CliRunner().invoke(app, ["status", "--run", str(run)])
+            assert result.exception is None or isinstance(result.exception, TailorError), result.exception
+            said.append(str(result.exception))
+    assert sum("damaged" in text for text in said) > len(said) / 3
+    path.write_bytes(whole[:4096] + noise * (len(whole) // 4096 - 1))
+    message = refused("run", "--run", run)
+    assert "damaged and was left as it is: restore a copy" in message
+
+
+BAD_SETTINGS = {
+    "a list": "[]",
+    "a text": '"model"',
+    "cut": "{",
+    "empty": "{}",
+    "format alone": '{"format": 1}',
+    "classes": '{"format": 1, "model": "probe", "input": "x", "classes": 3}',
+    "deep": "[" * 9999,
+}
+
+
+@pytest.mark.parametrize("kind", list(BAD_SETTINGS))
+def test_a_damaged_model_is_told_in_one_sentence(run, kind):
+    text = BAD_SETTINGS[kind]
+    model = run.parent / "model"
+    tailor("train", model, "--run", run)
+    (model / "model.json").write_text(text)
+    message = refusal("predict", model, "--run", run, "--out", run / "p.csv")
+    assert str(model) in message
+    assert "damaged" in message or "has format" in message
+    if kind == "a list":
+        refused("predict", model, "--run", run, "--out", run / "p.csv")
+    assert not (run / "p.csv").exists()
+
+
+@pytest.mark.parametrize("shape", ['"x"', "[-3]", "null", "[1.5]"])
+def test_a_damaged_shape_of_a_model(run, shape):
+    import json
+
+    model = run.parent / "model"
+    tailor("train", model, "--run", run)
+    settings = json.loads((model / "model.json").read_text())
+    (model / "model.json").write_text(json.dumps(settings | {"shape": json.loads(shape)}))
+    assert "damaged: its shape is" in refusal("predict", model, "--run", run, "--out", run / "p.csv")
+
+
+def test_a_tiny_file_that_claims_a_trillion_rows(tmp_path):
+    path = tmp_path / "x.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (10**12, 8)})
+    message = refused("init", path, "--run", tmp_path / "run", "--classes", "a,b")
+    assert "claims an array of shape (1000000000000, 8) with 32000000000000 bytes, 0 follow it" in message
+    assert not (tmp_path / "run").exists()
 
 
 def bound_by_permissions():

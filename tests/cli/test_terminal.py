@@ -9,8 +9,9 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 from PIL import Image
-from runs import begin, edit
+from runs import app, begin, edit
 
 from tailor.bench.demo import Row, Setting
 from tailor.cli.common import printable
@@ -75,3 +76,59 @@ def test_one_seed_has_no_error():
     rows = [Row("TAILOR", 0, 1, 40, 0.5, 3, 0.25)]
     (cell,) = list(summary(rows, Setting(rounds=1, seeds=1)).columns[1].cells)[:1]
     assert cell == "0.500 ± –"
+
+
+def test_help_shows_flags_without_a_type():
+    from test_documented import commands
+    from typer.testing import CliRunner
+
+    for name, _ in commands():
+        shown = CliRunner().invoke(app, [*name.split()[1:], "--help"]).output
+        assert "--help" in shown, name
+        assert "<bool>" not in shown, name
+    assert "<bool>" not in CliRunner().invoke(app, ["--help"]).output
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["st"], ["status"]),
+        (["label-studio", "co"], ["connect"]),
+        (["status", "--run", ""], ["first", "second"]),
+        (["train", "model", "--run", "se"], ["second"]),
+        (["label", "photos", "-r", "f"], ["first"]),
+        (["plan", "--family", "gal"], ["galaxy", "galaxy-all"]),
+    ],
+)
+def test_a_shell_completes_commands_runs_and_families(tmp_path, words, expected):
+    for name in ("first", "second", "third"):
+        (tmp_path / name).mkdir()
+        if name != "third":
+            (tmp_path / name / "tailor.toml").write_text("")
+    line = " ".join(["tailor", *words])
+    asked = {"_TAILOR_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
+    code = "import sys; sys.argv = ['tailor']; from tailor.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | asked, capture_output=True, text=True
+    )
+    assert done.stdout.split() == expected, done.stderr
+
+
+def test_the_script_for_a_shell_is_shown():
+    from typer.testing import CliRunner
+
+    shown = CliRunner().invoke(app, ["--show-completion", "bash"], prog_name="tailor").output
+    assert "_TAILOR_COMPLETE=complete_bash" in shown
+
+
+def test_the_last_line_of_the_demo_can_be_copied(tmp_path):
+    """However long the folder's name, at 80 columns too."""
+    out = tmp_path / ("long-" * 20)
+    small = ("--seeds", 1, "--rounds", 1, "--batch", 10, "--classes", 2, "--workers", 1)
+    command = [sys.executable, "-m", "tailor", "demo", "--out", str(out), *map(str, small)]
+    done = subprocess.run(command, env=os.environ | {"COLUMNS": "80"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    last = done.stdout.splitlines()[-1]
+    assert last == f"tailor status --run {out / 'runs' / 'tailor-0'}"
+    shown = subprocess.run([sys.executable, "-m", *last.split()], capture_output=True, text=True)
+    assert shown.returncode == 0, shown.stderr

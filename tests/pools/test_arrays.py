@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -97,6 +99,38 @@ def test_objects_are_never_loaded(tmp_path):
     (tmp_path / "y.npy").write_bytes(b"no array")
     with pytest.raises(InputError, match=r"not a whole .npy"):
         open_pool(tmp_path / "y.npy")
+
+
+def header_of(shape, dtype="<f4"):
+    """A .npy file that is nothing but its header."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [((10**12, 4), "<f4"), ((10**12, 28, 28), "|u1"), ((10**12,), "<U0"), ((10**12, 0), "<f4"), ((-1, -4), "<f4")],
+)
+@pytest.mark.parametrize("compression", [None, zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_header_that_claims_more_than_the_file_holds(tmp_path, shape, dtype, compression):
+    small = header_of(shape, dtype) + bytes(32)
+    path = tmp_path / ("x.npy" if compression is None else "x.npz")
+    if compression is None:
+        path.write_bytes(small)
+    else:
+        with zipfile.ZipFile(path, "w", compression) as archive:
+            archive.writestr("x.npy", small)
+            archive.writestr("other.npy", bytes(10**4))  # what else is in the archive does not count
+    with pytest.raises(InputError, match="its header claims an array of shape"):
+        open_pool(path, **({} if compression is None else {"array": "x"}))
+
+
+def test_labels_whose_header_claims_too_much(tmp_path):
+    np.save(tmp_path / "x.npy", np.eye(2))
+    (tmp_path / "y.npy").write_bytes(header_of((10**12,), "<i8"))
+    with pytest.raises(InputError, match="its header claims an array of shape"):
+        open_pool(tmp_path / "x.npy", labels=str(tmp_path / "y.npy"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -70,6 +70,27 @@ def test_a_file_becomes_a_run_beside_it(tmp_path):
     assert project.settings.kind == "multi-label"
 
 
+def test_the_columns_of_ids_and_texts_are_named_as_for_init(tmp_path):
+    path = tmp_path / "reviews.csv"
+    path.write_text("number,title,body\nr1,Fine,good\nr2,Bad,bad\n")
+    ambiguous = command("label", path, "--classes", "good,bad", "--no-open")
+    assert ambiguous.returncode == 2
+    assert "may be in number, title, body: name the column (--column" in ambiguous.stderr
+    wrong = command("label", path, "--classes", "good,bad", "--no-open", "--key", "numbr", "--column", "body")
+    assert wrong.returncode == 2
+    assert "did you mean 'number'" in wrong.stderr
+    assert not (tmp_path / "reviews-labels").exists()
+    project = find_or_begin(path, None, "good,bad", False, 20, "", key="number", column="body")
+    assert list(project.pool().ids) == ["r1", "r2"]
+    assert project.pool().read([0, 1]) == ["good", "bad"]
+    again = find_or_begin(path, None, "", False, 20, "", key="number")
+    assert again.settings == project.settings
+    other = command("label", path, "--no-open", "--column", "title")
+    assert other.returncode == 2
+    assert "--column is 'title', the run in" in other.stderr
+    assert "was begun with 'body'" in other.stderr
+
+
 def test_bad_input_is_told_and_leaves_nothing(tmp_path):
     pool = orchard(tmp_path / "photos", 2)
     with pytest.raises(InputError, match="name the classes"):

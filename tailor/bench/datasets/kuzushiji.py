@@ -17,6 +17,7 @@ from tailor.bench.datasets.multiclass import build
 from tailor.errors import InputError
 from tailor.pools.arrays import Arrays
 from tailor.pools.base import Pool
+from tailor.pools.npy import read_npz
 
 WHERE = "http://codh.rois.ac.jp/kmnist/ (Kuzushiji-49, NumPy format)"
 SIZE = 49
@@ -59,9 +60,8 @@ def _read(folder: Path, part: str) -> tuple[Pool, np.ndarray]:
     if pool.kind != "image":
         raise damaged(images, "the array is not of pictures", "pictures (n, 28, 28) of bytes as arr_0", WHERE)
     try:
-        with np.load(labels, allow_pickle=False) as archive:
-            values = archive["arr_0"]
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as problem:
+        values = read_npz(labels, "arr_0")
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as problem:
         raise damaged(labels, problem, "classes (n,) as arr_0", WHERE) from None
     return pool, checked_classes(values, SIZE, len(pool), labels, WHERE)
 
