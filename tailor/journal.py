@@ -54,7 +54,7 @@ class Journal:
         self.files: dict[str, str] = {}  # whole files of the pool that can't be opened
         self.rounds: list[RoundRecord] = []
         self.stories: dict[int, tuple[int, int, int]] = {}  # position -> (round, slot, arm)
-        self.asked_now: list[int] = []  # positions, in the open round
+        self.asked_in: list[list[int]] = []  # for each round: the positions that were asked in it
         self.waiting: dict[int, None] = {}  # asked and neither answered nor skipped
         self.predicted: dict[int, np.ndarray] = {}
         self.who: dict[int, tuple[str | None, float]] = {}  # position -> (annotator, time)
@@ -67,7 +67,7 @@ class Journal:
         twin.loop, twin.kept = self.loop.copy(), self.kept.copy()
         twin.rounds = [copy(record) for record in self.rounds]
         twin.votes, twin.tally = self.votes.copy(), self.tally.copy()
-        twin.asked_now = list(self.asked_now)
+        twin.asked_in = [*self.asked_in[:-1], *map(list, self.asked_in[-1:])]  # only the last one grows
         for name in ("aside", "stories", "waiting", "predicted", "who"):
             setattr(twin, name, dict(getattr(self, name)))
         return twin
@@ -141,14 +141,14 @@ class Journal:
             self.loop.relive_round(record.weights, _fit(event.body, arrays), arrays.get("learned"))
         self.rounds.append(record)
         self.tally.new_round()
-        self.asked_now = []
+        self.asked_in.append([])
 
     def _on_asked(self, event: Event, store: Store | None) -> None:
         arrays = unpack(event.data)
         where, slots, arms = arrays["positions"], arrays["slots"], arrays["arms"]
         record = self.rounds[-1]
         record.asked += len(where)
-        self.asked_now += where.tolist()
+        self.asked_in[-1] += where.tolist()
         predicted = arrays.get("predicted")
         rows = predicted.astype(np.float32) if predicted is not None else np.zeros((len(where), self.task.size))
         for position, slot, arm, row in zip(where.tolist(), slots.tolist(), arms.tolist(), rows):

@@ -20,28 +20,36 @@ def counts(journal: Journal) -> list[dict[str, Any]]:
     return [{"name": name, "count": count} for name, count in ordered]
 
 
-def this_round(journal: Journal, unasked: int) -> dict[str, Any] | None:
-    """The open round, every example of it in one of four states, and what earlier rounds still wait for.
+def open_rounds(journal: Journal, unasked: int) -> list[dict[str, Any]]:
+    """Rounds that are not done, oldest first, the current one last: what of each is answered, skipped and left.
 
-    unasked: picks of its batch that are still to be made
+    A round begins when all of the one before has been handed out, so that several may be open at once.
+    unasked: picks of the current batch that are still to be made
     """
-    if journal.current is None:
-        return None
-    where = np.array(journal.asked_now, np.int64)
-    waiting = [position for position in journal.asked_now if position in journal.waiting]
-    voted = sum(position in journal.votes.open for position in waiting)
-    answered = int((journal.books.has_label(where) | journal.kept.has_label(where)).sum())
-    skipped = sum(journal.is_skipped(position) for position in journal.asked_now)
-    left = len(waiting) - voted + journal.askable(unasked)
+    if not journal.rounds:
+        return []
+    current = len(journal.rounds) - 1
+    numbers = {journal.stories[position][0] for position in journal.waiting}
+    rows = [_round(journal, number) for number in sorted(numbers | {current})]
+    rows[-1]["left"] += journal.askable(unasked)
+    for row in rows:
+        row["size"] = row["answered"] + row["skipped"] + row["voted"] + row["left"]
+    return rows
+
+
+def _round(journal: Journal, number: int) -> dict[str, Any]:
+    record = journal.rounds[number]
+    # one that was skipped, offered again and asked again belongs to the later round
+    asked = [position for position in journal.asked_in[number] if journal.stories[position][0] == number]
+    where = np.array(asked, np.int64)
+    voted = sum(position in journal.votes.open for position in asked)
     return {
-        "number": journal.current.number,
-        "size": answered + skipped + voted + left,
-        "answered": answered,
-        "skipped": skipped,
+        "number": number,
+        "answered": int((journal.books.has_label(where) | journal.kept.has_label(where)).sum()),
+        "skipped": sum(journal.is_skipped(position) for position in asked),
         "voted": voted,  # and someone else is to vote too
-        "left": left,
-        "spare": max(0, journal.current.asked - journal.current.size),  # beyond the batch, as the next round is late
-        "earlier": len(journal.waiting) - len(waiting),
+        "left": sum(position in journal.waiting for position in asked) - voted,
+        "spare": max(0, record.asked - record.size),  # beyond the batch, as the next round was late
     }
 
 

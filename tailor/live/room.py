@@ -172,7 +172,7 @@ class Room:
                     "batch": current.size if current else 0,
                     "round": current.number if current else None,
                 },
-                "this_round": overview.this_round(journal, self._unasked()),
+                "rounds": overview.open_rounds(journal, self._unasked()),
                 "unreadable": overview.unreadable(journal),
                 "pace": round(60 * self._people.pace(), 1),
                 "counts": overview.counts(journal),

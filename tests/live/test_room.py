@@ -313,42 +313,48 @@ def test_what_cannot_be_read_is_never_handed_out(tmp_path):
     room.close()
 
 
-def test_a_round_adds_up(room):
-    """What is answered, skipped and left of a round is all of it, after every answer; earlier rounds stand apart."""
-    def now():
-        return room.overview()["this_round"]
+def rounds(room):
+    """(number, size, answered, skipped, voted, left) of each round that is open."""
+    keys = ("number", "size", "answered", "skipped", "voted", "left")
+    return [tuple(row[key] for key in keys) for row in room.overview()["rounds"]]
 
-    first = now()
-    assert (first["number"], first["size"], first["answered"], first["left"]) == (0, 12, 0, 12)
+
+def test_a_round_adds_up(room):
+    """What is answered, skipped and left of a round is all of it; an earlier one that is not done stands beside it."""
+    assert rounds(room) == [(0, 12, 0, 0, 0, 12)]
     held = ids(room.next("bob", 2))  # someone takes two and is slow
     label(room, 3)
     (item,) = room.next("ann").items
     room.answer("ann", item.id, None)
-    third = now()
-    assert [third[key] for key in ("size", "answered", "skipped", "left", "earlier")] == [12, 3, 1, 8, 0]
+    assert rounds(room) == [(0, 12, 3, 1, 0, 8)]
     room.session.withdraw([room.history("ann")[1].id], by="ann")
-    assert [now()[key] for key in ("size", "answered", "skipped", "left")] == [12, 2, 1, 9]
-    while now()["number"] == 0:
+    assert rounds(room) == [(0, 12, 2, 1, 0, 9)]
+    while len(rounds(room)) == 1:
         label(room, 1)
-    later = now()
-    assert later["earlier"] == 2  # bob's
-    assert later["size"] == later["answered"] + later["skipped"] + later["voted"] + later["left"] == 12
+    first, second = rounds(room)
+    assert first[:5] == (0, first[1], first[1] - 1 - first[5], 1, 0)
+    assert first[5] == 2  # bob's
     for one in held:
         room.answer("bob", one, truth(room, one))
-    assert now()["earlier"] == 0
+    assert rounds(room) == [second]  # the first is done
     label(room, 4)
-    assert now()["answered"] == later["answered"] + 4
+    assert rounds(room) == [(1, 12, second[2] + 4, 0, 0, second[5] - 4)]
+
+
+def test_what_is_offered_again_counts_where_it_was_asked_last(room):
+    (item,) = room.next("ann").items
+    room.answer("ann", item.id, None)
+    room.session.offer_again([item.id])
+    assert rounds(room) == [(0, 11, 0, 0, 0, 11)]
 
 
 def test_a_shared_example_waits_for_the_other_vote(tmp_path):
     room = open_room(tmp_path / "a.db", room={"overlap": 2, "overlap_share": 1.0})
     prepare(room)
     label(room, 2, "ann")
-    now = room.overview()["this_round"]
-    assert [now[key] for key in ("size", "answered", "voted", "left")] == [12, 0, 2, 10]
+    assert rounds(room) == [(0, 12, 0, 0, 2, 10)]
     label(room, 2, "bob")
-    now = room.overview()["this_round"]
-    assert [now[key] for key in ("size", "answered", "voted", "left")] == [12, 2, 0, 10]
+    assert rounds(room) == [(0, 12, 2, 0, 0, 10)]
     room.close()
 
 
