@@ -145,6 +145,15 @@ class Books:
         """(n, K) float32 of positions that have a label."""
         return self._table[self._row[positions]].astype(np.float32)
 
+    @property
+    def predicted(self) -> dict[int, np.ndarray]:
+        """What the model said (K,), of those nobody has learned from yet; by position."""
+        return self._predicted
+
+    def credit(self, position: int, arm: int) -> None:
+        """It was this arm's pick."""
+        self._arm[position] = arm
+
     def arms_of(self, positions: np.ndarray) -> np.ndarray:
         return self._arm[positions]
 

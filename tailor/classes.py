@@ -46,6 +46,8 @@ class Reclass:
 
     def weights(self, v: np.ndarray) -> np.ndarray:
         """v (K,) -> (K',), in [-1/K', 1/K'] again. A new class is worth the most, as one that was never found."""
+        if self.only_names:
+            return v.copy()  # to the last bit
         total, members = np.zeros(self.after.size), np.bincount(self.place, minlength=self.after.size)
         np.add.at(total, list(self.place), v * self.before.size / self.after.size)
         return np.where(members > 0, total / np.maximum(members, 1), 1 / self.after.size)

@@ -145,13 +145,27 @@ class Desk:
         """What was labelled `old` is labelled `into`, and `old` is no more."""
         self._change_classes(merged(self.journal.task, old, into), by)
 
-    def _change_classes(self, change: Reclass, by: str | None) -> None:
-        """Labels, posteriors and counts follow. Nothing is changed where arms, selector or reward can't."""
+    def undo_merge(self, event: int | None = None, by: str | None = None) -> None:
+        """Take the latest merge back. Labels and votes given before it are exactly what they were; those given since
+        stay in the class that was left. event: its number, where only this merge is meant."""
+        merge = self.journal.last_merge(event)
+        self._change_classes(merge.change(self.journal.task), by, undoes=merge.event)
+
+    def _change_classes(self, change: Reclass, by: str | None, undoes: int | None = None) -> None:
+        """Labels, posteriors and counts follow. Nothing is changed where arms, selector or reward can't.
+
+        undoes: the event of the merge that is taken back
+        """
         _check_name(by)
         trial = self.journal.copy()
-        trial.reclass(change)
+        body = {"classes": list(change.after.classes), "place": list(change.place), "by": by}
+        if undoes is None:
+            trial.reclass(change)
+        else:
+            trial.unmerge(undoes, change)
+            body["undoes"] = undoes
         trial.loop.try_out()
-        self._record("classes", {"classes": list(change.after.classes), "place": list(change.place), "by": by})
+        self._record("classes", body)
 
     # ------------------------------------------------------------------ store
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
 from itertools import chain
@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from tailor import merges
 from tailor.bandit.base import Fit
 from tailor.books import Books
 from tailor.classes import Reclass
 from tailor.errors import InputError
 from tailor.loop import Loop
+from tailor.merges import Merge
 from tailor.reserve import class_shares, reserved
 from tailor.round import NOBODY
 from tailor.settings import Settings
@@ -60,6 +62,7 @@ class Journal:
         self.who: dict[int, tuple[str | None, float]] = {}  # position -> (annotator, time)
         self.votes = Votes()
         self.tally = Tally(self.task.size)
+        self.merges: list[Merge] = []  # that can be taken back, the latest last
 
     def copy(self) -> Journal:
         """A journal of its own, as this one stands now; no round can be walked in it."""
@@ -68,6 +71,7 @@ class Journal:
         twin.rounds = [copy(record) for record in self.rounds]
         twin.votes, twin.tally = self.votes.copy(), self.tally.copy()
         twin.asked_in = [*self.asked_in[:-1], *map(list, self.asked_in[-1:])]  # only the last one grows
+        twin.merges = [merge.copy() for merge in self.merges]
         for name in ("aside", "stories", "waiting", "predicted", "who"):
             setattr(twin, name, dict(getattr(self, name)))
         return twin
@@ -180,6 +184,7 @@ class Journal:
         for position in where.tolist():
             self.who[position] = (by, event.time)
             self.votes.settle(position)
+        self._answered([*where.tolist(), *event.body["skipped"]])
         skipped = np.array(event.body["skipped"], np.int64)
         self._each(skipped, self.kept.skip, self.loop.skip)
         for position in skipped.tolist():
@@ -189,6 +194,7 @@ class Journal:
         """Someone's answer to an example that several are asked about. It counts once a majority is there."""
         body = event.body
         classes = None if body["classes"] is None else tuple(body["classes"])
+        self._answered([body["position"]], body["by"])
         self.votes.cast(body["position"], body["by"], Ballot(classes, event.time), body["of"])
         self._decide(body["position"])
 
@@ -217,12 +223,14 @@ class Journal:
     def _on_withdrawn(self, event: Event, store: Store | None) -> None:
         """Answers that were taken back: as if they had never come."""
         where = np.array(event.body["positions"], np.int64)
+        self._answered(where.tolist())
         self._unlabel(where)
         for position in where.tolist():
             self.votes.clear(position)
 
     def _on_again(self, event: Event, store: Store | None) -> None:
         where = np.array(event.body["positions"], np.int64)
+        self._answered(where.tolist())
         self._each(where, self.kept.offer_again, self.loop.offer_again)
         for position in where.tolist():
             self.votes.clear(position)
@@ -269,7 +277,56 @@ class Journal:
 
     def _on_classes(self, event: Event, store: Store | None) -> None:
         task = type(self.task)(event.body["classes"])
-        self.reclass(Reclass(self.task, task, tuple(event.body["place"])))
+        change = Reclass(self.task, task, tuple(event.body["place"]))
+        if event.body.get("undoes") is not None:
+            self.unmerge(event.body["undoes"], change)
+            return
+        merge = merges.remember(self, change, event.number, event.body.get("by"))
+        self.reclass(change)
+        if merge is not None:
+            self.merges = [*self.merges, merge][-merges.REMEMBERED :]
+
+    def last_merge(self, event: int | None = None) -> Merge:
+        """The merge that can be taken back; event: it must be this one."""
+        if not self.merges:
+            raise InputError("there is no merge of classes to take back")
+        latest = self.merges[-1]
+        if event is not None and latest.event != event:
+            raise InputError(
+                f"another merge came later or this one is taken back already: the latest is {latest.old!r} into "
+                f"{latest.into!r}"
+            )
+        return latest
+
+    def unmerge(self, event: int, change: Reclass) -> None:
+        """Take the latest merge back: labels, votes, predictions and picks are what they were; what came since stays
+        in the class that was left. Later picks of the open round are dropped, as with any change."""
+        merge = self.last_merge(event)
+        self.reclass(change)
+        merges.restore(self, merge)
+        self.merges = self.merges[:-1]
+        self.tally.found.clear()
+        self._count(np.fromiter(self.stories, np.int64, len(self.stories)), 1)
+        for position in list(self.votes.asked):
+            self._decide(position)
+
+    def credit(self, position: int, arm: int) -> None:
+        """It was this arm's pick."""
+        number, slot, now = self.stories[position]
+        if arm != now:
+            self.tally.move(now, arm, number == len(self.rounds) - 1)
+        self.stories[position] = (number, slot, arm)
+        self.books.credit(position, arm)
+
+    def relabel(self, labels: dict[int, tuple[int, ...]]) -> None:
+        """These have other classes, by the same people and at the same time as before."""
+        there = {p: classes for p, classes in labels.items() if self.label_of(p) is not None}
+        self._label(np.fromiter(there, np.int64, len(there)), [list(classes) for classes in there.values()])
+
+    def _answered(self, positions: Iterable[int], by: str | None = None) -> None:
+        """What is answered after a merge stays as it is when the merge is taken back."""
+        for merge in self.merges:
+            merge.since.update((position, by) for position in positions)
 
     def reclass(self, change: Reclass) -> None:
         """From now on the classes are others: all that is known is told in them, as if they had been there at first.

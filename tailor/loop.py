@@ -319,6 +319,19 @@ class Loop:
             self._walk = None
         return arms
 
+    def learn_as_before(
+        self,
+        learned: Sequence[tuple[np.ndarray, Outcomes]],
+        weights: np.ndarray | None,
+        change: Reclass,
+        arms: np.ndarray,
+    ) -> None:
+        """The first rounds were these, before classes were merged. change and arms lead from then to now."""
+        self._learned[: len(learned)] = [(at, _reclassed(heard, change, arms)) for at, heard in learned]
+        if weights is not None and len(learned) == len(self._learned):
+            self._weights = change.weights(weights)
+        self._selector = None
+
     def try_out(self) -> None:
         """Selector and reward must be able to go on with these classes: an InputError where they can't."""
         weights = self._weigh(self.books.answered)

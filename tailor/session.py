@@ -302,14 +302,14 @@ class Session(Desk):
         """(probabilities (n, K), features (n, d)) at the run's positions."""
         return self.bridge.predict(self.journal.task, positions)
 
-    def _change_classes(self, change: Reclass, by: str | None) -> None:
+    def _change_classes(self, change: Reclass, by: str | None, undoes: int | None = None) -> None:
         if self._remodel is None:
             raise InputError("this session can't make a model for other classes: hand in remodel=")
         model = self._remodel(change.after)
         with self.lock:
             if self.journal.task != change.before:
                 raise InputError("the classes were changed by someone else just now: look at them again")
-            super()._change_classes(change, by)
+            super()._change_classes(change, by, undoes)
             self._adopt(model)
             if not change.only_names:
                 self.walk = None

@@ -29,6 +29,14 @@ class Tally:
         self.pulls[arm] += 1
         self.pulls_now[arm] += 1
 
+    def move(self, arm: int, to: int, in_this_round: bool) -> None:
+        """A pick was another arm's."""
+        self.pulls[arm] -= 1
+        self.pulls[to] += 1
+        if in_this_round:
+            self.pulls_now[arm] -= 1
+            self.pulls_now[to] += 1
+
     def count(self, arm: int, label: np.ndarray, times: int) -> None:
         """label (K,) came (times = 1) or went (times = -1)."""
         found = self.found.setdefault(arm, np.zeros(self._classes, np.int64))

@@ -46,6 +46,16 @@ class Votes:
         ballots[by] = ballot
         self.asked[position] = asked
 
+    def amend(self, position: int, by: str, classes: tuple[int, ...]) -> None:
+        """A vote that is still there was for these classes."""
+        ballots = self.on(position)
+        if by in ballots:
+            ballots[by] = Ballot(classes, ballots[by].at)
+
+    def decide(self, position: int) -> bool:
+        """Whether votes give it its label, or will."""
+        return position in self.asked and position not in self.settled
+
     def on(self, position: int) -> dict[str, Ballot]:
         return self._ballots.get(position, {})
 

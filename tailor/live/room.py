@@ -248,6 +248,27 @@ class Room:
     def merge_classes(self, old: str, into: str, by: str) -> tuple[str, ...]:
         return self._edit(self.session.merge_classes, old, into, by=by)
 
+    def undo_merge(self, event: int, by: str) -> tuple[str, ...]:
+        """Take back the merge with this number, if it is the latest."""
+        return self._edit(lambda by: self.session.undo_merge(event, by), by=by)
+
+    def last_merge(self) -> dict[str, Any] | None:
+        """The merge that can be taken back, and what that would mean."""
+        with self._lock:
+            journal = self._journal
+            if not journal.merges:
+                return None
+            merge = journal.merges[-1]
+            into = journal.task.classes[merge.kept - (merge.kept > merge.gone)]  # it may have another name by now
+            return {
+                "event": merge.event,
+                "old": merge.old,
+                "into": into,
+                "by": merge.by,
+                "labels": sum((position, None) not in merge.since for position in merge.labels),  # that come back
+                "since": len({position for position, _ in merge.since}),  # answers that stay
+            }
+
     def _edit(self, edit: Callable[..., None], *names: str, by: str) -> tuple[str, ...]:
         """The classes after it. What people hold they keep."""
         self._check_name(by)

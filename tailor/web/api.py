@@ -132,6 +132,18 @@ def merge_classes(site: SiteOf, person: ApiUser, given: shapes.MergeClasses) -> 
     return PlainJSON({"classes": site.room.merge_classes(given.old, given.into, person.name)})
 
 
+@router.get("/classes/merge")
+def last_merge(site: SiteOf, person: ApiUser) -> PlainJSON:
+    """The merge that can be taken back: its event, how many labels come back, how many answers since will stay."""
+    return PlainJSON({"merge": site.room.last_merge()})
+
+
+@changes.post("/classes/undo")
+def undo_merge(site: SiteOf, person: ApiUser, given: shapes.UndoMerge) -> PlainJSON:
+    """Take the latest merge back."""
+    return PlainJSON({"classes": site.room.undo_merge(given.merge, person.name)})
+
+
 # ---------------------------------------------------------------------- description
 
 

@@ -12,13 +12,13 @@ from fastapi.responses import RedirectResponse
 from tailor.errors import InputError
 from tailor.web.access import TooOften
 from tailor.web.pages import render
-from tailor.web.site import PageUser, SiteOf, same_session, same_site, set_cookie, visitor
+from tailor.web.site import PageUser, Site, SiteOf, same_session, same_site, set_cookie, visitor
 
 #: a cookie that says nothing but that cookies are kept
 PROBE = "tailor-probe"
 NO_COOKIES = (
-    "the browser keeps no cookies of this page, and without one it can't know you again: allow cookies for this site, "
-    "then come back"
+    "Your browser keeps no cookies of this page, and without one it can't know you again. Allow cookies for this site, "
+    "then come back."
 )
 
 router = APIRouter(include_in_schema=False)
@@ -54,7 +54,7 @@ def login(
     if visitor(request) is not None:
         return RedirectResponse(own_page(to), 303)
     if entered:
-        raise HTTPException(403, NO_COOKIES)
+        return _no_cookies(site, request)
     if _is_embedded(request):
         raise HTTPException(403, "this page can't be part of another")
     response = RedirectResponse(f"/login?{urlencode({'to': own_page(to), 'entered': 'true'})}", 303)
@@ -70,7 +70,7 @@ async def sign_in(
 ) -> Response:  # fmt: skip
     """probed: it comes from the form, which had a cookie set. Without it nobody could be told from a stranger."""
     if probed and PROBE not in request.cookies:
-        raise HTTPException(403, NO_COOKIES)
+        return _no_cookies(site, request)
     address = request.client.host if request.client else "nobody"
     try:
         cookie = await to_thread.run_sync(site.access.sign_in, name, secret, address, limiter=site.hashing)
@@ -83,6 +83,12 @@ async def sign_in(
         return response
     response = RedirectResponse(own_page(to), 303)
     set_cookie(response, request, cookie)
+    return response
+
+
+def _no_cookies(site: Site, request: Request) -> Response:
+    response = render(site, request, None, "problem.html", title="Cookies are needed", text=NO_COOKIES)
+    response.status_code = 403
     return response
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from tailor.classes import merged
 from tailor.errors import InputError
 from tailor.web.access import Person
 from tailor.web.charts import accuracy_line, arm_bars, class_bars
+from tailor.web.notes import Note
 from tailor.web.shapes import NewName, Offset
 from tailor.web.site import PageUser, Site, SiteOf, person_of_page, same_session
 
@@ -90,37 +93,67 @@ def review(
 
 
 @router.get("/classes")
-def classes(site: SiteOf, person: PageUser, request: Request, done: str = "", problem: str = "") -> Response:
-    now = site.room.overview()
+def classes(site: SiteOf, person: PageUser, request: Request) -> Response:
+    now, said = site.room.overview(), site.notes.take(person.cookie)
     return render(
-        site, request, person, "classes.html", bars=class_bars(now["counts"]), done=done[:500], problem=problem[:500]
+        site, request, person, "classes.html", bars=class_bars(now["counts"]), said=said, merge=site.room.last_merge()
     )
 
 
-@changes.post("/classes/{change}")
-def change_classes(
-    site: SiteOf, person: PageUser, change: Literal["add", "rename", "merge"],
-    name: Annotated[NewName | None, Form()] = None, old: Annotated[str, Form(max_length=1000)] = "",
-    into: Annotated[str, Form(max_length=1000)] = "",
+@changes.post("/classes/merge")
+def merge_classes(
+    site: SiteOf, person: PageUser, request: Request, old: Annotated[str, Form(max_length=1000)] = "",
+    into: Annotated[str, Form(max_length=1000)] = "", confirmed: Annotated[bool, Form()] = False,
 ) -> Response:  # fmt: skip
+    """Asks first: it says how many labels move, and what becomes of them."""
     room = site.room
+    if confirmed:
+        done = f"{old} is part of {into} now."
+        return _changed(site, person, lambda: room.merge_classes(old, into, person.name), done)
     try:
-        if change == "add":
-            room.add_class(name or "", person.name)
-            said = f"{name} is a class now."
-        elif change == "rename":
-            room.rename_class(old, name or "", person.name)
-            said = f"{old} is called {name} now."
-        else:
-            room.merge_classes(old, into, person.name)
-            said = f"{old} is part of {into} now."
+        merged(room.journal().task, old, into)  # or why it can't be done, before anybody is asked
     except InputError as error:
-        return back("/classes", problem=str(error))
-    return back("/classes", done=said)
+        return _back(site, person, str(error), is_problem=True)
+    counts = {one["name"]: one["count"] for one in room.overview()["counts"]}
+    return render(
+        site, request, person, "merge.html", old=old, into=into, moving=counts[old], there=counts[into],
+        multi=room.kind == "multi-label",
+    )  # fmt: skip
 
 
-def back(page: str, **said: str) -> Response:
-    return RedirectResponse(f"{page}?{urlencode({key: text[:500] for key, text in said.items()})}", 303)
+@changes.post("/classes/undo")
+def undo_merge(site: SiteOf, person: PageUser, merge: Annotated[int, Form(ge=1)]) -> Response:
+    def undo() -> None:
+        site.room.undo_merge(merge, person.name)
+
+    return _changed(site, person, undo, "The merge is taken back: its labels are what they were.")
+
+
+@changes.post("/classes/add")
+def add_class(site: SiteOf, person: PageUser, name: Annotated[NewName, Form()]) -> Response:
+    return _changed(site, person, lambda: site.room.add_class(name, person.name), f"{name} is a class now.")
+
+
+@changes.post("/classes/rename")
+def rename_class(
+    site: SiteOf, person: PageUser, name: Annotated[NewName, Form()], old: Annotated[str, Form(max_length=1000)] = ""
+) -> Response:
+    done = f"{old} is called {name} now."
+    return _changed(site, person, lambda: site.room.rename_class(old, name, person.name), done)
+
+
+def _changed(site: Site, person: Person, change: Callable[[], object], done: str) -> Response:
+    """Back to the classes, with a word on what was done or why not."""
+    try:
+        change()
+    except InputError as error:
+        return _back(site, person, str(error), is_problem=True)
+    return _back(site, person, done)
+
+
+def _back(site: Site, person: Person, text: str, *, is_problem: bool = False) -> Response:
+    site.notes.leave(person.cookie, Note(text, is_problem))
+    return RedirectResponse("/classes", 303)
 
 
 # ---------------------------------------------------------------------- team

@@ -62,6 +62,12 @@ class MergeClasses(Shape):
     into: Known
 
 
+class UndoMerge(Shape):
+    """merge: the number of its event."""
+
+    merge: Annotated[int, Field(ge=1, le=2**53)]
+
+
 class Problem(BaseModel):
     """Why a request was refused."""
 

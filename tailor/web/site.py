@@ -20,6 +20,7 @@ from tailor.pools.convert import THREADS
 from tailor.project import Project
 from tailor.web.access import Access, Person
 from tailor.web.examples import Examples
+from tailor.web.notes import Notes
 
 HERE = Path(__file__).parent
 
@@ -31,6 +32,11 @@ class Site:
     examples: Examples
     access: Access
     templates: Jinja2Templates
+
+    @cached_property
+    def notes(self) -> Notes:
+        """What was just done, for the next page of the same session."""
+        return Notes()
 
     # Whoever waits for heavy work waits without a thread: those that there are belong to labelling.
 

@@ -84,7 +84,9 @@ class Play:
     def edit(self, which, klass):
         room, names = self.room, self.room.classes
         self.fresh += 1
-        match which % 3:
+        match which % 4:
+            case 3 if room.last_merge() and room.last_merge()["old"] not in names:
+                room.undo_merge(room.last_merge()["event"], "bob")
             case 0 if len(names) < 5:
                 room.add_class(f"new{self.fresh}", "ann")
             case 1:
