@@ -137,7 +137,7 @@ class RayEngine(Engine):
 
     @contextmanager
     def _crew(self, make: Callable[[], S], function: Callable[..., T]) -> Iterator[_Crew]:
-        options = {"num_cpus": self.cpus, "max_restarts": self.retries, "max_task_retries": self.retries}
+        options: dict[str, float] = {"num_cpus": self.cpus, "max_restarts": self.retries, "max_task_retries": self.retries}
         if self.gpus:
             options["num_gpus"] = self.gpus
         crew = _Crew(self._ray, options, self._ray.put((make, function, self.cpus)))
