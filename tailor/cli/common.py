@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,10 +99,11 @@ def bars() -> Iterator[Progress]:
 
 
 @contextlib.contextmanager
-def polite(go_on: str) -> Iterator[None]:
-    """Ctrl-C: everything acknowledged is in the store already; say how to go on."""
+def polite(go_on: str | Callable[[], str]) -> Iterator[None]:
+    """Ctrl-C: everything acknowledged is in the store already; say how to go on, as it is by then."""
     try:
         yield
     except KeyboardInterrupt:
-        print(f"\nStopped; everything answered is saved. Go on with: {go_on}", file=sys.stderr)
+        command = go_on if isinstance(go_on, str) else go_on()
+        print(f"\nStopped; everything answered is saved. Go on with: {command}", file=sys.stderr)
         raise typer.Exit(130) from None

@@ -41,13 +41,18 @@ def connect(
     poll: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks at the annotations.")] = 5.0,
     listen: Annotated[str, typer.Option(help="HOST:PORT for webhooks and the backend, such as 127.0.0.1:9090.")] = "",
     reach: Annotated[str, typer.Option(help="The address under which Label Studio reaches --listen.")] = "",
+    allow_links: Annotated[
+        list[str] | None,
+        typer.Option(help="A host or network that is not public, whose pictures tasks may link to; more than once."),
+    ] = None,
     backend: Annotated[bool, typer.Option("--backend", help="Add it to the project's models.")] = False,
     once: Annotated[bool, typer.Option("--once", help="One pass: take answers, push what is due, end.")] = False,
 ) -> None:
     """Push each batch as tasks with predictions, take annotations in as they are submitted, retrain, push the next.
 
-    Goes on until Ctrl-C. Run it again to go on where it stopped.
+    Goes on until Ctrl-C, and waits where Label Studio is away. Run it again to go on where it stopped.
     """
+    from tailor import config
     from tailor.errors import InputError
     from tailor.label_studio.client import Studio
     from tailor.label_studio.connect import connected
@@ -60,16 +65,24 @@ def connect(
     if backend and not listen:
         raise InputError("--backend needs --listen, such as --listen 127.0.0.1:9090")
     settings = {"selection": {"batch": batch}, "stop": {"budget": budget} if budget else {}}
-    studio = Studio(url, token, project)
-    go_on = f"tailor label-studio connect --url {url} --project {project} --run {run}"
+    studio = Studio(url, token, project, allow_links=allow_links or ())
+
+    def go_on() -> str:
+        words = f"tailor label-studio connect --url {url} --project {project} --run {run}"
+        new = f" --pool {pool}" if pool else ""
+        new += f" --batch {batch}" + (f" --budget {budget}" if budget else "")
+        allowed = "".join(f" --allow-links {one}" for one in allow_links or ())
+        return words + allowed + ("" if (run / config.FILE).exists() else new)
+
+    if not once:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as a service is stopped: politely, like Ctrl-C
     with polite(go_on), bars() as progress, connected(
-        studio, run, pool=Path(pool) if pool else None, settings=settings,
-        ahead=None if ahead < 0 else ahead, say=_say, progress=progress,
+        studio, run, pool=Path(pool) if pool else None, settings=settings, ahead=None if ahead < 0 else ahead,
+        patience=None if once else poll, say=_say, progress=progress,
     ) as connection:  # fmt: skip
         if once:
             connection.link.step()
             return
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as a service is stopped: politely, like Ctrl-C
         with contextlib.ExitStack() as stack:
             if listen:
                 at = stack.enter_context(_listening(connection, listen, reach, backend))

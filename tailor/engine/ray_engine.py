@@ -1,4 +1,4 @@
-"""A Ray cluster: each shard is a task, and a task whose worker or node is lost runs again elsewhere."""
+"""A Ray cluster: what a lost worker or node had in hand runs again elsewhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from tailor.engine.base import Engine
 from tailor.errors import InputError, TailorError
@@ -112,45 +112,103 @@ class RayEngine(Engine):
         return [found[number] for number in range(len(calls))]
 
     def map_with(self, make: Callable[[], S], function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
-        """Ray Data with a pool of actors, each with a GPU where the engine was given some."""
+        """A crew of actors, each with a GPU where the engine was given some."""
         if not calls:
             return []
-        from ray.data import DataContext, from_items
-
-        DataContext.get_current().enable_progress_bars = False
         self.check_room(self.gpus)
-        most = min(len(calls), self._room(self.gpus))
-        with clear_errors(self._ray):
-            common = self._ray.put((make, function, self.cpus, list(calls)))
-            numbers = from_items([{"number": n} for n in range(len(calls))], override_num_blocks=len(calls))
-            rows = numbers.map_batches(
-                _Worker, fn_constructor_args=([common],), batch_size=1, concurrency=(1, most),
-                num_cpus=self.cpus, num_gpus=self.gpus or None,
-            ).take_all()  # fmt: skip
-        found = {int(row["number"]): row["result"] for row in rows}
-        return [cast(T, self._ray.cloudpickle.loads(found[number])) for number in range(len(calls))]
+        ray, found = self._ray, dict[int, T]()
+        waiting, running = list(enumerate(calls))[::-1], dict[Any, tuple[int, int]]()  # of the call and of its actor
+        with clear_errors(ray), self._crew(make, function) as crew:
+            while waiting or running:
+                crew.grow(self._room(self.gpus), len(waiting))  # a node that joined is used at once
+                while waiting and (actor := crew.idlest()) is not None:
+                    number, call = waiting.pop()
+                    running[crew.send(actor, call)] = number, actor
+                done, _ = ray.wait(list(running), timeout=PATIENCE)
+                if not done:
+                    self.check_room(self.gpus)  # the last node that could do it may be lost
+                for reference in done:
+                    number, actor = running.pop(reference)
+                    crew.received(actor)
+                    found[number] = ray.get(reference)
+                if not waiting:
+                    crew.dismiss_idle()
+        return [found[number] for number in range(len(calls))]
+
+    @contextmanager
+    def _crew(self, make: Callable[[], S], function: Callable[..., T]) -> Iterator[_Crew]:
+        options: dict[str, float] = {"num_cpus": self.cpus, "max_restarts": self.retries, "max_task_retries": self.retries}
+        if self.gpus:
+            options["num_gpus"] = self.gpus
+        crew = _Crew(self._ray, options, self._ray.put((make, function, self.cpus)))
+        try:
+            yield crew
+        finally:
+            crew.dismiss()
 
     def close(self) -> None:
         if self._mine and self._ray.is_initialized():
             self._ray.shutdown()
 
 
+class _Crew:
+    """Actors, and how many calls each of them has in hand.
+
+    Ray starts an actor that was lost again where there is room, and runs its calls again. Where all the room is taken
+    by the others, it gets that of the first one that has nothing left to do.
+    """
+
+    def __init__(self, ray: Any, options: dict[str, Any], common: Any) -> None:
+        self._ray, self._common = ray, common
+        self._new = ray.remote(**options)(_Worker)
+        self._actors = dict[int, Any]()
+        self._in_hand = dict[int, int]()
+        self._hired = 0
+
+    def grow(self, room: int, calls: int) -> None:
+        """To as many as there is room for, if there are calls for so many."""
+        for _ in range(min(room - len(self._actors), calls)):
+            self._actors[self._hired] = self._new.remote(self._common)
+            self._in_hand[self._hired] = 0
+            self._hired += 1
+
+    def idlest(self) -> int | None:
+        """The actor with the fewest calls in hand, unless all have enough."""
+        found = min(self._in_hand, key=lambda actor: self._in_hand[actor], default=None)
+        return found if found is not None and self._in_hand[found] < AHEAD else None
+
+    def send(self, actor: int, call: tuple[Any, ...]) -> Any:
+        self._in_hand[actor] += 1
+        return self._actors[actor].call.remote(*call)
+
+    def received(self, actor: int) -> None:
+        self._in_hand[actor] -= 1
+
+    def dismiss_idle(self) -> None:
+        for actor in [one for one, calls in self._in_hand.items() if not calls]:
+            self._dismiss(actor)
+
+    def dismiss(self) -> None:
+        for actor in list(self._actors):
+            self._dismiss(actor)
+
+    def _dismiss(self, actor: int) -> None:
+        del self._in_hand[actor]
+        self._ray.kill(self._actors.pop(actor))
+
+
 class _Worker:
-    """An actor of Ray Data: makes what it needs once, then takes one call after another."""
+    """An actor: makes what it needs once, then takes one call after another."""
 
-    def __init__(self, common: list[Any]) -> None:
-        import ray
-
-        make, self._function, threads, self._calls = ray.get(common[0])
+    def __init__(self, common: tuple[Callable[[], Any], Callable[..., Any], int]) -> None:
+        self._make, self._function, threads = common
+        self._made: list[Any] = []
         use_threads(threads)
-        self._made = make()
 
-    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        import ray
-
-        number = int(batch["number"][0])
-        result = ray.cloudpickle.dumps(self._function(self._made, *self._calls[number]))
-        return {"number": [number], "result": [result]}
+    def call(self, *call: Any) -> Any:
+        if not self._made:  # here and not above, so that its errors are those of a call
+            self._made.append(self._make())
+        return self._function(self._made[0], *call)
 
 
 def _call(common: tuple[Callable[..., T], int, Any], *call: Any) -> T:

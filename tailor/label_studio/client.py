@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Sequence
 from email.utils import parsedate_to_datetime
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from tailor.errors import InputError, TailorError
+from tailor.label_studio.links import PORTS, LinkGuard, LinkRefused
 
 if TYPE_CHECKING:
     import httpx
@@ -19,8 +21,8 @@ PAGE = 500
 FIELDS = "id,data,annotations,result,completed_by,was_cancelled,updated_at,predictions_model_versions"
 #: seconds: a large batch of tasks may take Label Studio a while
 CONNECT, ANSWER = 10.0, 300.0
-#: bytes of a picture that is fetched
-LARGEST = 100 * 1024 * 1024
+#: bytes of a picture that is fetched, and how often its link may lead on to another
+LARGEST, REDIRECTS = 100 * 1024 * 1024, 10
 
 
 class StudioError(TailorError):
@@ -39,15 +41,17 @@ class Studio:
     """What TAILOR needs of Label Studio. The token goes to that server alone and into no message.
 
     token: a personal access token, or a legacy one where the organization allows them.
+    allow_links: hosts and networks that are not public and that links in tasks may lead to all the same.
     """
 
-    def __init__(self, url: str, token: str, project: int) -> None:
+    def __init__(self, url: str, token: str, project: int, *, allow_links: Sequence[str] = ()) -> None:
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
             raise InputError(f"url is {url!r}: give Label Studio's address, such as http://localhost:8080")
         if not token or not token.isascii() or not token.isprintable():
             raise InputError("the token is empty or holds odd characters: copy it again from Label Studio")
         httpx = _httpx()
         self.url, self.project, self._token = url.rstrip("/"), project, token
+        self._guard = LinkGuard(self.url, allow_links)
         self._personal = token.count(".") == 2  # a JWT: it is exchanged for an access token that lasts minutes
         self._access = ""
         self._timeout = httpx.Timeout(ANSWER, connect=CONNECT)
@@ -140,28 +144,37 @@ class Studio:
         return self._call("GET", f"/api/tasks/{task}")["data"]
 
     def fetch(self, link: str) -> bytes:
-        """What a link in a task's data leads to: in Label Studio with the token, elsewhere without."""
+        """What a link in a task's data leads to: in Label Studio with the token, elsewhere without.
+
+        Every place that it leads through is checked: see LinkGuard.
+        """
         httpx = _httpx()
-        at = urlsplit(self.url)
-        own = link.startswith("/") or (urlsplit(link).scheme, urlsplit(link).netloc) == (at.scheme, at.netloc)
-        if not own and urlsplit(link).scheme not in ("http", "https"):
-            raise StudioError(f"{link[:200]!r} can't be fetched: only http, https and Label Studio's own links can")
-        headers = self._authorization() if own else {}
         try:
-            with httpx.stream(
-                "GET", self.url + link if link.startswith("/") else link,
-                headers=headers, timeout=self._timeout, follow_redirects=True,
-            ) as answer:  # fmt: skip
-                if answer.status_code != 200:
-                    raise StudioError(f"{link[:200]!r} answers {answer.status_code}")
-                content = bytearray()
-                for part in answer.iter_bytes():
-                    content += part
-                    if len(content) > LARGEST:
-                        raise StudioError(f"{link[:200]!r} is larger than {LARGEST >> 20} MiB")
-                return bytes(content)
+            url = httpx.URL(self.url + link if link.startswith("/") else link)
+            for _ in range(REDIRECTS):
+                with self._opened(url) as answer:
+                    if not answer.has_redirect_location:
+                        return _content(answer, link)
+                    url = url.join(answer.headers["location"])
+        except (LinkRefused, httpx.InvalidURL) as error:
+            raise StudioError(f"{link[:200]!r} can't be fetched: {error}") from None
         except httpx.HTTPError as error:
-            raise (Unreachable if own else StudioError)(f"{link[:200]!r} can't be fetched: {error}") from None
+            kind = Unreachable if self._guard.is_studio(str(url)) else StudioError
+            raise kind(f"{link[:200]!r} can't be fetched: {error}") from None
+        raise StudioError(f"{link[:200]!r} leads on to another link more than {REDIRECTS} times")
+
+    @contextlib.contextmanager
+    def _opened(self, url: httpx.URL) -> Iterator[httpx.Response]:
+        """The answer of one place, its content not read yet."""
+        with _httpx().Client(timeout=self._timeout) as client:
+            if self._guard.is_studio(str(url)):
+                answer = client.send(client.build_request("GET", url, headers=self._authorization()), stream=True)
+            elif url.scheme in PORTS:
+                addresses = self._guard.addresses(url.host, url.port or PORTS[url.scheme])
+                answer = _send_to(addresses, client, url)
+            else:
+                raise LinkRefused("only http, https and Label Studio's own links can")
+            yield answer
 
     # ------------------------------------------------------------------ what is set up in the project
 
@@ -242,6 +255,32 @@ class Studio:
         for secret in (self._token, self._access):
             text = text.replace(secret, "***") if secret else text
         return text
+
+
+def _send_to(addresses: Sequence[str], client: httpx.Client, url: httpx.URL) -> httpx.Response:
+    """The answer of the first address that can be connected to. The host's name is not looked up again."""
+    for number, address in enumerate(addresses):
+        request = client.build_request(
+            "GET", url.copy_with(host=address),
+            headers={"Host": url.netloc.decode()}, extensions={"sni_hostname": url.host},
+        )  # fmt: skip
+        try:
+            return client.send(request, stream=True)
+        except (_httpx().ConnectError, _httpx().ConnectTimeout):
+            if number == len(addresses) - 1:
+                raise
+    raise LinkRefused(f"{url.host} has no address")
+
+
+def _content(answer: httpx.Response, link: str) -> bytes:
+    if answer.status_code != 200:
+        raise StudioError(f"{link[:200]!r} answers {answer.status_code}")
+    content = bytearray()
+    for part in answer.iter_bytes():
+        content += part
+        if len(content) > LARGEST:
+            raise StudioError(f"{link[:200]!r} is larger than {LARGEST >> 20} MiB")
+    return bytes(content)
 
 
 def _filter(column: str, operator: str, kind: str, value: Any) -> dict[str, Any]:

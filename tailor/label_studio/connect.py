@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,9 @@ from tailor import config as toml
 from tailor.errors import InputError
 from tailor.label_studio.batches import Batches, check_shown
 from tailor.label_studio.board import ID, Board
-from tailor.label_studio.client import Studio
+from tailor.label_studio.client import Studio, Unreachable
 from tailor.label_studio.labels import LabelConfig
-from tailor.label_studio.link import Link, add_classes
+from tailor.label_studio.link import Link, add_classes, pause
 from tailor.label_studio.state import Bond
 from tailor.label_studio.task_pool import TaskPool
 from tailor.models.base import Progress, quiet
@@ -40,14 +41,46 @@ def connected(
     pool: Path | None = None,
     settings: dict[str, dict[str, Any]] | None = None,
     ahead: int | None = None,
+    patience: float | None = None,
     say: Callable[[str], None] = print,
     progress: Progress = quiet,
 ) -> Iterator[Connection]:
     """Begin or resume the run in a folder and tie it to the studio's project. It is open for writing inside.
 
     pool: what is to be labelled, for a new run; without one the project's own tasks are. settings: further ones of a
-    new run, by section of tailor.toml. ahead: see Link; by default a quarter of a batch.
+    new run, by section of tailor.toml. ahead: see Link; by default a quarter of a batch. patience: seconds before the
+    first further try where Label Studio is away; without it that is an error.
     """
+    failures = 0
+    while True:
+        try:
+            connection = _connect(studio, run, pool, settings, ahead, say, progress)
+            break
+        except Unreachable as error:
+            if patience is None:
+                raise
+            if not failures:
+                say(f"{error}. Waiting for it; Ctrl-C ends this.")
+            failures += 1
+        time.sleep(pause(patience, failures))
+    if failures:
+        say("Label Studio is there.")
+    try:
+        yield connection
+    finally:
+        connection.link.session.store.close()
+
+
+def _connect(
+    studio: Studio,
+    run: Path,
+    pool: Path | None,
+    settings: dict[str, dict[str, Any]] | None,
+    ahead: int | None,
+    say: Callable[[str], None],
+    progress: Progress,
+) -> Connection:
+    """Where it fails half-way because Label Studio is away, it can be done again."""
     described = studio.describe()
     config = LabelConfig.read(described["label_config"])
     known, begun = Bond.find(run), (run / toml.FILE).exists()
@@ -79,9 +112,10 @@ def connected(
         add_classes(session, config)
         batches = Batches(board, session, pushes=copies is None, say=say)
         least = max(1, project.settings.batch // 4) if ahead is None else ahead
-        yield Connection(Link(session, board, batches, copies, ahead=least, say=say), bond)
-    finally:
+        return Connection(Link(session, board, batches, copies, ahead=least, say=say), bond)
+    except BaseException:
         session.store.close()
+        raise
 
 
 def _pushed_id(task: int, data: dict[str, Any]) -> str | None:

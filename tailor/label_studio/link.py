@@ -24,6 +24,11 @@ LONGEST_WAIT, REFUSALS = 30.0, 5
 REST = 60.0
 
 
+def pause(poll: float, failures: int) -> float:
+    """Seconds until the next try after so many failures in a row: twice as long each time, within bounds."""
+    return min(poll * 2 ** min(failures, 30), max(poll, LONGEST_WAIT)) if failures else poll
+
+
 class Link:
     """Every pass compares what is in Label Studio with what is in the run and makes up the difference.
 
@@ -79,7 +84,7 @@ class Link:
                 if not failures or refusals:
                     self._say(f"{error}. Trying again.")
                 failures += 1
-            self._wake.wait(min(poll * 2**failures, max(poll, LONGEST_WAIT)) if failures else poll)
+            self._wake.wait(pause(poll, failures))
 
     def step(self) -> None:
         """One pass. After a failure half-way the next one reads everything anew."""

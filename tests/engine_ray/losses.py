@@ -65,6 +65,19 @@ class Losing(Engine):
             self.problems.append(problem)
 
 
+def unit():
+    return 1
+
+
+def held_once(made, folder, number):
+    """The square of a number; the first call of all leaves word of itself and then waits to be killed."""
+    return hold(square, folder, made, number)
+
+
+def fails(*_):
+    raise InputError("this model can't be made")
+
+
 def when(condition, timeout=240):
     """What the condition gives, once it is true."""
     deadline = time.monotonic() + timeout

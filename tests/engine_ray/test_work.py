@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -90,6 +91,12 @@ def test_another_process_must_know_how_to_make_the_model(tmp_path, copy):
         predict(Elsewhere(), copy.make(), tmp_path / "p")
 
 
+def victim(folder):
+    """(process, node) of the call that waits to be killed, once there is one."""
+    path = folder / "held" / "victim"
+    return path.exists() and path.read_text().split()
+
+
 @pytest.mark.xdist_group("ray")
 class TestCluster:
     def test_features_and_predictions(self, engine, copy, data, tmp_path):
@@ -107,6 +114,44 @@ class TestCluster:
 
         assert engine.map_with(copy.make, dies_once, [(tmp_path, n) for n in range(4)]) == [0, 1, 4, 9]
         assert (tmp_path / "died").exists()
+
+    def test_a_node_lost_while_it_predicts(self, engine, nodes, tmp_path):
+        """The other one does the work of both, though its place is taken until it has done its own."""
+        from losses import held_once, unit, when
+
+        calls = [(tmp_path / "held", n) for n in range(5)]
+        with ThreadPoolExecutor(1) as beside:
+            answer = beside.submit(engine.map_with, unit, held_once, calls)
+            _, node = when(lambda: victim(tmp_path))
+            gone = next(n for n in nodes.nodes if n.node_id == node)
+            nodes.remove(gone)
+            nodes.nodes.remove(gone)
+            assert answer.result() == [0, 1, 4, 9, 16]
+        nodes.nodes.append(nodes.add())
+        when(lambda: engine.workers == 2)
+
+    def test_the_last_node_lost_while_it_predicts(self, engine, nodes, tmp_path, monkeypatch):
+        from losses import held_once, unit, when
+
+        from tailor.engine import ray_engine
+
+        monkeypatch.setattr(ray_engine, "PATIENCE", 1.0)
+        large = nodes.add(num_cpus=2)
+        demanding = ray_engine.RayEngine(nodes.address, cpus=2)  # only that node has room for it
+        calls = [(tmp_path / "held", n) for n in range(3)]
+        with ThreadPoolExecutor(1) as beside:
+            answer = beside.submit(demanding.map_with, unit, held_once, calls)
+            when(lambda: victim(tmp_path))
+            nodes.remove(large)
+            with pytest.raises(InputError, match=r"no room for a worker with cpus = 2 and gpus = 0; its largest node"):
+                answer.result()
+        assert engine.map_with(unit, held_once, calls) == [0, 1, 4]  # the others work as before
+
+    def test_what_making_raises_is_raised(self, engine):
+        from losses import fails, square
+
+        with pytest.raises(InputError, match="this model can't be made"):
+            engine.map_with(fails, square, [(1,)])
 
     def test_training_over_two_workers(self, engine, copy, data, tmp_path):
         from tailor.engine.together import fit_together

@@ -70,9 +70,9 @@ def settings(shows: str, **selection) -> dict:
 
 
 @contextlib.contextmanager
-def linked(desk: Desk, run: Path, *, token: str = TOKEN, said: list | None = None, **options):
+def linked(desk: Desk, run: Path, *, token: str = TOKEN, said: list | None = None, allow_links=(), **options):
     """A run tied to the desk's project, as `tailor label-studio connect` ties it."""
-    studio = Studio(desk.server.url, token, desk.id)
+    studio = Studio(desk.server.url, token, desk.id, allow_links=allow_links)
     with connected(studio, run, say=[].append if said is None else said.append, **options) as connection:
         yield connection
     studio.close()

@@ -81,7 +81,8 @@ def test_nothing_is_begun_that_does_not_fit(desk, server, tmp_path):
         ([], "name a token"),
         (["--token", SECRET], "name the project"),
         (["--token", SECRET, "--project", "1", "--backend"], "--backend needs --listen"),
-        (["--token", SECRET, "--project", "1", "--url", "http://127.0.0.1:9"], "can't be reached"),
+        (["--token", SECRET, "--project", "1", "--url", "http://127.0.0.1:9", "--once"], "can't be reached"),
+        (["--token", SECRET, "--project", "1", "--allow-links", "http://10.0.0.5/"], "links are allowed from 'http://"),
     ],
 )
 def test_the_command_line(words, said, tmp_path):
