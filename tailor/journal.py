@@ -426,7 +426,7 @@ def _fit(body: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | None:
 
 def begun_with(first: Event) -> dict[str, Any]:
     """The settings in a run's first event."""
-    given = first.body.get("settings")
+    given: Any = first.body.get("settings")
     names = given.get("classes") if isinstance(given, dict) else None
     if first.kind != "opened" or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise StoreError(f"event {first.number} ({first.kind}) is not how a run begins: restore a copy of the store")

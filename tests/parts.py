@@ -15,11 +15,12 @@ import pytest
 #: part: (the packages that it needs, the extras that bring them)
 PARTS = {
     "labelling page": (("fastapi", "uvicorn", "jinja2", "argon2", "python_multipart", "httpx"), "web,browser"),
-    "browser": (("playwright",), "browser"),
+    "browser": (("playwright", "axe_playwright_python"), "browser"),
     "fuzzing": (("schemathesis", "anyio"), "browser"),
     "Label Studio": (("httpx", "fastapi", "uvicorn"), "label-studio"),
     "PostgreSQL": (("psycopg",), "postgres"),
     "Ray": (("ray",), "ray"),
+    "addresses": (("fsspec",), "cloud"),
     "S3": (("moto", "s3fs"), "cloud,cloud-test"),
     "Google Cloud Storage": (("gcp_storage_emulator", "gcsfs"), "cloud,cloud-test"),
     "TensorBoard": (("tensorboard",), "trackers"),

@@ -303,7 +303,7 @@ def warmed(size, folder, workers):
 
 
 def test_every_worker_is_warmed_up_before_anything_is_measured(tmp_path):
-    pytest.importorskip("ray", reason="Ray is not installed: warming workers up was left out")
+    parts.need("Ray")
     found = in_own_process(warmed, TINY, tmp_path, 2)
     assert len(found) == len(set(found)) == 2
 

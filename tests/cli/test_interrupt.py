@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import parts
 import pytest
 from runs import begin, edit, labels, state, tailor
 
@@ -87,8 +88,7 @@ def begin_slow(note, stuck, *command):
 @pytest.mark.parametrize("command", ["run", "ask", "predict", "label"])
 def test_interrupted_while_the_pool_is_read_what_was_read_is_kept(copy, tmp_path, command):
     if command == "label":
-        pytest.importorskip("uvicorn", reason="the labelling page left out: pip install 'tailor[web]'")
-        pytest.importorskip("fastapi", reason="the labelling page left out: pip install 'tailor[web]'")
+        parts.need("labelling page")
     run, note, model = copy / "run", tmp_path / "note", tmp_path / "model"
     if command == "predict":
         tailor("train", model, "--run", run)

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 
+import parts
 import pytest
 from runs import QUICK, edit, pictures, read_csv, state, tailor, write_csv
 
@@ -71,7 +72,7 @@ def test_a_closed_folder_with_such_a_name_is_listed(tmp_path, monkeypatch):
 
 def test_at_an_address_they_are_set_aside(tmp_path):
     """Names in object storage are UTF-8; a folder at file:// can hold others."""
-    pytest.importorskip("fsspec", reason="pools at addresses are left out: pip install 'tailor[cloud]'")
+    parts.need("addresses")
     from tailor.pools import open_pool
 
     pool = open_pool(f"file://{odd_pictures(tmp_path / 'pictures')}", cache=str(tmp_path / "cache"))

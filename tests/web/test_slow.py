@@ -9,14 +9,16 @@ import subprocess
 import sys
 import threading
 
+import parts
 import pytest
-import sites  # or a skip that says what is missing
+import sites
 from browsing import Server, running, wait_for
+
+parts.need("labelling page")
+import httpx
 
 from tailor.web.access import Access
 from tailor.web.connections import Connections, Patience
-
-httpx = pytest.importorskip("httpx")
 
 TIMEOUT = 120
 HALF_A_HEAD = b"GET /login HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
