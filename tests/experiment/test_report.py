@@ -173,6 +173,18 @@ def test_tables_say_what_was_run(multilabel):
         assert "3 contenders, 2 trials each (seeds 0 to 1)" in text
 
 
+def test_tables_say_whom_it_means_little_to_beat():
+    scores = {"TAILOR": [0.8, 0.9], "ALBL": [0.7, 0.8], "DEAL, every": [0.7, 0.8]}
+    (plain,) = group(rows_of(scores))
+    rows = rows_of(scores)
+    for row in rows:
+        row["selector"] = {"ALBL": "albl", "DEAL, every": "deal(bonus=every)"}.get(row["contender"], row["selector"])
+    (found,) = group(rows)
+    for table in (tables.final, tables.summary, tables.differences):
+        assert "ALBL and DEAL, every choose nearly uniformly" in table(found).note
+        assert "uniformly" not in table(plain).note
+
+
 def test_a_target_of_ones_own(whole):
     (found,) = group(whole[1])
     assert tables.to_target(found, 2.0).rows[0][1:] == ("> 60", "> 60", "0 of 2")

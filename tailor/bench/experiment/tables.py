@@ -53,9 +53,25 @@ def final(results: Results) -> Table:
 
 
 def setup(results: Results) -> str:
-    """What was run, and what is left out."""
+    """What was run, what is left out, and what being ahead of some contenders does not mean."""
     left = f" {results.unfinished} trials are not through yet and left out." if results.unfinished else ""
-    return f"{results.setup}.{left}"
+    return f"{results.setup}.{left}{near_uniform(results)}"
+
+
+def near_uniform(results: Results) -> str:
+    """A caution where ALBL or DEAL take part: one reward is shared by all slots of a round, so they hardly learn."""
+    names = [c for c in results.rows if selector_name(results, c) in ("albl", "deal")]
+    if not names:
+        return ""
+    return (
+        f" {' and '.join(names)} choose{'s' if len(names) == 1 else ''} nearly uniformly in every round, since all of "
+        "a round's slots share one reward: to be ahead of that is to be ahead of random choice among the same arms."
+    )
+
+
+def selector_name(results: Results, contender: str) -> str:
+    name: str = results.sample(contender)["selector"]
+    return name.partition("(")[0].strip()
 
 
 def differences(results: Results, focus: str | None = None) -> Table | None:
@@ -70,7 +86,7 @@ def differences(results: Results, focus: str | None = None) -> Table | None:
     if not rows:
         return None
     columns = ("", *map(results.label, metrics), "pairs", "verdict")
-    note = f"{INTERVALS}; the verdict is the first column's"
+    note = f"{INTERVALS}; the verdict is the first column's.{near_uniform(results)}"
     return Table(f"{results.name}: {ours} minus", columns, tuple(rows), note)
 
 
