@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tailor.checks import check_instance, check_whole
 from tailor.classes import Reclass
 from tailor.errors import InputError
 from tailor.round import NOBODY
@@ -23,7 +24,7 @@ class Books:
     """
 
     def __init__(self, task: Task, pool: int) -> None:
-        self.task, self.pool = task, 0
+        self.task, self.pool = check_instance(task, Task, "task", "a MultiClass or a MultiLabel"), 0
         self._row = np.empty(0, np.int64)  # where its label stands in the table
         self._skipped = np.empty(0, bool)
         self._aside = np.empty(0, bool)  # never to be offered: unreadable, or kept for another purpose
@@ -37,7 +38,7 @@ class Books:
         self._counts = np.zeros(task.size, np.int64)
         self._answered = 0
         self._predicted: dict[int, np.ndarray] = {}  # what the model said, of those nobody has learned from yet
-        self.grow(pool)
+        self.grow(check_whole(pool, "pool", least=0))
 
     def grow(self, more: int) -> None:
         """New examples join at the end."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tailor.checks import check_list, check_whole, shown
 from tailor.classes import Reclass, added, merged, renamed
 from tailor.errors import InputError, UnknownName
 from tailor.journal import Story, rebuild
@@ -57,6 +58,8 @@ class Desk:
     def telling(self, answers: Mapping[str, Any], by: str | None = None) -> Happening:
         """What tell() records, checked."""
         _check_name(by)
+        if not isinstance(answers, Mapping):
+            raise InputError(f"answers is {shown(answers)}: answers by id are needed, for pairs dict(pairs)")
         told, skipped = [], []
         for one, answer in answers.items():
             position = self._position(one)
@@ -78,8 +81,9 @@ class Desk:
     def voting(self, one: str, answer: Any, by: str, of: int) -> Happening:
         """What vote() records, checked."""
         _check_name(by)
-        if not by or of < 1:
-            raise InputError(f"a vote of {by!r} among {of}: a name and a number from 1 are needed")
+        of = check_whole(of, "of")
+        if not by:
+            raise InputError(f"by is {by!r}: a vote needs the name of whoever gives it")
         classes = None if answer is SKIP else self._classes(one, answer)
         return "vote", {"position": self._position(one), "classes": classes, "by": by, "of": of}
 
@@ -91,7 +95,7 @@ class Desk:
     def withdrawing(self, ids: Sequence[str], by: str | None = None) -> Happening:
         """What withdraw() records, checked."""
         _check_name(by)
-        where = list(dict.fromkeys(self._position(one) for one in ids))
+        where = list(dict.fromkeys(self._position(one) for one in check_list(ids, "ids", "ids")))
         for position in where:
             journal = self.journal
             if journal.label_of(position) is None and not (journal.is_skipped(position) or journal.votes.on(position)):
@@ -106,7 +110,7 @@ class Desk:
 
     def offer_again(self, ids: Sequence[str]) -> None:
         """Skipped examples may be asked again."""
-        where = list(dict.fromkeys(self._position(one) for one in ids))
+        where = list(dict.fromkeys(self._position(one) for one in check_list(ids, "ids", "ids")))
         for position, reserve in zip(where, self.journal.is_reserve(np.array(where, np.int64)).tolist()):
             books = self.journal.kept if reserve else self.journal.books
             if not books.is_skipped(position):
@@ -200,7 +204,7 @@ class Desk:
 
 def _check_name(by: str | None) -> None:
     if by is not None and not isinstance(by, str):
-        raise InputError(f"by is {by!r}: it must be a name")
+        raise InputError(f"by is {shown(by)}: it must be a name")
 
 
 def _arguments(error: InputError, where: str) -> tuple[Any, ...]:

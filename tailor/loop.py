@@ -15,6 +15,16 @@ from tailor.bandit.base import Contest, Fit, Outcomes, Selector
 from tailor.bandit.evidence import difficulty
 from tailor.bandit.reward import Reward, make_reward
 from tailor.books import Books
+from tailor.checks import (
+    check_array,
+    check_device,
+    check_flag,
+    check_function,
+    check_instance,
+    check_number,
+    check_seed,
+    check_whole,
+)
 from tailor.classes import Reclass
 from tailor.errors import InputError
 from tailor.round import NOBODY, Batch, Pick, Round, check_needs
@@ -40,7 +50,8 @@ class Loop:
     >>> loop.tell(batch.indices, np.eye(2)[[0, 1, 1, 1]])
 
     pool        N, or the books of a pool that is known already or still grows
-    families    names of arm families, "name(option=value)", or Strategy objects; by default the paper's
+    families    names of arm families, "name(option=value)", or Strategy objects; one alone, or a list of them; by
+                default the paper's
     selector    a name with options, or (name, options); tailor.bandit.registry lists them
     reward      "diversity", "search", ("domain", {"weights": ...}), or a Reward
     rounds      how many rounds are planned: ALBL, COMB and DEAL set their rates by it
@@ -54,7 +65,7 @@ class Loop:
         task: Task,
         pool: int | Books,
         *,
-        families: Sequence[str | tuple[str, dict[str, Any]] | Strategy] | None = None,
+        families: str | Sequence[str | tuple[str, dict[str, Any]] | Strategy] | None = None,
         selector: str | tuple[str, dict[str, Any]] = "tailor",
         reward: str | tuple[str, dict[str, Any]] | Reward = "diversity",
         rounds: int = 20,
@@ -63,19 +74,20 @@ class Loop:
         seed: int = 0,
         device: str = "cpu",
     ) -> None:
-        for name, value in (("pool", pool), ("rounds", rounds), ("batch", batch)):
-            if not isinstance(value, Books) and value < 1:
-                raise InputError(f"{name} is {value}: at least 1 is needed")
-        self.batch_size, self.device, self._rounds = batch, device, rounds
+        check_instance(task, Task, "task", "a MultiClass or a MultiLabel")
+        if not isinstance(pool, Books):
+            pool = check_whole(pool, "pool")
+        self.batch_size, self._rounds = check_whole(batch, "batch"), check_whole(rounds, "rounds")
+        self.device, self._seed = check_device(device), check_seed(seed)
+        self._own_reward = check_function(own_reward, "own_reward", optional=True)
         self._families = families if families is not None else NARROW[task.kind]
         self._enlist(task)
-        self._kind = bandit.registry.parse(selector) if isinstance(selector, str) else selector
+        self._kind = bandit.registry.named(selector)
         self._selector: Selector | None = self._make_selector()  # None: it must learn everything again
         self._handed: HandedIn | None = None
         self.reward = make_reward(reward)
         self.books = pool if isinstance(pool, Books) else Books(task, pool)
         self.round = 0
-        self._own_reward, self._seed = own_reward, seed
         self._learned: list[tuple[np.ndarray, Outcomes]] = []  # the positions and outcomes of each round
         self._walk: LoopRound | None = None
         self._weights: np.ndarray | None = None  # v of the round that is being answered
@@ -205,7 +217,9 @@ class Loop:
         """A round that is planned and opened, and of which nothing but the selector knows yet."""
         books = self.books
         size, left = self._check_size(size, allow_short)
-        shape = np.shape(probs)
+        check_function(finetune, "finetune", optional=True)
+        check_function(dropout, "dropout", optional=True)
+        shape = probs.shape if hasattr(probs, "shape") else check_array(probs, "probabilities").shape
         if len(shape) == 2 and shape[0] != books.pool:
             raise InputError(f"probabilities have {shape[0]} rows, the pool has {books.pool} examples")
         seeds = np.random.SeedSequence((self._seed, self.round)).generate_state(3, np.uint64)
@@ -253,9 +267,8 @@ class Loop:
         self._weights, self.round = weights, self.round + 1
 
     def _check_size(self, size: int | None, allow_short: bool) -> tuple[int, int]:
-        size, left = self.batch_size if size is None else size, int(self.books.free.sum())
-        if size < 1:
-            raise InputError(f"size is {size}: at least 1 is needed")
+        size, left = self.batch_size if size is None else check_whole(size, "size"), int(self.books.free.sum())
+        allow_short = check_flag(allow_short, "allow_short")
         if left == 0:
             raise InputError("no example is left to ask: all are labelled, pending or skipped")
         if size > left and not allow_short:
@@ -300,6 +313,7 @@ class Loop:
     def reclass(self, change: Reclass) -> np.ndarray:
         """The classes are others from now on, and everything learned so far is told in them -> (M,) what each arm
         has become. The round that was open is over, unless only names have changed."""
+        check_instance(change, Reclass, "change", "a Reclass (tailor.classes)")
         if self._handed is not None:
             raise InputError(
                 "a selector that was set was made for the classes as they are and can't follow their change: name it "
@@ -369,7 +383,7 @@ class Loop:
         if self._own_reward is not None:
             after = model if model is not None else view.probs
             reward = self._own_reward(self.round - 1, where, books.labels_of(where), self._model_before, after)
-            if not 0 <= reward <= 1:
+            if not 0 <= check_number(reward, "what own_reward gave", "it must lie in [0, 1]") <= 1:
                 raise InputError(f"own_reward gave {reward}: it must lie in [0, 1]")
         return Fit(correct, books.chances_of(picked), rates, books.pool, reward)
 

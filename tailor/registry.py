@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
+from tailor.checks import shown
 from tailor.errors import InputError, UnknownName
 
 T = TypeVar("T")
@@ -63,6 +64,18 @@ class Registry(Generic[T]):
         except TypeError as error:  # a word where a number belongs
             shown = ", ".join(f"{key}={value!r}" for key, value in options.items())
             raise InputError(f"{self.kind} {name!r} can't be made with {shown or 'no options'}: {error}") from error
+
+    def named(self, given: Any) -> tuple[str, dict[str, Any]]:
+        """Name and options from a name, "name(option=value)" or (name, options)."""
+        if isinstance(given, str):
+            return self.parse(given)
+        if isinstance(given, (tuple, list)) and len(given) == 2:
+            name, options = given
+            if isinstance(name, str) and isinstance(options, Mapping):
+                return name, dict(options)
+        raise InputError(
+            f"{self.kind} is {shown(given)}: a name is needed, 'name(option=value)', or (name, {{option: value}})"
+        )
 
     def parse(self, text: str) -> tuple[str, dict[str, Any]]:
         """"galaxy(pending=predicted)" -> ("galaxy", {"pending": "predicted"}).

@@ -9,6 +9,7 @@ from itertools import chain
 
 import numpy as np
 
+from tailor.checks import check_array, check_instance, check_list, check_whole, shown
 from tailor.errors import Exhausted, InputError
 from tailor.strategies.base import Arm, Cursor
 from tailor.view import RoundView
@@ -60,9 +61,13 @@ class Round:
     """
 
     def __init__(self, view: RoundView, arms: Sequence[Arm], plan: np.ndarray, seed: int) -> None:
+        check_instance(view, RoundView, "view", "a RoundView")
+        for arm in check_list(arms, "arms", "arms"):
+            check_instance(arm, Arm, "arms", "a list of Arm objects")
+        plan = _check_plan(plan, len(arms))
         check_needs(view, [arms[int(i)] for i in np.unique(plan)])
         self.view, self.arms, self.plan = view, arms, plan
-        self._seed, self._slot = seed, 0
+        self._seed, self._slot = check_whole(seed, "seed", 0), 0
         self._dry: set[int] = set()
         self._made: list[Pick] = []  # picks that were made and could not be handed out: a later one failed
         started = time.perf_counter()
@@ -121,6 +126,7 @@ class Round:
 
     def repick(self, index: int) -> None:
         """Go through a slot again whose pick is known: the arms move on as they did then."""
+        index = check_whole(index, "index", 0, self.view.size - 1)
         self._take(int(self.plan[self._slot]))
         self.view.ledger.take(index)
         self._slot += 1
@@ -150,7 +156,9 @@ class Round:
 
     def reveal(self, index: int, label: np.ndarray) -> None:
         """The label (K,) of an example of this round has come: arms that can use it mid-round do."""
-        self.view.ledger.reveal(index, self.view.task.check_labels(np.asarray(label)[None])[0])
+        index = check_whole(index, "index", 0, self.view.size - 1)
+        labels = self.view.task.check_labels(check_array(label, "label")[None])
+        self.view.ledger.reveal(index, labels[0])
 
     def batch(self) -> Batch:
         """Walk the rest of the plan."""
@@ -168,6 +176,14 @@ class Round:
         rows = [(p.index, p.arm, p.planned) for p in self._made]
         indices, arms, planned = np.array(rows, np.int64).reshape(-1, 3).T
         return Batch(indices, arms, planned, tuple(a.name for a in self.arms), requested)
+
+
+def _check_plan(plan: np.ndarray, arms: int) -> np.ndarray:
+    """(slots,) indices of arms."""
+    array = check_array(plan, "plan")
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.size and not 0 <= array.min() <= array.max() < arms):
+        raise InputError(f"plan is {shown(plan)}: indices of arms, 0 to {arms - 1}, are needed")
+    return array
 
 
 def check_needs(view: RoundView, arms: Sequence[Arm]) -> None:

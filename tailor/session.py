@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tailor.bridge import Bridge
+from tailor.checks import check_array, check_function, check_instance, check_list, check_whole, shown
 from tailor.classes import Reclass
 from tailor.desk import SKIP, Desk
 from tailor.errors import InputError, TailorError
@@ -75,6 +76,15 @@ class Session(Desk):
     ) -> None:
         """remodel makes the model for other classes; without it they can't be changed. bridge leads to pool and model:
         an engine (tailor.engine) brings one of its own."""
+        check_instance(store, Store, "store", "a Store (tailor.store)")
+        check_instance(pool, Pool, "pool", "a Pool (tailor.pools.open_pool makes one)")
+        check_instance(model, Model, "model", "a Model (tailor.models.make_model makes one)")
+        check_instance(settings, Settings, "settings", "a Settings object")
+        for rule in check_list(stop, "stop", "stopping rules"):
+            check_instance(rule, Rule, "stop", "a list of stopping rules")
+        check_function(progress, "progress")
+        check_function(remodel, "remodel", optional=True)
+        check_function(bridge, "bridge")
         super().__init__(store, settings)
         task = self.journal.task
         if model.task.classes != task.classes or model.task.kind != task.kind:
@@ -101,8 +111,8 @@ class Session(Desk):
         What was asked is in the store before it is returned. waiting() gives what was asked and not answered. Where
         it fails nothing was asked and no round has begun: the next call gives what this one would have given.
         """
-        if n is not None and (not isinstance(n, int) or n < 1):
-            raise InputError(f"n is {n!r}: a whole number from 1 is needed")
+        if n is not None:
+            n = check_whole(n, "n")
         if self.walk is None and not self.batch_is_asked():
             self.walk_again()
         picks = self.take(n)
@@ -300,7 +310,11 @@ class Session(Desk):
 
     def predict(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(probabilities (n, K), features (n, d)) at the run's positions."""
-        return self.bridge.predict(self.journal.task, positions)
+        where = check_array(positions, "positions")
+        size = len(self.journal.ids)
+        if where.ndim != 1 or (where.size and (where.dtype.kind not in "iu" or where.min() < 0 or where.max() >= size)):
+            raise InputError(f"positions is {shown(positions)}: a list of positions from 0 to {size - 1} is needed")
+        return self.bridge.predict(self.journal.task, where.astype(np.int64))
 
     def _change_classes(self, change: Reclass, by: str | None, undoes: int | None = None) -> None:
         if self._remodel is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tailor.checks import check_list, check_number, check_seed, check_text, check_whole
 from tailor.errors import InputError
 from tailor.task import MultiClass, MultiLabel, Task
 
@@ -30,15 +31,26 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise InputError(f"kind is {self.kind!r}: it must be one of {', '.join(KINDS)}")
-        if not 0 <= self.holdout < 1:
-            raise InputError(f"holdout is {self.holdout}: it must lie in [0, 1)")
-        if not 0 <= self.seed < 2**63:
-            raise InputError(f"seed is {self.seed}: it must lie in [0, 2^63)")
-        for name in ("batch", "rounds", "dropout_passes"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}: at least 1 is needed")
+        families = [self.families] if isinstance(self.families, str) else self.families
+        holdout = check_number(self.holdout, "holdout", "it must lie in [0, 1)")
+        if not 0 <= holdout < 1:
+            raise InputError(f"holdout is {holdout}: it must lie in [0, 1)")
+        plain = {
+            "classes": tuple(check_list(self.classes, "classes", "names")),
+            "families": tuple(
+                check_text(name, "family") for name in check_list(families, "families", "names of arm families")
+            ),
+            "selector": check_text(self.selector, "selector"),
+            "reward": check_text(self.reward, "reward"),
+            "holdout": holdout,
+            "seed": check_seed(self.seed),
+        }
+        plain |= {name: check_whole(getattr(self, name), name) for name in ("batch", "rounds", "dropout_passes")}
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+        self.task  # noqa: B018  checks the class names
 
     @property
     def task(self) -> Task:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tailor.checks import check_number, check_whole
 from tailor.errors import InputError
 
 
@@ -35,8 +36,7 @@ class Budget(Rule):
     labels: int
 
     def __post_init__(self) -> None:
-        if self.labels < 1:
-            raise InputError(f"budget is {self.labels}: at least one label is needed")
+        check_whole(self.labels, "budget")
 
     def met(self, progress: Progress) -> str | None:
         return f"the budget of {self.labels} labels is spent" if progress.labels >= self.labels else None
@@ -49,7 +49,7 @@ class TargetAccuracy(Rule):
     accuracy: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.accuracy <= 1:
+        if not 0 < check_number(self.accuracy, "target accuracy", "it must lie in (0, 1]") <= 1:
             raise InputError(f"target accuracy is {self.accuracy}: it must lie in (0, 1]")
 
     def met(self, progress: Progress) -> str | None:
@@ -66,8 +66,9 @@ class Plateau(Rule):
     gain: float = 0.005
 
     def __post_init__(self) -> None:
-        if self.rounds < 1 or self.gain < 0:
-            raise InputError(f"plateau of {self.rounds} rounds and {self.gain}: rounds >= 1 and gain >= 0 are needed")
+        check_whole(self.rounds, "rounds of a plateau")
+        if check_number(self.gain, "gain of a plateau", "0 or more is needed") < 0:
+            raise InputError(f"gain of a plateau is {self.gain}: 0 or more is needed")
 
     def met(self, progress: Progress) -> str | None:
         seen = progress.accuracy
@@ -83,8 +84,7 @@ class ClassCounts(Rule):
     count: int
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise InputError(f"class count is {self.count}: at least 1 is needed")
+        check_whole(self.count, "class count")
 
     def met(self, progress: Progress) -> str | None:
         return f"every class has {self.count} labels" if progress.counts.min() >= self.count else None

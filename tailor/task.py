@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tailor.checks import check_array, check_list, check_text, shown
 from tailor.errors import InputError, UnknownName
 
 #: |sum of a row of probabilities - 1| may be at most this, by the precision in which the row is stored.
@@ -29,7 +30,7 @@ class Task(ABC):
     classes: tuple[str, ...]
 
     def __init__(self, classes: Sequence[str] | int) -> None:
-        names = tuple(str(k) for k in range(classes)) if isinstance(classes, int) else tuple(classes)
+        names = _names(classes)
         object.__setattr__(self, "classes", names)
         if len(names) < self.fewest_classes:
             raise InputError(f"{self.kind} needs at least {self.fewest_classes} classes, got {len(names)}: {names}")
@@ -50,20 +51,20 @@ class Task(ABC):
         return len(self.classes)
 
     def index(self, name: str) -> int:
-        if name not in self.classes:
+        if check_text(name, "class name") not in self.classes:
             raise UnknownName("class", name, self.classes)
         return self.classes.index(name)
 
     def check_labels(self, labels: Any) -> np.ndarray:
         """labels (n, K) of 0 and 1, any dtype -> a float32 copy, or InputError."""
-        array = np.asarray(labels)
+        array = check_array(labels, "labels")
         if array.ndim != 2 or array.shape[1] != self.size:
             raise InputError(
                 f"labels must have shape (n, {self.size}), one column a class, got {array.shape}; "
                 "task.encode() makes them from class names or indices"
             )
-        if array.dtype == object or not np.issubdtype(np.result_type(array.dtype, np.float32), np.number):
-            raise InputError(f"labels must be numbers, got dtype {array.dtype}")
+        if array.dtype.kind not in "biuf":
+            raise InputError(f"labels must be real numbers, got dtype {array.dtype}")
         wrong = ~((array == 0) | (array == 1))
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
@@ -108,11 +109,11 @@ class MultiClass(Task):
             )
 
     def encode(self, answers: Sequence[Any]) -> np.ndarray:
-        positions = [self._position(a) for a in answers]
+        positions = [self._position(a) for a in check_list(answers, "answers", "class names or indices")]
         return np.eye(self.size, dtype=np.float32)[positions]
 
     def predicted(self, probs: Any) -> Any:
-        best = probs.argmax(1)
+        best = _check_matrix(probs).argmax(1)
         if isinstance(probs, np.ndarray):
             return np.arange(self.size) == best[:, None]
         import torch
@@ -129,6 +130,7 @@ class MultiLabel(Task):
         return
 
     def encode(self, answers: Sequence[Any]) -> np.ndarray:
+        answers = check_list(answers, "answers", "lists of classes, one an example,")
         labels = np.zeros((len(answers), self.size), np.float32)
         for row, subset in enumerate(answers):
             if isinstance(subset, (str, bytes)) or not isinstance(subset, Iterable):
@@ -137,4 +139,17 @@ class MultiLabel(Task):
         return labels
 
     def predicted(self, probs: Any) -> Any:
-        return probs > 0.5
+        return _check_matrix(probs) > 0.5
+
+
+def _names(classes: Any) -> tuple[Any, ...]:
+    """The names that were given, or as many numbers as were asked for."""
+    if isinstance(classes, (int, np.integer)) and not isinstance(classes, bool):
+        return tuple(str(k) for k in range(classes))
+    return tuple(check_list(classes, "classes", "names (or how many there are)"))
+
+
+def _check_matrix(probs: Any) -> Any:
+    if getattr(probs, "ndim", None) != 2:
+        raise InputError(f"probs is {shown(probs)}: an array or tensor (n, K) is needed")
+    return probs

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailor.checks import check_array, check_device, check_function, check_instance, check_whole
 from tailor.errors import InputError
 from tailor.task import SUM_TOLERANCE, MultiClass, Task
 
@@ -101,10 +102,12 @@ class RoundView:
         seed: int = 0,
         device: str = "cpu",
     ) -> None:
-        self.task, self.finetune, self.dropout = task, finetune, dropout
-        self.probs = as_matrix(probs, "probabilities", device)
+        self.task = check_instance(task, Task, "task", "a MultiClass or a MultiLabel")
+        self.finetune = check_function(finetune, "finetune", optional=True)
+        self.dropout = check_function(dropout, "dropout", optional=True)
+        device = check_device(device)
+        self.probs = check_probabilities(as_matrix(probs, "probabilities", device), task)
         self.size, self.device = len(self.probs), self.probs.device
-        check_probabilities(self.probs, task)
         self.features = None
         if features is not None:
             self.features = as_matrix(features, "features", device)
@@ -121,7 +124,7 @@ class RoundView:
         self.pending = check_positions(pending, self.size, "pending")
         self.free = self._check_free(free)
         self.ledger = Ledger(self.free)
-        self._seed = seed
+        self._seed = check_whole(seed, "seed", 0, 2**64 - 1)
 
     def _check_free(self, free: Any) -> np.ndarray:
         known = np.zeros(self.size, bool)
@@ -131,7 +134,7 @@ class RoundView:
         known[self.pending] = True
         if free is None:
             return ~known
-        free = np.asarray(free)
+        free = check_array(free, "free")
         if free.shape != (self.size,) or free.dtype != bool:
             raise InputError(f"free must be a bool array of shape ({self.size},), got {free.dtype} {free.shape}")
         if (free & known).any():
@@ -140,6 +143,7 @@ class RoundView:
         return free.copy()
 
     def has(self, need: Need) -> bool:
+        check_instance(need, Need, "need", "a Need (tailor.view)")
         return {
             Need.PROBABILITIES: True,
             Need.FEATURES: self.features is not None,
@@ -262,7 +266,7 @@ def as_matrix(array: Any, name: str, device: str) -> torch.Tensor:
     import torch
 
     if not isinstance(array, torch.Tensor):
-        array = np.asarray(array)
+        array = check_array(array, name)
         if array.dtype.kind != "f" or array.dtype.itemsize > 8:
             raise InputError(f"{name} must be floating point, 16 to 64 bits wide, got dtype {array.dtype}")
         if not array.flags.writeable or array.dtype.byteorder == ">":
@@ -276,21 +280,25 @@ def as_matrix(array: Any, name: str, device: str) -> torch.Tensor:
     return array.to(device)
 
 
-def check_probabilities(probs: torch.Tensor, task: Task, first: int = 0) -> None:
-    """probs (n, K), whose first row is the pool's example `first`."""
+def check_probabilities(probs: torch.Tensor, task: Task, first: int = 0) -> torch.Tensor:
+    """probs (n, K), whose first row is the pool's example `first` -> the same, in [0, 1].
+
+    Rounding may put a value a little outside, as it may put a row's sum a little off 1: by no more than SUM_TOLERANCE.
+    """
     if probs.shape[1] != task.size:
         raise InputError(
             f"probabilities have shape {tuple(probs.shape)}: {task.size} columns are needed, one a class"
         )
-    tolerance = SUM_TOLERANCE[probs.element_size()]
+    tolerance, outside = SUM_TOLERANCE[probs.element_size()], False
     for start in range(0, len(probs), CHUNK):
         part = full_precision(probs[start : start + CHUNK])
         low, high = part.aminmax()
-        if not (low >= 0 and high <= 1):  # NaN fails too
-            bad = ~((part >= 0) & (part <= 1))
+        outside = outside or bool(low < 0) or bool(high > 1)
+        if not (low >= -tolerance and high <= 1 + tolerance):  # NaN fails too
+            bad = ~((part >= -tolerance) & (part <= 1 + tolerance))
             row, column = (int(i) for i in bad.nonzero()[0])
             value = float(part[row, column])
-            why = "outside [0, 1]" if np.isfinite(value) else "not finite"
+            why = f"outside [0, 1] (by more than {tolerance:g})" if np.isfinite(value) else "not finite"
             raise InputError(
                 f"probability {value:g} of example {first + start + row}, class {task.classes[column]!r}, is {why}"
             )
@@ -302,6 +310,7 @@ def check_probabilities(probs: torch.Tensor, task: Task, first: int = 0) -> None
                     f"probabilities of example {first + start + row} sum to {float(part[row].sum()):g}: multi-class "
                     f"rows sum to 1 (within {tolerance:g}); use MultiLabel for independent classes"
                 )
+    return probs.clamp(0, 1) if outside else probs
 
 
 def check_features(features: torch.Tensor, size: int, first: int = 0) -> None:
@@ -315,8 +324,8 @@ def check_features(features: torch.Tensor, size: int, first: int = 0) -> None:
 
 
 def check_positions(positions: Any, size: int, name: str) -> np.ndarray:
-    array = np.asarray(positions)
-    if array.size == 0:
+    array = check_array(positions, name)
+    if array.size == 0 and array.ndim == 1:
         return np.empty(0, np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise InputError(f"{name} must be a list of positions, got {array.dtype} of shape {array.shape}")

@@ -125,5 +125,5 @@ def make_reward(given: str | tuple[str, dict[str, Any]] | Reward) -> Reward:
     """A reward from its name, "name(option=value)", (name, options) or itself."""
     if isinstance(given, Reward):
         return given
-    name, options = rewards.parse(given) if isinstance(given, str) else given
+    name, options = rewards.named(given)
     return rewards.make(name, **options)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tailor.errors import InputError
+from tailor.task import SUM_TOLERANCE
 from tailor.view import CHUNK
 
 #: rows of a shard: what one task of an engine reads, CHUNK rows at a time
@@ -144,6 +145,8 @@ class Predictions:
             if array is None or array.shape != (len(shard), width):
                 shape = None if array is None else array.shape
                 raise InputError(f"shard {number} needs shape {(len(shard), width)}, got {shape}")
+            if name == PROBS:
+                array = _without_rounding(array)
             try:
                 with np.errstate(over="raise"):
                     stored = np.ascontiguousarray(array, self.dtype)
@@ -207,3 +210,13 @@ def _is_whole(path: str, shape: tuple[int, int], dtype: str) -> bool:
     except DAMAGE:
         return False
     return found.shape == shape and found.dtype == np.dtype(dtype)
+
+
+def _without_rounding(probs: np.ndarray) -> np.ndarray:
+    """Probabilities that rounding has put a little outside [0, 1] are brought back, as in memory; others are left for
+    whoever checks them."""
+    if probs.min(initial=0) >= 0 and probs.max(initial=1) <= 1:
+        return probs
+    tolerance = SUM_TOLERANCE.get(probs.dtype.itemsize, 0.0)
+    off = ((probs < 0) & (probs >= -tolerance)) | ((probs > 1) & (probs <= 1 + tolerance))
+    return np.where(off, probs.clip(0, 1), probs) if off.any() else probs

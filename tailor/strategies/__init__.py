@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tailor.checks import check_list
 from tailor.errors import InputError
 from tailor.registry import Registry
 from tailor.strategies.base import Arm, Cursor, ScoreStrategy, Strategy
@@ -48,15 +49,16 @@ def make_strategy(given: str | tuple[str, dict[str, Any]] | Strategy) -> Strateg
     """A family from its name, "name(option=value)", (name, options) or itself."""
     if isinstance(given, Strategy):
         return given
-    name, options = registry.parse(given) if isinstance(given, str) else given
+    name, options = registry.named(given)
     return registry.make(name, **options)
 
 
-def make_arms(families: Iterable[str | tuple[str, dict[str, Any]] | Strategy], task: Task) -> list[Arm]:
-    """The arms of several families, in order, for one task."""
-    arms = [arm for family in families for arm in make_strategy(family).arms(task)]
+def make_arms(families: str | Iterable[str | tuple[str, dict[str, Any]] | Strategy], task: Task) -> list[Arm]:
+    """The arms of several families, in order, for one task. A text is one family."""
+    several = [families] if isinstance(families, str) else check_list(families, "families", "arm families")
+    arms = [arm for family in several for arm in make_strategy(family).arms(task)]
     if not arms:
-        raise InputError(f"no arm to choose from: name at least one of {', '.join(registry.names())}")
+        raise InputError(f"families is empty, no arm to choose from: name at least one of {', '.join(registry.names())}")
     names = [arm.name for arm in arms]
     twice = {n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else set()
     if twice:

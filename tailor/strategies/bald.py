@@ -28,10 +28,10 @@ class Bald(ScoreStrategy):
         passes, total = 0, torch.zeros(view.probs.shape, device=view.device, dtype=torch.float64)
         entropies = torch.zeros(view.size, device=view.device, dtype=torch.float64)
         for given in view.dropout():
-            probs = as_matrix(given, "dropout probabilities", str(view.device)).double()
+            probs = as_matrix(given, "dropout probabilities", str(view.device))
             if probs.shape != view.probs.shape:
                 raise InputError(f"a dropout pass has shape {tuple(probs.shape)}, not {tuple(view.probs.shape)}")
-            check_probabilities(probs, view.task)
+            probs = check_probabilities(probs, view.task).double()
             total += probs
             entropies += entropy(probs, view.task)
             passes += 1

@@ -34,7 +34,7 @@ class WeakSupervision(ScoreStrategy):
         probs = as_matrix(view.finetune(targets, self.epochs), "probabilities after fine-tuning", str(view.device))
         if probs.shape != view.probs.shape:
             raise InputError(f"finetune gave shape {tuple(probs.shape)}, the pool has {tuple(view.probs.shape)}")
-        check_probabilities(probs, view.task)
+        probs = check_probabilities(probs, view.task)
         return torch.cat([-binary_entropy(probs[part].double()).mean(1) for part in view.chunks()])
 
 
