@@ -426,11 +426,12 @@ def _fit(body: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | None:
 
 def begun_with(first: Event) -> dict[str, Any]:
     """The settings in a run's first event."""
-    given: Any = first.body.get("settings")
+    given: dict[str, Any] | None = first.body.get("settings")
     names = given.get("classes") if isinstance(given, dict) else None
-    if first.kind != "opened" or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+    as_written = first.kind == "opened" and isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if given is None or not as_written:
         raise StoreError(f"event {first.number} ({first.kind}) is not how a run begins: restore a copy of the store")
-    return dict(given)
+    return given
 
 
 def rebuild(settings: Settings, store: Store, until: int | None = None) -> Journal:
