@@ -132,7 +132,7 @@ def merge_classes(site: SiteOf, person: ApiUser, given: shapes.MergeClasses) -> 
     return PlainJSON({"classes": site.room.merge_classes(given.old, given.into, person.name)})
 
 
-@router.get("/classes/merge")
+@router.get("/classes/merged")
 def last_merge(site: SiteOf, person: ApiUser) -> PlainJSON:
     """The merge that can be taken back: its event, how many labels come back, how many answers since will stay."""
     return PlainJSON({"merge": site.room.last_merge()})

@@ -99,7 +99,7 @@ def impatient(patience: Patience) -> type[asyncio.Protocol]:
         def _awaits_head(self) -> bool:
             return self.cycle is None or self.cycle.response_complete
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
             if connections.admit(self, self.client[0] if self.client else "nobody"):
                 self._set_clock(patience.seconds, self.give_up)

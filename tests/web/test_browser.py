@@ -93,6 +93,7 @@ def classes(tab: Tab, project, given: dict[str, str]) -> None:
     expect(page.get_by_role("status")).to_contain_text("citrus is a class now")
     page.get_by_label("Merge lemon into").fill("citrus")
     page.get_by_label("Merge lemon into").press("Enter")
+    page.get_by_role("button", name="Merge").click()  # asked first
     expect(page.get_by_role("status")).to_contain_text("lemon is part of citrus now")
     page.get_by_label("New name of plum").fill("damson")
     page.get_by_label("New name of plum").press("Enter")

@@ -172,9 +172,9 @@ def test_merging_by_the_api_can_be_undone_too(site):
     items = site.next(3)
     for item in items:
         site.post("/api/answer", {"id": item["id"], "label": ["pear"]})
-    assert site.client.get("/api/classes/merge").json() == {"merge": None}
+    assert site.client.get("/api/classes/merged").json() == {"merge": None}
     site.post("/api/classes/merge", {"old": "pear", "into": "plum"})
-    merge = site.client.get("/api/classes/merge").json()["merge"]
+    merge = site.client.get("/api/classes/merged").json()["merge"]
     assert (merge["old"], merge["into"], merge["labels"], merge["since"]) == ("pear", "plum", 3, 0)
     assert site.post("/api/classes/undo", {"merge": merge["event"] + 1}).status_code == 422
     assert site.post("/api/classes/undo", {"merge": merge["event"]}).json() == {"classes": list(KINDS)}
