@@ -40,7 +40,7 @@ STANDALONE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>{title} · TAILOR</title>
 <style>body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 40em; margin: 12vh auto; padding: 0 20px; }}
-h1 {{ font-size: 26px; }}</style></head>
+h1 {{ font-size: 26px; }} [role=alert]::first-letter {{ text-transform: uppercase; }}</style></head>
 <body><main><h1>{title}</h1><p role="alert">{text}</p><p><a href="/">Back to labelling</a></p></main></body></html>
 """
 STANDALONE_POLICY = HEADERS["Content-Security-Policy"].replace("style-src 'self'", "style-src 'unsafe-inline'")
@@ -77,8 +77,8 @@ def _is_program(request: Request) -> bool:
 
 
 def _sentence(text: str) -> str:
-    ended = text if text.endswith((".", "!", "?")) else f"{text}."
-    return ended[:1].upper() + ended[1:]
+    """With its end; its first letter is made large by the style sheet, so that names stay as they are written."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def add_to(app: FastAPI) -> None:

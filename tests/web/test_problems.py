@@ -24,7 +24,7 @@ NOT_OURS = re.compile(r"Input should|Field required|valid integer|unable to pars
 def is_page(answer) -> bool:
     """One that is drawn like the others, with a sentence and a way on."""
     styled = "/static/tables.css" in answer.text or "<style>" in answer.text
-    alert = re.search(r'role="alert">([A-Z][^<]*[.!?])<', answer.text)
+    alert = re.search(r'role="alert">([^<]+[.!?])<', answer.text)
     is_html = answer.headers["content-type"].startswith("text/html")
     return is_html and styled and bool(alert) and 'href="/' in answer.text
 

@@ -88,7 +88,7 @@ def test_an_error_is_a_page_like_the_others(browser, project):
         tab = Tab(browser, url).open()
         tab.open("/review?offset=many")
         page = tab.page
-        expect(page.get_by_role("alert")).to_have_text("Offset: a whole number is needed.")
+        expect(page.get_by_role("alert")).to_have_text("offset: a whole number is needed.")
         ground = "() => getComputedStyle(document.querySelector('.said')).backgroundColor"
         assert page.evaluate(ground) != "rgba(0, 0, 0, 0)"
         assert page.locator("h1").bounding_box()["x"] > 10
