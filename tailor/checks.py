@@ -57,7 +57,7 @@ def check_text(value: Any, name: str) -> str:
     return str(value)
 
 
-def check_instance(value: Any, kind: type[T], name: str, what: str) -> T:
+def check_instance(value: T, kind: type[Any], name: str, what: str) -> T:
     """what: an object of that kind, in words."""
     if not isinstance(value, kind):
         raise InputError(f"{name} is {shown(value)}: {what} is needed")

@@ -66,9 +66,10 @@ class Plateau(Rule):
     gain: float = 0.005
 
     def __post_init__(self) -> None:
+        gain = check_number(self.gain, "gain of a plateau", "0 or more is needed")
+        if gain < 0 or (isinstance(self.rounds, int) and self.rounds < 1):
+            raise InputError(f"plateau of {self.rounds} rounds and {self.gain}: rounds >= 1 and gain >= 0 are needed")
         check_whole(self.rounds, "rounds of a plateau")
-        if check_number(self.gain, "gain of a plateau", "0 or more is needed") < 0:
-            raise InputError(f"gain of a plateau is {self.gain}: 0 or more is needed")
 
     def met(self, progress: Progress) -> str | None:
         seen = progress.accuracy

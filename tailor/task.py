@@ -13,7 +13,8 @@ import numpy as np
 from tailor.checks import check_array, check_list, check_text, shown
 from tailor.errors import InputError, UnknownName
 
-#: |sum of a row of probabilities - 1| may be at most this, by the precision in which the row is stored.
+#: |sum of a row of probabilities - 1| may be at most this, and so may what a probability is outside [0, 1], by the
+#: precision (bytes a number) in which the row is stored.
 SUM_TOLERANCE = {2: 2e-2, 4: 1e-3, 8: 1e-3}
 
 

@@ -78,7 +78,8 @@ class Ledger:
 class RoundView:
     """The pool as the arms see it: predictions, features, the labels told so far, and what is free.
 
-    probs     (N, K) float, numpy or torch; rows sum to 1 in a multi-class task
+    probs     (N, K) float in [0, 1], numpy or torch; rows sum to 1 in a multi-class task. Both within 0.001, or 0.02 in
+              half precision; what is beyond 0 or 1 by less counts as 0 or 1
     features  (N, d) float, or None
     labelled  (n,) int, positions whose labels are known, each once
     labels    (n, K) of 0 and 1, in the order of `labelled`

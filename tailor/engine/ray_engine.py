@@ -137,7 +137,8 @@ class RayEngine(Engine):
 
     @contextmanager
     def _crew(self, make: Callable[[], S], function: Callable[..., T]) -> Iterator[_Crew]:
-        options: dict[str, float] = {"num_cpus": self.cpus, "max_restarts": self.retries, "max_task_retries": self.retries}
+        options: dict[str, float] = {"max_restarts": self.retries, "max_task_retries": self.retries}
+        options["num_cpus"] = self.cpus
         if self.gpus:
             options["num_gpus"] = self.gpus
         crew = _Crew(self._ray, options, self._ray.put((make, function, self.cpus)))

@@ -58,7 +58,7 @@ def make_arms(families: str | Iterable[str | tuple[str, dict[str, Any]] | Strate
     several = [families] if isinstance(families, str) else check_list(families, "families", "arm families")
     arms = [arm for family in several for arm in make_strategy(family).arms(task)]
     if not arms:
-        raise InputError(f"families is empty, no arm to choose from: name at least one of {', '.join(registry.names())}")
+        raise InputError(f"families is empty, no arm is there: name at least one of {', '.join(registry.names())}")
     names = [arm.name for arm in arms]
     twice = {n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else set()
     if twice:

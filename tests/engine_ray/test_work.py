@@ -110,10 +110,11 @@ class TestCluster:
         same(made, whole(model))
 
     def test_a_worker_killed_while_it_predicts(self, engine, copy, tmp_path):
-        from losses import dies_once
+        from losses import dies_once, when
 
         assert engine.map_with(copy.make, dies_once, [(tmp_path, n) for n in range(4)]) == [0, 1, 4, 9]
         assert (tmp_path / "died").exists()
+        when(lambda: engine._ray.available_resources().get("CPU") == 2)  # the actors are gone, and their room is free
 
     def test_a_node_lost_while_it_predicts(self, engine, nodes, tmp_path):
         """The other one does the work of both, though its place is taken until it has done its own."""

@@ -333,7 +333,7 @@ def test_the_good_call_is_good(tmp_path, call):
 
 
 def _names(said, argument, value):
-    """Whether a message names the argument (classes: "class names"), the value or what is wrong in it, and says more."""
+    """Whether a message names the argument (classes: "class names") or what is wrong in the value, and says more."""
     value_words = [word for word in re.findall(r"[\w.]+", shown(value)) if re.search(rf"\b{re.escape(word)}\b", said)]
     return (argument[:4] in said.lower() or value_words or "''" in said) and len(said) > 20
 
