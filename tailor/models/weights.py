@@ -24,7 +24,7 @@ def build(make: Callable[[], nn.Module], generator: torch.Generator) -> nn.Modul
 
     with torch.device("meta"):
         net = make()
-    net.to_empty(device="cpu")
+    _allocate(net)
     for layer in net.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu", generator=generator)
@@ -37,6 +37,19 @@ def build(make: Callable[[], nn.Module], generator: torch.Generator) -> nn.Modul
             nn.init.ones_(layer.weight)
             nn.init.zeros_(layer.bias)
     return net
+
+
+def _allocate(net: nn.Module) -> None:
+    """Memory for the tensors of a network that was made without. torch's own to_empty() would do, but for this it
+    imports its compiler and sympy, half a second of every command that trains."""
+    import torch
+    from torch import nn
+
+    for module in net.modules():
+        for name, parameter in module.named_parameters(recurse=False):
+            setattr(module, name, nn.Parameter(torch.empty(parameter.shape, dtype=parameter.dtype)))
+        for name, buffer in module.named_buffers(recurse=False):
+            setattr(module, name, torch.empty(buffer.shape, dtype=buffer.dtype))
 
 
 def read_weights(path: Path) -> dict[str, torch.Tensor]:
