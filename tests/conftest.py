@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "support"))
 
 import parts
 
@@ -64,7 +64,8 @@ def _nothing_left_out(report):
 def pytest_terminal_summary(terminalreporter):
     """Which parts were left out, a line each, instead of a line for every test."""
     skipped = terminalreporter.stats.get("skipped", [])
-    if skipped:
+    lines = parts.summary(report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple))
+    if lines:
         terminalreporter.section("left out: nothing is wrong, each line says what would bring it", sep="-")
-        for line in parts.summary(report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)):
+        for line in lines:
             terminalreporter.write_line(line)

@@ -39,8 +39,8 @@ class Prediction:
 
 
 def as_array(given: Any) -> np.ndarray:
-    """What a model gave as a NumPy array; a tensor may be on a GPU, and may still hang on its graph."""
-    return given.detach().cpu().numpy() if hasattr(given, "detach") else np.asarray(given)
+    """What a model gave as a NumPy array, a memory map as one; a tensor may be on a GPU and hang on its graph."""
+    return given.detach().cpu().numpy() if hasattr(given, "detach") else np.asanyarray(given)
 
 
 class Model(ABC):

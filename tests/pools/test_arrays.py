@@ -133,7 +133,7 @@ def test_labels_whose_header_claims_too_much(tmp_path):
         open_pool(tmp_path / "x.npy", labels=str(tmp_path / "y.npy"))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no /proc")
 def test_slices_of_a_large_file_stay_out_of_memory(tmp_path):
     """A sparse file of 200 MB, read through in slices: the process grows by less than 50 MB."""
     path = tmp_path / "large.npy"

@@ -71,8 +71,10 @@ def test_coreset_takes_the_farthest_by_seconds_since_1970():
     check_coreset(view)
 
 
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="no GPU"))])  # fmt: skip
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_cuda)])
 @pytest.mark.parametrize("offset", OFFSETS)
 def test_coreset_takes_the_farthest_of_tensors_on_a_device(offset, device):
     host = make_offset_view(offset)

@@ -7,7 +7,6 @@ there (TAILOR_TEST_EVERYTHING), conftest.py makes it a failure.
 from __future__ import annotations
 
 import importlib.util
-from collections import Counter
 from collections.abc import Iterable
 
 import pytest
@@ -60,17 +59,18 @@ def needs(part: str) -> pytest.MarkDecorator:
 
 
 def summary(reasons: Iterable[str]) -> list[str]:
-    """Lines that say which parts were left out, how often, and what brings each; other reasons follow as they are."""
-    counts = Counter(text.removeprefix("Skipped: ") for text in reasons)
-    tests_of: Counter[str] = Counter()
-    remedies_of: dict[str, list[str]] = {}
+    """A line for each part that was left out, with what brings it, and for each other reason to skip a test.
+
+    Files that are skipped as they are imported are not among `reasons` where several processes test, so parts whose
+    packages are missing are listed in any case.
+    """
+    texts = {text.removeprefix("Skipped: ") for text in reasons} | {reason(part) for part in PARTS if missing(part)}
+    remedies: dict[str, list[str]] = {}
     others = []
-    for text, count in sorted(counts.items()):
-        part, found, remedy = text.partition(LEFT_OUT)
-        if found:
-            tests_of[part] += count
-            remedies_of.setdefault(part, []).append(remedy)
+    for text in sorted(texts):
+        part, is_part, remedy = text.partition(LEFT_OUT)
+        if is_part:
+            remedies.setdefault(part, []).append(remedy)
         else:
-            others.append(f"  {count:4d} x {text}")
-    lines = [f"  {tests_of[part]:4d} x {part} ({'; '.join(remedies)})" for part, remedies in remedies_of.items()]
-    return lines + others
+            others.append(f"  {text}")
+    return [f"  {part}: {'; '.join(found)}" for part, found in remedies.items()] + others
