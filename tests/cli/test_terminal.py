@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 from PIL import Image
-from runs import app, begin, edit
+from runs import app, begin, edit, main_here
 
 from tailor.bench.demo import Row, Setting
 from tailor.cli.common import printable
@@ -125,10 +125,9 @@ def test_the_last_line_of_the_demo_can_be_copied(tmp_path):
     """However long the folder's name, at 80 columns too."""
     out = tmp_path / ("long-" * 20)
     small = ("--seeds", 1, "--rounds", 1, "--batch", 10, "--classes", 2, "--workers", 1)
-    command = [sys.executable, "-m", "tailor", "demo", "--out", str(out), *map(str, small)]
-    done = subprocess.run(command, env=os.environ | {"COLUMNS": "80"}, capture_output=True, text=True)
+    done = main_here("demo", "--out", out, *small, columns=80)
     assert done.returncode == 0, done.stderr
     last = done.stdout.splitlines()[-1]
     assert last == f"tailor status --run {out / 'runs' / 'tailor-0'}"
-    shown = subprocess.run([sys.executable, "-m", *last.split()], capture_output=True, text=True)
+    shown = main_here(*last.split()[1:])
     assert shown.returncode == 0, shown.stderr
