@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests" / "web"))
+sys.path[:0] = [str(HERE.parent / "tests" / folder) for folder in ("web", "support")]
 
 import sites  # noqa: E402
 from browsing import Tab, browsing, expect, running, wait_for  # noqa: E402
