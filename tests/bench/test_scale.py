@@ -28,6 +28,12 @@ from tailor.engine import LocalEngine
 TINY = replace(SIZES["kuzushiji"], pool=3000, classes=6, batch=100, features=8)
 
 
+@pytest.fixture(autouse=True)
+def measured_briefly(monkeypatch):
+    """What a plan says in seconds is not tested, so each stage need not be measured for long."""
+    monkeypatch.setattr(forecasts, "ENOUGH", 0.05)
+
+
 @pytest.mark.parametrize("multilabel", [False, True])
 def test_the_pool_on_disk_is_the_one_in_memory(tmp_path, multilabel):
     size = replace(TINY, multilabel=multilabel, families=("emal",) if multilabel else TINY.families)
@@ -161,8 +167,7 @@ def test_a_plan_knows_how_often_labels_that_come_make_shards_be_read_again(tmp_p
     assert whole[1] > 2 * visited(replace(pools[-1], answers=None))
 
 
-def test_a_plan_knows_the_memory_that_labels_that_come_take(monkeypatch):
-    monkeypatch.setattr(forecasts, "ENOUGH", 0.1)
+def test_a_plan_knows_the_memory_that_labels_that_come_take():
     planned = {e.stage: e for e in forecast(LIVE)}
     took = {s.name: s for s in in_own_process(whole_round, LIVE)}
     assert list(planned) == list(took)
