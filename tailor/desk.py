@@ -152,7 +152,7 @@ class Desk:
     def undo_merge(self, event: int | None = None, by: str | None = None) -> None:
         """Take the latest merge back. Labels and votes given before it are exactly what they were; those given since
         stay in the class that was left. event: its number, where only this merge is meant."""
-        merge = self.journal.last_merge(event)
+        merge = self.journal.last_merge(None if event is None else check_whole(event, "event"))
         self._change_classes(merge.change(self.journal.task), by, undoes=merge.event)
 
     def _change_classes(self, change: Reclass, by: str | None, undoes: int | None = None) -> None:

@@ -158,6 +158,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
     "Session.add_class": {"name": [*TEXTS, "", "a"], **SAID},
     "Session.rename_class": {"old": [*TEXTS, "d"], "new": [*TEXTS, "", "b"], **SAID},
     "Session.merge_classes": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"], **SAID},
+    "Session.undo_merge": {"event": SIZES, **SAID},
 }  # fmt: skip
 
 #: arguments that may be anything
@@ -168,6 +169,7 @@ ANYTHING = {
 #: calls that nobody makes from outside
 MACHINERY = {
     "Loop.relive_round": "goes through what the store holds",
+    "Loop.learn_as_before": "called by journals that take a merge back",
     "RoundView.per_row": "called by arms, in inner loops",
     "RoundView.count_predicted": "called by arms, in inner loops",
     "RoundView.open": "called by rounds",
@@ -287,6 +289,7 @@ GOOD = {
     "Session.add_class": {"name": "d"},
     "Session.rename_class": {"old": "a", "new": "d"},
     "Session.merge_classes": {"old": "a", "into": "b"},
+    "Session.undo_merge": {},
 }
 
 
@@ -300,7 +303,10 @@ class Maker:
         cls, _, method = name.partition(".")
         arguments = GOOD.get(name, {}) | given
         if method:
-            return getattr(self._object(cls), method)(**arguments)
+            made = self._object(cls)
+            if name == "Session.undo_merge":
+                made.merge_classes("c", "b")
+            return getattr(made, method)(**arguments)
         if cls == "Round":
             return make_round(**arguments)
         if cls == "Session":
