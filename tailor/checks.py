@@ -80,11 +80,12 @@ def check_list(value: Any, name: str, of: str, *, ordered: bool = True) -> list[
 
 
 def check_array(value: Any, name: str) -> np.ndarray:
-    """As NumPy's asarray; rows of unequal length are an error."""
+    """As NumPy's asarray; rows of unequal length are an error, and so is what NumPy has no type for."""
     try:
         return np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
     except (ValueError, TypeError) as error:
-        raise InputError(f"{name} can't be made an array: {error}; its rows must be of one length") from None
+        ragged = "; its rows must be of one length" if "inhomogeneous" in str(error) else ""
+        raise InputError(f"{name} can't be made an array: {error}{ragged}") from None
 
 
 def check_device(value: Any) -> str:

@@ -230,7 +230,7 @@ class Room:
         limit: int = 100,
     ) -> Page:
         """What has a label, in the order of the pool. disagrees: only where the model said otherwise before it learned
-        the label."""
+        the label; of a random start, when there was none, where it does today."""
         disagrees = check_flag(disagrees, "disagrees")
         for name, given in (("klass", klass), ("arm", arm), ("annotator", annotator)):
             if given is not None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from small import Centroids, Points, settings
 
 import tailor
@@ -460,6 +461,13 @@ def test_ids_may_come_in_a_set_or_as_keys(tmp_path):
         session.tell(dict.fromkeys(answers))
         session.offer_again(set(answers))
         assert session.journal.summary()["skipped"] == 0
+
+
+def test_unequal_rows_are_blamed_only_where_there_are_some():
+    with pytest.raises(TailorError, match=r"labels can't be made an array: .*; its rows must be of one length"):
+        TASK.check_labels(RAGGED)
+    with pytest.raises(TailorError, match=r"labels can't be made an array: .*BFloat16$"):
+        TASK.check_labels(torch.eye(3, dtype=torch.bfloat16))
 
 
 def test_a_text_is_one_family_and_lists_are_as_good_as_tuples(tmp_path):
