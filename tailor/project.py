@@ -37,7 +37,8 @@ class Project:
         self.folder = Path(check_instance(folder, (str, os.PathLike), "folder", "a path"))
         self.config = config.read(self.folder)
         self.settings = self._settings()
-        self.place = place_of(os.environ.get("TAILOR_STORE") or self.config.section("run").get("store", STORE), folder)
+        where = os.environ.get("TAILOR_STORE") or self.config.section("run").get("store", STORE)
+        self.place = place_of(where, self.folder)
         #: what a user should know about tailor.toml and the run, in words
         self.notes: list[str] = []
         self._follow_classes()
