@@ -152,8 +152,9 @@ class Books:
         return self._predicted
 
     def credit(self, position: int, arm: int) -> None:
-        """It was this arm's pick."""
-        self._arm[position] = arm
+        """It was this arm's pick, if it still is one: not where it was offered again since."""
+        if self._arm[position] != NOBODY:
+            self._arm[position] = arm
 
     def arms_of(self, positions: np.ndarray) -> np.ndarray:
         return self._arm[positions]

@@ -57,8 +57,8 @@ def check_text(value: Any, name: str) -> str:
     return str(value)
 
 
-def check_instance(value: T, kind: type[Any], name: str, what: str) -> T:
-    """what: an object of that kind, in words."""
+def check_instance(value: T, kind: type[Any] | tuple[type[Any], ...], name: str, what: str) -> T:
+    """what: an object of that kind, or of one of those kinds, in words."""
     if not isinstance(value, kind):
         raise InputError(f"{name} is {shown(value)}: {what} is needed")
     return value
@@ -70,19 +70,22 @@ def check_function(value: T, name: str, *, optional: bool = False) -> T:
     return value
 
 
-def check_list(value: Any, name: str, of: str) -> list[Any]:
-    """Several in an order of their own. A text is one thing, not its letters; a set has no order. of: what is in it."""
-    if isinstance(value, (str, bytes, Set, Mapping)) or not isinstance(value, Iterable):
+def check_list(value: Any, name: str, of: str, *, ordered: bool = True) -> list[Any]:
+    """Several. A text is one thing, not its letters; a set has no order, and will do where none is needed. of: what
+    is in it."""
+    refused = (str, bytes, Mapping, Set) if ordered else (str, bytes, Mapping)
+    if isinstance(value, refused) or not isinstance(value, Iterable):
         raise InputError(f"{name} is {shown(value)}: a list of {of} is needed")
-    return list(value)
+    return sorted(value, key=repr) if isinstance(value, (set, frozenset)) else list(value)
 
 
 def check_array(value: Any, name: str) -> np.ndarray:
-    """As NumPy's asarray; rows of unequal length are an error."""
+    """As NumPy's asarray; rows of unequal length are an error, and so is what NumPy has no type for."""
     try:
         return np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
     except (ValueError, TypeError) as error:
-        raise InputError(f"{name} can't be made an array: {error}; its rows must be of one length") from None
+        ragged = "; its rows must be of one length" if "inhomogeneous" in str(error) else ""
+        raise InputError(f"{name} can't be made an array: {error}{ragged}") from None
 
 
 def check_device(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -87,15 +87,15 @@ class Desk:
         classes = None if answer is SKIP else self._classes(one, answer)
         return "vote", {"position": self._position(one), "classes": classes, "by": by, "of": of}
 
-    def withdraw(self, ids: Sequence[str], by: str | None = None) -> None:
+    def withdraw(self, ids: Iterable[str], by: str | None = None) -> None:
         """These answers were deleted, as if they had never come: what was asked waits again, the rest is free from the
         next round on. One that is told again takes the place of the one withdrawn, in the round that learned of it."""
         self.record([self.withdrawing(ids, by)])
 
-    def withdrawing(self, ids: Sequence[str], by: str | None = None) -> Happening:
+    def withdrawing(self, ids: Iterable[str], by: str | None = None) -> Happening:
         """What withdraw() records, checked."""
         _check_name(by)
-        where = list(dict.fromkeys(self._position(one) for one in check_list(ids, "ids", "ids")))
+        where = self._positions(ids)
         for position in where:
             journal = self.journal
             if journal.label_of(position) is None and not (journal.is_skipped(position) or journal.votes.on(position)):
@@ -108,9 +108,9 @@ class Desk:
         except InputError as error:
             raise type(error)(*_arguments(error, f"{one!r}: ")) from error
 
-    def offer_again(self, ids: Sequence[str]) -> None:
+    def offer_again(self, ids: Iterable[str]) -> None:
         """Skipped examples may be asked again."""
-        where = list(dict.fromkeys(self._position(one) for one in check_list(ids, "ids", "ids")))
+        where = self._positions(ids)
         for position, reserve in zip(where, self.journal.is_reserve(np.array(where, np.int64)).tolist()):
             books = self.journal.kept if reserve else self.journal.books
             if not books.is_skipped(position):
@@ -128,6 +128,10 @@ class Desk:
         if position is None:
             raise self._unknown_example(str(one))
         return position
+
+    def _positions(self, ids: Iterable[str]) -> list[int]:
+        """Each once."""
+        return list(dict.fromkeys(self._position(one) for one in check_list(ids, "ids", "ids", ordered=False)))
 
     def _unknown_example(self, name: str) -> UnknownName:
         """At the same small price however many examples there are: whoever asks may hold everybody's lock."""
@@ -152,7 +156,7 @@ class Desk:
     def undo_merge(self, event: int | None = None, by: str | None = None) -> None:
         """Take the latest merge back. Labels and votes given before it are exactly what they were; those given since
         stay in the class that was left. event: its number, where only this merge is meant."""
-        merge = self.journal.last_merge(event)
+        merge = self.journal.last_merge(None if event is None else check_whole(event, "event"))
         self._change_classes(merge.change(self.journal.task), by, undoes=merge.event)
 
     def _change_classes(self, change: Reclass, by: str | None, undoes: int | None = None) -> None:

@@ -340,8 +340,11 @@ class Loop:
         change: Reclass,
         arms: np.ndarray,
     ) -> None:
-        """The first rounds were these, before classes were merged. change and arms lead from then to now."""
-        self._learned[: len(learned)] = [(at, _reclassed(heard, change, arms)) for at, heard in learned]
+        """The first rounds were these, before classes were merged. change and arms lead from then to now. What was
+        offered again since stays forgotten: it may have been learned anew."""
+        for number, (at, heard) in enumerate(learned):
+            still = np.isin(at, self._learned[number][0])
+            self._learned[number] = at[still], _reclassed(_rows(heard, still), change, arms)
         if weights is not None and len(learned) == len(self._learned):
             self._weights = change.weights(weights)
         self._selector = None

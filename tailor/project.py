@@ -11,6 +11,7 @@ from typing import Any
 
 from tailor import config
 from tailor.bridge import Bridge
+from tailor.checks import check_instance
 from tailor.desk import Desk
 from tailor.errors import InputError, TailorError, UnknownName
 from tailor.journal import Journal, begun_with, rebuild
@@ -32,11 +33,12 @@ STORE, CACHE, ENGINE = "run.db", "cache", "engine"
 class Project:
     """The folder of a run."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.config = config.read(folder)
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(check_instance(folder, (str, os.PathLike), "folder", "a path"))
+        self.config = config.read(self.folder)
         self.settings = self._settings()
-        self.place = place_of(os.environ.get("TAILOR_STORE") or self.config.section("run").get("store", STORE), folder)
+        where = os.environ.get("TAILOR_STORE") or self.config.section("run").get("store", STORE)
+        self.place = place_of(where, self.folder)
         #: what a user should know about tailor.toml and the run, in words
         self.notes: list[str] = []
         self._follow_classes()

@@ -109,7 +109,8 @@ class Session(Desk):
         """Up to n examples of the current round, by default all that are left of it; a new round when it is over.
 
         What was asked is in the store before it is returned. waiting() gives what was asked and not answered. Where
-        it fails nothing was asked and no round has begun: the next call gives what this one would have given.
+        it fails nothing was asked, and the next call gives what this one would have given. A round has begun only where
+        the store failed right after it took the round in.
         """
         if n is not None:
             n = check_whole(n, "n")

@@ -51,7 +51,7 @@ class Studio:
             raise InputError("the token is empty or holds odd characters: copy it again from Label Studio")
         httpx = _httpx()
         self.url, self.project, self._token = url.rstrip("/"), project, token
-        self._guard = LinkGuard(self.url, allow_links)
+        self._guard = LinkGuard(str(httpx.URL(self.url)), allow_links)  # as the links that are compared with it
         self._personal = token.count(".") == 2  # a JWT: it is exchanged for an access token that lasts minutes
         self._access = ""
         self._timeout = httpx.Timeout(ANSWER, connect=CONNECT)

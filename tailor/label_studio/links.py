@@ -6,7 +6,7 @@ import re
 import socket
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from tailor.errors import InputError, TailorError
 
@@ -48,7 +48,7 @@ class LinkGuard:
 
     def is_studio(self, url: str) -> bool:
         """Whether it is a page of Label Studio, which may see the token."""
-        return urlsplit(url)[:2] == self._studio[:2]
+        return _server(urlsplit(url)) == _server(self._studio)
 
     def addresses(self, host: str, port: int) -> list[str]:
         """Those of the host that may be connected to; an error where there is none."""
@@ -68,8 +68,13 @@ class LinkGuard:
 
     def _is_studios(self, port: int, address: IpAddress) -> bool:
         """Label Studio under another name: localhost and 127.0.0.1, say."""
-        own = self._studio.port or PORTS.get(self._studio.scheme)
-        return port == own and address in resolve(self._studio.hostname or "", port)
+        _, host, own = _server(self._studio)
+        return port == own and address in resolve(host, port)
+
+
+def _server(url: SplitResult) -> tuple[str, str, int | None]:
+    """(scheme, host, port), however they are written."""
+    return url.scheme, url.hostname or "", url.port or PORTS.get(url.scheme)
 
 
 def resolve(host: str, port: int) -> list[IpAddress]:

@@ -7,6 +7,16 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
+from tailor.checks import (
+    check_flag,
+    check_function,
+    check_instance,
+    check_list,
+    check_number,
+    check_text,
+    check_whole,
+    shown,
+)
 from tailor.desk import Happening
 from tailor.errors import InputError
 from tailor.journal import Journal
@@ -50,11 +60,15 @@ class Room:
     ) -> None:
         """clock is what leases end by: it must never jump, whatever is done to the machine's time of day.
         wall_clock is what events are dated by."""
-        if overlap < 1 or not 0 <= overlap_share <= 1 or lease <= 0:
-            raise InputError(
-                f"overlap {overlap}, share {overlap_share}, lease {lease} s: overlap is 1 or more, the share lies in "
-                "[0, 1], a lease is longer than 0 s"
-            )
+        check_instance(source, (Project, Session), "source", "a Project or a Session")
+        overlap = check_whole(overlap, "overlap")
+        a_share, seconds = "a share from 0 to 1 is needed", "more than 0 seconds are needed"
+        if not 0 <= check_number(overlap_share, "overlap_share", a_share) <= 1:
+            raise InputError(f"overlap_share is {overlap_share}: {a_share}")
+        if check_number(lease, "lease", seconds) <= 0:
+            raise InputError(f"lease is {lease}: {seconds}")
+        check_function(clock, "clock")
+        check_function(wall_clock, "wall_clock")
         self.session = source if isinstance(source, Session) else source.session()
         self._lock, self._wall_clock = self.session.lock, wall_clock
         self._leases = Leases(lease, clock)
@@ -106,8 +120,7 @@ class Room:
     def next(self, who: str, n: int = 1) -> Handed:
         """Up to n examples for someone: first those already in hand, so that a reload gives the same."""
         self._check_name(who)
-        if not isinstance(n, int) or not 1 <= n <= MOST:
-            raise InputError(f"n is {n!r}: a whole number from 1 to {MOST} is needed")
+        n = check_whole(n, "n", most=MOST)
         with self._lock:
             self._leases.touch(who)
             self._leases.expire()
@@ -130,10 +143,12 @@ class Room:
         It is in the store when this returns. Answering again corrects, whoever answered first.
         """
         self._check_name(who)
-        return self._intake.take(Answer(who, id, label))
+        return self._intake.take(Answer(who, check_text(id, "id"), label))
 
     def history(self, who: str, n: int = 20) -> list[Item]:
         """Someone's latest answers, newest first; skips too, but nothing whose answer was withdrawn."""
+        self._check_name(who)
+        n = check_whole(n, "n")
         with self._lock:
             stand = (p for p in self._people.recent(who) if self._is_answered(who, p))
             return [self._item(p) for p in islice(stand, n)]
@@ -145,6 +160,7 @@ class Room:
 
     def release(self, who: str) -> int:
         """Someone leaves: the leases end now. How many there were."""
+        self._check_name(who)
         with self._lock:
             return len(self._leases.release(who))
 
@@ -214,7 +230,11 @@ class Room:
         limit: int = 100,
     ) -> Page:
         """What has a label, in the order of the pool. disagrees: only where the model said otherwise before it learned
-        the label."""
+        the label; of a random start, when there was none, where it does today."""
+        disagrees = check_flag(disagrees, "disagrees")
+        for name, given in (("klass", klass), ("arm", arm), ("annotator", annotator)):
+            if given is not None:
+                check_text(given, name)
         with self._lock:
             where = labelled(
                 self._journal, self.session.probs, klass=klass, arm=arm, annotator=annotator, disagrees=disagrees
@@ -229,7 +249,7 @@ class Room:
     def settle(self, id: str, label: Sequence[str] | None, by: str) -> Receipt:
         """The label that counts, whatever the votes say."""
         self._check_name(by)
-        return self._intake.take(Answer(by, id, label, settles=True))
+        return self._intake.take(Answer(by, check_text(id, "id"), label, settles=True))
 
     def agreement(self) -> dict[str, Any]:
         """How far people agree on shared examples: for all and for each pair."""
@@ -250,6 +270,7 @@ class Room:
 
     def undo_merge(self, event: int, by: str) -> tuple[str, ...]:
         """Take back the merge with this number, if it is the latest."""
+        event = check_whole(event, "event")
         return self._edit(lambda by: self.session.undo_merge(event, by), by=by)
 
     def last_merge(self) -> dict[str, Any] | None:
@@ -348,13 +369,17 @@ class Room:
         """As the task wants it: one name, or a list."""
         if label is None:
             return None
-        if isinstance(label, str) or not all(isinstance(name, str) for name in label):
-            raise InputError(f"{id!r}: {label!r} is no answer: give a list of class names, or None to skip")
+        try:
+            names = [check_text(name, "label") for name in check_list(label, "label", "class names", ordered=False)]
+        except InputError:
+            raise InputError(
+                f"{id!r}: {shown(label)} is no answer: give a list of class names as label, or None to skip"
+            ) from None
         if isinstance(self._journal.task, MultiClass):
-            if len(label) != 1:
-                raise InputError(f"{id!r}: {list(label)!r} has {len(label)} classes: give exactly one, or None to skip")
-            return label[0]
-        return list(label)
+            if len(names) != 1:
+                raise InputError(f"{id!r}: {names!r} has {len(names)} classes: give exactly one, or None to skip")
+            return names[0]
+        return names
 
     def _receipt(self, answer: Answer) -> Receipt:
         position, journal = self._journal.position[answer.id], self._journal
@@ -375,8 +400,7 @@ class Room:
     # ------------------------------------------------------------------ items
 
     def _page(self, positions: list[int], offset: int, limit: int) -> Page:
-        if offset < 0 or not 0 <= limit <= MOST:
-            raise InputError(f"offset {offset}, limit {limit}: from 0 on, and at most {MOST} at a time")
+        offset, limit = check_whole(offset, "offset", least=0), check_whole(limit, "limit", 0, MOST)
         return Page(tuple(self._item(p) for p in positions[offset : offset + limit]), len(positions))
 
     def _item(self, position: int) -> Item:

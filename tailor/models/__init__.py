@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tailor.checks import check_instance
 from tailor.models.base import Model, Notice, Prediction, Progress, quiet
 from tailor.pools.base import Pool
 from tailor.registry import Registry
@@ -32,7 +33,9 @@ def make_model(
     """
     if isinstance(given, Model):
         return given
-    name, own = registry.parse(given or "probe") if not isinstance(given, tuple) else given
+    check_instance(task, Task, "task", "a MultiClass or a MultiLabel")
+    check_instance(pool, Pool, "pool", "a Pool (tailor.pools.open_pool makes one)")
+    name, own = registry.named("probe" if given is None else given)
     options = {**own, **options}
     first = [options.pop(key) for key in ("estimator", "module") if key in options]
     return registry.make(name, task, pool, *first, **options)

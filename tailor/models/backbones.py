@@ -36,6 +36,8 @@ class Backbone(ABC):
     piece: int = PIECE
     width: int | None = None
     notice: str | None = None
+    #: the text that it was made from, options and all
+    text: str | None = None
 
     def __init__(self, pool: Pool, device: str) -> None:
         if pool.kind not in self.kinds:
@@ -56,8 +58,9 @@ class Backbone(ABC):
         return None
 
     def describe(self) -> str:
-        """The text that makes it again."""
-        return self.name
+        """The text that makes it again, for a pool of other examples too. Override it where an option's default goes by
+        the pool: name what it came to."""
+        return self.text or self.name
 
 
 class FeatureSource(Source):
@@ -105,7 +108,9 @@ def make_backbone(given: str | Backbone | None, pool: Pool, device: str) -> Back
         model, options = registry.parse(model)
         return registry.make(library, pool, device, model=model, **options)
     name, options = registry.parse(given)
-    return registry.make(name, pool, device, **options)
+    made = registry.make(name, pool, device, **options)
+    made.text = given.strip()
+    return made
 
 
 def default_backbone(pool: Pool, device: str) -> Backbone:

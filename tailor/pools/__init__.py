@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tailor.checks import check_text
 from tailor.errors import InputError
 from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
 from tailor.registry import Registry
@@ -45,6 +46,8 @@ def open_pool(given: Any, *, kind: str | None = None, **options: Any) -> Pool:
     >>> len(pool), pool.kind, pool.ids[2]
     (3, 'vector', '2')
     """
+    if kind is not None:
+        check_text(kind, "kind")
     if isinstance(given, Mapping) and not hasattr(given, "column_names"):
         described = dict(given)
         if "path" not in described:

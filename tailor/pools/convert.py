@@ -19,7 +19,8 @@ T = TypeVar("T")
 #: The chequerboard behind what is transparent: squares along the longer side, their least width in pixels, their colour
 SQUARES, SMALLEST_SQUARE, SQUARE_COLOUR = 40, 4, (221, 221, 221, 255)
 
-MAY_BE_TRANSPARENT = (".png", ".gif", ".webp", ".tif", ".tiff")
+#: files whose pictures may be transparent; of a Parquet file nobody knows what is in it
+MAY_BE_TRANSPARENT = (".png", ".gif", ".webp", ".tif", ".tiff", ".bmp", ".parquet")
 
 #: Threads that decode at once, where the user names no number.
 THREADS = min(8, os.cpu_count() or 1)
@@ -134,8 +135,8 @@ def _on_ground(image: Any, checkered: bool) -> Any:
 
 
 def decoded_as(name: str) -> str:
-    """What a file's content key says beyond its content: how its picture is decoded, where that could be otherwise.
-    Files that can't be transparent have keys, and features in caches, from before it was said."""
+    """What the content key of pictures in a file says beyond their content: how they are decoded, where that could be
+    otherwise. Files that can't be transparent have keys, and features in caches, from before it was said."""
     return "|on white" if name.lower().endswith(MAY_BE_TRANSPARENT) else ""
 
 

@@ -242,9 +242,10 @@ class ParquetPool(Pool):
     def content_keys(self, positions: Sequence[int]) -> list[str]:
         keys = []
         now = [unchanged(file) or file for file in self._files]
+        how = convert.decoded_as(".parquet") if self.kind == "image" else ""
         for which, row in map(self._locate, check_positions(positions, len(self))):
             file = now[which]
-            keys.append(f"{file.path}|{file.size}|{file.time_ns}|{self.column}|{row}|{self.max_side}")
+            keys.append(f"{file.path}|{file.size}|{file.time_ns}|{self.column}|{row}|{self.max_side}{how}")
         return keys
 
     def labels(self) -> dict[str, Any] | None:

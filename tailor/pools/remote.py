@@ -264,7 +264,7 @@ class RemotePool(Pool):
             number = int(np.searchsorted(self._starts, position, side="right")) - 1
             file, row = self._files[number], position - int(self._starts[number])
             column = self._options.get("column", "")
-            name, how = f"{self.address}/{file.name}", decoded_as(file.name)
+            name, how = f"{self.address}/{file.name}", decoded_as(file.name) if self.kind == "image" else ""
             keys.append(f"{name}|{file.version}|{file.size}|{column}|{row}|{self.max_side}{how}")
         return keys
 

@@ -175,6 +175,24 @@ def test_a_node_that_is_needed_and_gone_is_missed(nodes, monkeypatch):
         engine.map_with(list, square, [(3,)])
 
 
+@pytest.mark.usefixtures("engine")
+def test_a_node_that_goes_before_the_work_begins_is_missed(nodes, monkeypatch):
+    large = nodes.add(num_cpus=2)
+    engine, count = RayEngine(nodes.address, cpus=2), RayEngine._room
+    seen = []
+
+    def count_and_lose(engine, gpus):
+        seen.append(count(engine, gpus))
+        if len(seen) == 1:
+            nodes.cluster.remove_node(large)
+        return seen[-1]
+
+    monkeypatch.setattr(RayEngine, "_room", count_and_lose)
+    with pytest.raises(InputError, match="no room for a worker with cpus = 2"):
+        engine.map_with(list, square, [(3,)])
+    assert seen[:2] == [1, 0]
+
+
 def test_more_training_workers_than_fit_are_named(engine, tmp_path):
     with pytest.raises(InputError, match="room for 2 of 3 workers with cpus = 1 and gpus = 0; its largest"):
         fit_together(engine, None, np.arange(3), np.eye(3), seed=0, workers=3, folder=tmp_path)

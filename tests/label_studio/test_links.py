@@ -97,6 +97,37 @@ def test_label_studio_itself_under_another_name():
     assert not guard.is_studio("http://localhost:8080/data/1.png")  # it may not see the token
 
 
+@pytest.mark.parametrize(
+    ("url", "link"),
+    [
+        ("http://studio.test:80", "http://studio.test/data/1.png"),
+        ("http://studio.test", "http://studio.test:80/data/1.png"),
+        ("https://studio.test:443", "https://STUDIO.test/data/1.png"),
+        ("HTTPS://Studio.Example.com", "https://studio.example.com/data/1.png"),
+        ("http://[::1]:80", "http://[::1]/data/1.png"),
+    ],
+)
+def test_label_studios_address_may_be_written_in_several_ways(url, link):
+    assert LinkGuard(url).is_studio(link)
+    scheme, _, rest = link.partition("://")
+    assert not LinkGuard(url).is_studio(f"{scheme}://other.test/data/1.png")
+    assert not LinkGuard(url).is_studio(f"{'http' if scheme == 'https' else 'https'}://{rest}")
+
+
+@pytest.mark.parametrize("url", ["http://x:80", "https://Studio.Example.com", "http://Bücher.example"])
+def test_its_own_pictures_are_fetched_with_the_token(url, monkeypatch):
+    httpx = http()
+    sent = []
+
+    def send(client, request, **_):
+        sent.append(request)
+        return httpx.Response(200, content=b"a picture", request=request)
+
+    monkeypatch.setattr(httpx.Client, "send", send)
+    assert Studio(url, TOKEN, 1).fetch("/data/upload/1.png") == b"a picture"
+    assert [request.headers["Authorization"] for request in sent] == [f"Token {TOKEN}"]
+
+
 def test_what_the_user_allows():
     guard = LinkGuard("http://studio.test", ["10.1.0.0/16", "localhost", "::1"])
     assert guard.addresses("10.1.200.3", 80) == ["10.1.200.3"]

@@ -254,6 +254,12 @@ def project(folder, classes):
     return Project(folder)
 
 
+def test_a_projects_folder_may_be_a_text(tmp_path):
+    by_path = project(tmp_path / "run", "abc")
+    by_text = Project(str(tmp_path / "run"))
+    assert (by_text.folder, by_text.place) == (by_path.folder, by_path.place)
+
+
 def test_the_runs_classes_win_over_tailor_toml(tmp_path):
     first = project(tmp_path / "run", "abc")
     session = first.session()

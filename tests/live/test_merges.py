@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from rooms import counted, found, label, open_room, prepare, state
 from small import Points
@@ -198,3 +200,70 @@ def test_a_skipped_one_stays_skipped(room):
     room.session.tell({one: SKIP})
     undo(room)
     assert room.item(one).skipped
+
+
+def _step(session, one, what):
+    match what:
+        case "withdraw":
+            session.withdraw([one])
+        case "skip":
+            session.tell({one: SKIP})
+        case "offer again":
+            session.offer_again([one])
+        case "tell":
+            session.tell({one: "a" if session.settings.kind == "multi-class" else ["a"]})
+
+
+@pytest.mark.parametrize(("merged", "undone"), [(m, u) for u in range(5) for m in range(u + 1)])
+def test_what_is_taken_back_around_a_merge_is_as_without_it(room, tmp_path, merged, undone):
+    """One example goes from withdrawn to told anew, as outside knowledge; the merge comes and goes on the way."""
+    steps = ["withdraw", "skip", "offer again", "tell"]
+    room.close()
+    shutil.copyfile(tmp_path / "a.db", tmp_path / "twin.db")
+    room, twin = (
+        open_room(tmp_path / name, Points(200), families=room.families, kind=room.kind) for name in ("a.db", "twin.db")
+    )
+    journal = room.session.journal
+    learned = [int(p) for at, _ in journal.loop._learned for p in at]
+    one = journal.ids[next(p for p in learned if journal.label_of(p)[2])]
+    for number in range(5):
+        if number == merged:
+            room.merge_classes("c", "b", "ann")
+        if number == undone:
+            undo(room)
+        for session in (room.session, twin.session):
+            _step(session, one, (*steps, "nothing more")[number])
+    assert known(room.session.journal) == known(twin.session.journal)
+    again = label(room, 30)
+    learned = [int(p) for at, _ in room.session.journal.loop._learned for p in at]
+    assert len(set(learned)) == len(learned)
+    assert one not in again
+    for either in (room, twin):
+        either.close()
+
+
+def test_what_is_offered_again_after_a_merge_is_learned_once(room):
+    session = room.session
+    (first, *_), _ = session.journal.loop._learned[0]
+    one = session.journal.ids[first]
+    room.merge_classes("c", "b", "ann")
+    session.withdraw([one])
+    session.tell({one: SKIP})
+    session.offer_again([one])
+    handed = []
+    while one not in handed:
+        handed += label_as(room, "b")
+    label_as(room, "b", 30)  # so that a round has learned from it
+    undo(room)
+    learned = [int(p) for at, _ in session.journal.loop._learned for p in at]
+    assert learned.count(first) == 1
+    assert len(set(learned)) == len(learned)
+
+
+def label_as(room, name, n=1) -> list[str]:
+    done = []
+    for _ in range(n):
+        prepare(room)
+        done += [item.id for item in room.next("ann").items]
+        room.answer("ann", done[-1], [name])
+    return done

@@ -213,7 +213,7 @@ def test_the_reserve_is_judged_by_the_model_of_today(tmp_path):
     (lambda room, one: room.answer("ann", one, "a"), "list of class names"),
     (lambda room, one: room.answer("ann", one, ["zebra"]), "zebra"),
     (lambda room, one: room.answer("ann", "nope", ["a"]), "nope"), (lambda room, one: room.why("nope"), "nope"),
-    (lambda room, one: room.labelled(offset=-1), "offset -1"),
+    (lambda room, one: room.labelled(offset=-1), "offset is -1"),
 ])  # fmt: skip
 def test_bad_input_changes_nothing(room, call, word):
     (item,) = room.next("ann").items

@@ -15,11 +15,13 @@ from tailor.errors import InputError, UnknownName
 from tailor.models import Notice, make_model
 from tailor.models import weights as weights_module
 from tailor.models.adapters import TorchModel
-from tailor.models.backbones import make_backbone
+from tailor.models.backbones import VECTOR, Backbone, make_backbone, registry
+from tailor.models.files import input_options
 from tailor.models.heads import class_weights, make_loss
 from tailor.models.neural import find_device
 from tailor.models.pixels import resize
 from tailor.models.trainer import Recipe, Step, orders
+from tailor.pools import open_pool
 from tailor.testing.models_contract import ToyImages, ToyTexts, ToyVectors, toy_labels
 
 TASK = MultiClass(3)
@@ -257,3 +259,35 @@ def test_bench_rows():
     rows = list(measure_training("cpu", quick=True))
     assert [r["model"] for r in rows] == ["resnet18", "efficientnet-lite0", "probe"]
     assert all(r["train_per_second"] > 0 and r["predict_per_second"] > 0 and "cpu" in r["device"] for r in rows)
+
+
+class Waves(Backbone):
+    """A third party's, with an option."""
+
+    name = "waves"
+    kinds = VECTOR
+
+    def __init__(self, pool, device, *, columns: int = 2):
+        super().__init__(pool, device)
+        self.width = columns
+
+    @property
+    def fingerprint(self):
+        return f"waves {self.width}"
+
+    def embed(self, examples):
+        return np.sin(np.outer(np.sum(examples, 1), np.arange(1, self.width + 1)))
+
+
+def test_a_saved_model_knows_its_backbones_options(tmp_path, monkeypatch):
+    monkeypatch.setitem(registry.builtin, "waves", f"{__name__}:Waves")
+    pool, task = open_pool(np.random.default_rng(0).random((20, 4))), MultiClass(2)
+    model = make_model("probe", task, pool, backbone="waves(columns=5)")
+    model.prepare()
+    model.fit(np.arange(20), np.eye(2, dtype=np.float32)[np.arange(20) % 2], seed=0)
+    model.save(tmp_path)
+    other = open_pool(np.random.default_rng(1).random((8, 4)))
+    again = make_model("probe", task, other, **input_options(tmp_path))
+    again.prepare()
+    again.load(tmp_path)
+    assert again.predict(np.arange(8)).features.shape == (8, 5)

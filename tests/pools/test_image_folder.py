@@ -189,9 +189,11 @@ def test_only_files_that_may_be_transparent_have_other_content_keys(tmp_path):
     """Features that were cached for a folder of JPEGs stay found."""
     put(tmp_path / "a.jpg", picture(0, (4, 4), "JPEG"))
     put(tmp_path / "b.PNG", picture(0, (4, 4)))
-    of_jpeg, of_png = ImageFolder(tmp_path, max_side=3).content_keys([0, 1])
+    put(tmp_path / "c.bmp", picture(0, (4, 4), "BMP"))
+    of_jpeg, of_png, of_bmp = ImageFolder(tmp_path, max_side=3).content_keys([0, 1, 2])
     assert of_jpeg.endswith("|3")
     assert of_png.endswith("|3|on white")
+    assert of_bmp.endswith("|3|on white")
 
 
 def test_max_side_keeps_the_shape_and_never_enlarges(tmp_path):

@@ -3,12 +3,15 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import parts
 import pytest
 from pool_samples import class_label, parquet, picture, put
 
 from tailor.errors import InputError
 from tailor.pools import Unreadable, open_pool
 from tailor.pools.parquet import ParquetPool
+
+IMAGE = [{"bytes": picture(), "path": "a.png"}]
 
 
 def test_files_added_in_the_middle_are_numbered_last(tmp_path):
@@ -103,6 +106,16 @@ def test_broken_pages_hurt_only_their_rows(tmp_path):
     assert pool.ids[0] == "b0"
 
 
+@pytest.mark.parametrize("address", ["", pytest.param("file://", marks=parts.needs("addresses"))])
+def test_pictures_in_parquet_files_may_be_transparent(tmp_path, address):
+    """Their keys say that they are decoded on white: features of an earlier time, on black, are not found any more."""
+    options = {"cache": str(tmp_path / "cache")} if address else {}
+    for column, content, how in (("image", IMAGE, "on white"), ("text", ["a text"], "None")):
+        path = parquet(tmp_path / f"{column}.parquet", {column: content})
+        (key,) = open_pool(f"{address}{path}", **options).content_keys([0])
+        assert key.split("|")[-1] == how
+
+
 def test_content_keys_follow_the_file(tmp_path):
     path = parquet(tmp_path / "a.parquet", {"text": ["x", "y"]})
     pool = ParquetPool(path)
@@ -111,9 +124,6 @@ def test_content_keys_follow_the_file(tmp_path):
     os.utime(path, ns=(1, 1))
     assert not set(pool.content_keys([0, 1])) & set(keys)
     assert pool.read([0, 1]) == ["xx", "yy"]
-
-
-IMAGE = [{"bytes": picture(), "path": "a.png"}]
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,26 @@ def test_a_model_that_fails(tmp_path, place, selector):
     goes_on_alike(calm, troubled, 5)
 
 
+def test_a_store_that_fails_between_the_events_of_a_round(tmp_path, monkeypatch):
+    """The round is written and its picks are not: the next call gives them."""
+    calm, troubled = (begin(tmp_path / name) for name in ("a.db", "b.db"))
+    for session in (calm, troubled):
+        play(session, 1)
+    append, before = troubled.store.append, rounds(troubled)
+
+    def fails(kind, body, data=None):
+        if kind == "asked":
+            raise Broken
+        return append(kind, body, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(troubled.store, "append", fails)
+        with pytest.raises(Broken):
+            troubled.ask(5)
+    assert rounds(troubled) == [*before, "round"]
+    goes_on_alike(calm, troubled, 5)
+
+
 @pytest.mark.parametrize("reopened", [False, True])
 @pytest.mark.parametrize(("asked_before", "at"), [(0, 0), (0, 1), (3, 0), (3, 1)])
 def test_an_arm_that_fails_as_it_picks(tmp_path, monkeypatch, asked_before, at, reopened):

@@ -11,11 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from small import Centroids, Points, settings
 
 import tailor
 from tailor import Loop, MultiClass, MultiLabel, Round, RoundView, TailorError
 from tailor.checks import shown
+from tailor.live import Room
+from tailor.models import make_model
+from tailor.pools import open_pool
+from tailor.project import Project
 from tailor.session import Asked, Session
 from tailor.settings import Settings
 from tailor.stopping import Budget, ClassCounts, Plateau, TargetAccuracy
@@ -48,12 +53,15 @@ MATRICES = ["x", 3, RAGGED, [["a"] * 3] * 30, np.ones((30, 3), complex), np.ones
 PROBS = [None, *MATRICES, POOL.probs[:-1], POOL.probs * np.nan, POOL.probs * 2]
 FEATURES = [*MATRICES, POOL.features[:-1], POOL.features * np.inf]
 CLASSES = ["abc", b"ab", 2.5, None, True, {"a", "b"}, {"a": 1, "b": 2}, [1, 2], ["a", None], ["a", ""], 3j, [], Thing()]
-IDS = ["p00001", 3, None, {"p00001"}, [3], [None], ["nobody"], Thing()]
+IDS = ["p00001", 3, None, {"p00001": "a"}, [3], [None], ["nobody"], Thing()]
 PEOPLE = [3, b"ann", ["ann"], Thing()]
+ANNOTATORS = [None, "", *PEOPLE]
 
 SIZES = [value for value in COUNTS if value is not None]
 ROUND = {"size": SIZES, "finetune": FUNCTIONS, "dropout": FUNCTIONS, "allow_short": FLAGS}
 SAID = {"by": PEOPLE}
+ROOM_ANSWERS = ["a", 3, 2.5, True, b"a", {"a": 1}, ["d"], [3], [["a"]], ["a", "b"], Thing()]
+PAGE = {"offset": [value for value in COUNTS if value != 0], "limit": [1001, *COUNTS[1:]]}
 #: what is wrong for each argument of each call
 WRONG: dict[str, dict[str, list[Any]]] = {
     "MultiClass": {"classes": [*CLASSES, -1, 1]},
@@ -158,16 +166,58 @@ WRONG: dict[str, dict[str, list[Any]]] = {
     "Session.add_class": {"name": [*TEXTS, "", "a"], **SAID},
     "Session.rename_class": {"old": [*TEXTS, "d"], "new": [*TEXTS, "", "b"], **SAID},
     "Session.merge_classes": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"], **SAID},
+    "Session.undo_merge": {"event": SIZES, **SAID},
+    "Room": {
+        "source": ["run", 3, None, Thing()],
+        "overlap": COUNTS,
+        "overlap_share": [-0.1, 1.1, *SHARES[2:]],
+        "lease": [0, -1, np.nan, np.inf, "300", None, [300], 3j, True, Thing()],
+        "clock": [None, *FUNCTIONS],
+        "wall_clock": [None, *FUNCTIONS],
+    },
+    "Room.next": {"who": ANNOTATORS, "n": [*COUNTS, 1001]},
+    "Room.answer": {"who": ANNOTATORS, "id": ["nobody", *TEXTS], "label": ROOM_ANSWERS},
+    "Room.settle": {"id": ["nobody", *TEXTS], "label": ROOM_ANSWERS, "by": ANNOTATORS},
+    "Room.history": {"who": ANNOTATORS, "n": COUNTS},
+    "Room.release": {"who": ANNOTATORS},
+    "Room.heartbeat": {"who": ANNOTATORS},
+    "Room.why": {"id": ["nobody", *TEXTS]},
+    "Room.item": {"id": ["nobody", *TEXTS]},
+    "Room.labelled": {
+        "klass": ["d", *PEOPLE],
+        "arm": ["cow", *PEOPLE],
+        "annotator": PEOPLE,
+        "disagrees": FLAGS,
+        **PAGE,
+    },
+    "Room.disagreements": PAGE,
+    "Room.add_class": {"name": [*TEXTS, "", "a"], "by": ANNOTATORS},
+    "Room.rename_class": {"old": [*TEXTS, "d"], "new": [*TEXTS, "", "b"], "by": ANNOTATORS},
+    "Room.merge_classes": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"], "by": ANNOTATORS},
+    "Room.undo_merge": {"event": COUNTS, "by": ANNOTATORS},
+    "Project": {"folder": [3, None, b"run", ["run"], Thing(), "no such run"]},
+    "open_pool": {
+        "given": [3, None, b"photos", {"path": 3}, {"a"}, [], [3], Thing()],
+        "kind": ["cow", 3, b"text", [], Thing()],
+    },
+    "make_model": {
+        "given": ["cow", *(name for name in NAMES if name not in (None, []))],
+        "task": [3, None, "multi-class", ["cat", "dog"], Thing()],
+        "pool": ["photos", 3, None, POOL.probs, Thing()],
+    },
 }  # fmt: skip
 
 #: arguments that may be anything
 ANYTHING = {
     "Loop.ask": {"model"},  # handed on to own_reward as it is
     "Loop.open_round": {"model"},
+    "open_pool": {"options"},  # checked against what the kind of pool takes
+    "make_model": {"options"},
 }
 #: calls that nobody makes from outside
 MACHINERY = {
     "Loop.relive_round": "goes through what the store holds",
+    "Loop.learn_as_before": "called by journals that take a merge back",
     "RoundView.per_row": "called by arms, in inner loops",
     "RoundView.count_predicted": "called by arms, in inner loops",
     "RoundView.open": "called by rounds",
@@ -194,8 +244,10 @@ MACHINERY = {
 RESULTS = {"Batch", "Task", "TailorError", "InputError", "UnknownName", "Exhausted", "__version__"}
 CLASSES_TO_CHECK = [
     *(getattr(tailor, name) for name in tailor.__all__ if name not in RESULTS),
-    Settings, Session, Budget, TargetAccuracy, Plateau, ClassCounts,
+    Settings, Session, Budget, TargetAccuracy, Plateau, ClassCounts, Room,
 ]  # fmt: skip
+#: with these alone: what a project opens, it opens for commands
+FUNCTIONS_TO_CHECK = [Project, open_pool, make_model]
 
 
 def public_calls():
@@ -205,6 +257,8 @@ def public_calls():
         for name, member in inspect.getmembers(cls, callable):
             if not name.startswith("_"):
                 yield f"{cls.__name__}.{name}", inspect.signature(member)
+    for function in FUNCTIONS_TO_CHECK:
+        yield function.__name__, inspect.signature(function)
 
 
 @pytest.mark.parametrize("call", [name for name, _ in public_calls()])
@@ -287,6 +341,24 @@ GOOD = {
     "Session.add_class": {"name": "d"},
     "Session.rename_class": {"old": "a", "new": "d"},
     "Session.merge_classes": {"old": "a", "into": "b"},
+    "Session.undo_merge": {},
+    "Room": {},
+    "Room.next": {"who": "ann"},
+    "Room.answer": {"who": "ann", "id": "p00001", "label": ["a"]},
+    "Room.settle": {"id": "p00001", "label": ["a"], "by": "ann"},
+    "Room.history": {"who": "ann"},
+    "Room.release": {"who": "ann"},
+    "Room.heartbeat": {"who": "ann"},
+    "Room.why": {"id": "p00001"},
+    "Room.item": {"id": "p00001"},
+    "Room.labelled": {},
+    "Room.disagreements": {},
+    "Room.add_class": {"name": "d", "by": "ann"},
+    "Room.rename_class": {"old": "a", "new": "d", "by": "ann"},
+    "Room.merge_classes": {"old": "a", "into": "b", "by": "ann"},
+    "Room.undo_merge": {"by": "ann"},
+    "open_pool": {"given": np.eye(3)},
+    "make_model": {"given": "probe", "task": TASK, "pool": open_pool(np.eye(3))},
 }
 
 
@@ -300,14 +372,22 @@ class Maker:
         cls, _, method = name.partition(".")
         arguments = GOOD.get(name, {}) | given
         if method:
-            return getattr(self._object(cls), method)(**arguments)
+            made = self._object(cls)
+            if method == "undo_merge":
+                made.merge_classes("c", "b", "ann")
+            if name == "Room.undo_merge":
+                arguments = {"event": made.last_merge()["event"]} | arguments
+            return getattr(made, method)(**arguments)
         if cls == "Round":
             return make_round(**arguments)
         if cls == "Session":
             return make_session(self._path(), **arguments)
+        if cls == "Room":
+            return Room(**({"source": self._object("Session")} | arguments))
         kinds = {"MultiClass": MultiClass, "MultiLabel": MultiLabel, "Loop": Loop, "RoundView": RoundView,
                  "Settings": Settings, "Budget": Budget, "TargetAccuracy": TargetAccuracy, "Plateau": Plateau,
-                 "ClassCounts": ClassCounts}  # fmt: skip
+                 "ClassCounts": ClassCounts, "Project": Project, "open_pool": open_pool,
+                 "make_model": make_model}  # fmt: skip
         return kinds[cls](**arguments)
 
     def _path(self):
@@ -322,6 +402,8 @@ class Maker:
             session.model.fit(np.array([0]), np.array([[1, 0, 0]]), seed=0)
             session._remodel = lambda task: Centroids(task, session.pool)
             return session
+        if cls == "Room":
+            return Room(self._object("Session"))
         makers = {"MultiClass": lambda: TASK, "MultiLabel": lambda: MultiLabel(TASK.classes), "Loop": begun,
                   "RoundView": view, "Round": make_round}  # fmt: skip
         return makers[cls]()
@@ -365,6 +447,27 @@ def test_numpys_whole_numbers_are_whole_numbers(tmp_path):
     session = make_session(tmp_path / "run.db")
     assert isinstance(asked := session.ask(np.int64(3)), Asked)
     assert len(asked) == 3
+    assert len(Room(session).next("ann", np.int64(2)).items) == 2
+
+
+def test_ids_may_come_in_a_set_or_as_keys(tmp_path):
+    session = make_session(tmp_path / "run.db")
+    session.read_pool()
+    answers = {"p00003": "a", "p00001": "b", "p00002": "a"}
+    for ids in (answers.keys(), set(answers), frozenset(answers), iter(answers)):
+        session.tell(answers)
+        session.withdraw(ids)
+        assert session.journal.answered() == 0
+        session.tell(dict.fromkeys(answers))
+        session.offer_again(set(answers))
+        assert session.journal.summary()["skipped"] == 0
+
+
+def test_unequal_rows_are_blamed_only_where_there_are_some():
+    with pytest.raises(TailorError, match=r"labels can't be made an array: .*; its rows must be of one length"):
+        TASK.check_labels(RAGGED)
+    with pytest.raises(TailorError, match=r"labels can't be made an array: .*BFloat16$"):
+        TASK.check_labels(torch.eye(3, dtype=torch.bfloat16))
 
 
 def test_a_text_is_one_family_and_lists_are_as_good_as_tuples(tmp_path):
