@@ -223,9 +223,9 @@ def test_nothing_is_handed_over_to_web_sockets(project, monkeypatch, parser):
         b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
         b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     )
-    with running(project, patience=Patience(seconds=1e6)) as (url, _):
-        with connect(url, WHOLE.removesuffix(b"\r\n") + upgrade) as connection:
-            read_picture(connection)
+    asked = WHOLE.removesuffix(b"\r\n") + upgrade
+    with running(project, patience=Patience(seconds=1e6)) as (url, _), connect(url, asked) as connection:
+        read_picture(connection)
 
 
 class Wire:
