@@ -60,7 +60,8 @@ class Room:
         self._leases = Leases(lease, clock)
         self._shelf = Shelf(self.session, self._leases, overlap, overlap_share)
         self._people = People(self.session.store, wall_clock)
-        self.planner = Planner(self.session, self._people.pace, self._on_the_shelf)
+        folders = [] if isinstance(source, Session) else source.folders
+        self.planner = Planner(self.session, self._people.pace, self._on_the_shelf, folders)
         self._intake = Intake(self.session, self._events_of, self._receipt)
         self._closed = False
 
