@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
+from tailor.classes import merged
 from tailor.desk import Happening
 from tailor.errors import InputError
 from tailor.journal import Journal
@@ -139,7 +140,7 @@ class Room:
             stand = (p for p in self._people.recent(who) if self._is_answered(who, p))
             return [self._item(p) for p in islice(stand, n)]
 
-    def _is_answered(self, who: str, position: int) -> bool:
+    def _is_answered(self, who: str | None, position: int) -> bool:
         journal = self._journal
         has_label = journal.label_of(position) is not None
         return has_label or journal.is_skipped(position) or who in journal.votes.on(position)
@@ -249,6 +250,14 @@ class Room:
     def merge_classes(self, old: str, into: str, by: str) -> tuple[str, ...]:
         return self._edit(self.session.merge_classes, old, into, by=by)
 
+    def labels_to_merge(self, old: str, into: str) -> tuple[int, int]:
+        """How many labels a merge would move, and how many are there already; or why it can't be done."""
+        with self._lock:
+            journal = self._journal
+            merged(journal.task, old, into)
+            counts = journal.counts()
+            return counts[old], counts[into]
+
     def undo_merge(self, event: int, by: str) -> tuple[str, ...]:
         """Take back the merge with this number, if it is the latest."""
         return self._edit(lambda by: self.session.undo_merge(event, by), by=by)
@@ -267,7 +276,7 @@ class Room:
                 "into": into,
                 "by": merge.by,
                 "labels": sum((position, None) not in merge.since for position in merge.labels),  # that come back
-                "since": len({position for position, _ in merge.since}),  # answers that stay
+                "since": len({at for at, who in merge.since if self._is_answered(who, at)}),  # answers that stay
             }
 
     def _edit(self, edit: Callable[..., None], *names: str, by: str) -> tuple[str, ...]:
