@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import difflib
-import re
+import os
 from collections.abc import Iterable
-
-#: a path: from the root, from home, from here, or one that ends in a file's name
-_PATH = re.compile(r"""(?<![\w/:.~-])(?:[~.]{0,2}/[^\s'",;:]+|(?:[\w.-]+/)+[\w-]+\.\w+)""")
+from pathlib import Path
 
 
-def without_paths(error: BaseException) -> str:
-    """What went wrong, for people who need not know where the files lie: of each path the last part is left."""
+def without_paths(error: BaseException, folders: Iterable[Path] = ()) -> str:
+    """What went wrong, for people who need not know where the files lie: of each of these folders, however it is
+    written, the last part is left, and of the user's own folder a ~."""
     if isinstance(error, OSError):  # its text ends in the file's name
         return error.strerror or type(error).__name__
-    return _PATH.sub(lambda found: found[0].rstrip("/").rpartition("/")[2], str(error))
+    text = str(error)
+    names = {os.path.expanduser("~"): "~"}
+    for folder in folders:
+        names |= {str(written): folder.absolute().name for written in (folder, folder.absolute(), folder.resolve())}
+    for written in sorted(names, key=len, reverse=True):  # a folder before the one that it lies in
+        if os.sep in written.rstrip(os.sep):  # not a mere name, nor the root
+            text = text.replace(written, names[written])
+    return text
 
 
 class TailorError(Exception):

@@ -43,6 +43,19 @@ class Project:
         self.notes: list[str] = []
         self._follow_classes()
 
+    @property
+    def folders(self) -> list[Path]:
+        """Where its files lie: the run with its features, its pool, copies of that, and its store."""
+        pool = self.config.section("pool")
+        found = [self.folder]
+        if "://" not in pool["path"]:  # not an address
+            found.append(self.folder / pool["path"])
+        if "cache" in pool:
+            found.append(Path(pool["cache"]))
+        if isinstance(self.place, Path):
+            found.append(self.place.parent)
+        return found
+
     def store(self, *, readonly: bool = False) -> Store:
         """Where the answers are kept; in PostgreSQL the folder's name is the run's, unless the URL names one."""
         return open_store(self.place, run=self.folder.resolve().name, readonly=readonly)

@@ -15,6 +15,7 @@ from tailor.errors import InputError
 from tailor.label_studio.backend import HEADER, make_app
 from tailor.label_studio.client import Studio, StudioError
 from tailor.label_studio.link import Link
+from tailor.web.connections import Patience, impatient
 
 USER = "tailor"  # for HTTP's basic authentication, which is what Label Studio knows for backends
 TITLE = "TAILOR (live)"
@@ -23,6 +24,8 @@ ACTIONS = [
     "ANNOTATION_CREATED", "ANNOTATIONS_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_DELETED",
     "TASKS_CREATED", "TASKS_DELETED",
 ]  # fmt: skip
+#: with whoever calls: a request may be large, and all come from Label Studio's address
+PATIENCE = Patience(seconds=60.0, of_address=None)
 LOCAL = "It calls addresses in private networks only where it was started with"
 
 
@@ -62,7 +65,10 @@ class Receiver:
             problem = error.strerror or error
             raise InputError(f"can't listen on {host}:{port}: {problem}; name another --listen") from None
         self.port: int = self._socket.getsockname()[1]
-        self._server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off"))
+        config = uvicorn.Config(
+            app, http=impatient(PATIENCE), ws="none", log_level="warning", access_log=False, lifespan="off"
+        )
+        self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
         self._thread.start()
 

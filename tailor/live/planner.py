@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from tailor.errors import without_paths
 from tailor.session import GivenUp, Session
@@ -33,9 +34,13 @@ class Planner:
     all the same, people go on with picks to spare, which the round has beyond its batch.
     """
 
-    def __init__(self, session: Session, pace: Callable[[], float], left: Callable[[], int]) -> None:
-        """pace() in answers a second; left(): examples of the batch that nobody has in hand yet."""
+    def __init__(
+        self, session: Session, pace: Callable[[], float], left: Callable[[], int], folders: Sequence[Path] = ()
+    ) -> None:
+        """pace() in answers a second; left(): examples of the batch that nobody has in hand yet; folders: where the
+        run's files lie, which annotators need not know."""
         self._session, self._pace, self._left = session, pace, left
+        self._folders = folders
         self._wake, self._closed = threading.Event(), False
         self._thread: threading.Thread | None = None
         self._ready: Walk | None = None
@@ -91,7 +96,8 @@ class Planner:
                 return True  # the classes were changed meanwhile: it was to fail, or would have been of no use
             away = isinstance(error, Away)
             log.error("the next round could not be prepared: %s", error, exc_info=not away)
-            self.trouble = f"the next round could not be prepared: {NO_DATABASE if away else without_paths(error)}"
+            reason = NO_DATABASE if away else without_paths(error, self._folders)
+            self.trouble = f"the next round could not be prepared: {reason}"
             self._resting_until = time.monotonic() + PATIENCE
             self._session.enter_stage("idle")
         return True

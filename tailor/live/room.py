@@ -17,6 +17,7 @@ from tailor.checks import (
     check_whole,
     shown,
 )
+from tailor.classes import merged
 from tailor.desk import Happening
 from tailor.errors import InputError
 from tailor.journal import Journal
@@ -74,7 +75,8 @@ class Room:
         self._leases = Leases(lease, clock)
         self._shelf = Shelf(self.session, self._leases, overlap, overlap_share)
         self._people = People(self.session.store, wall_clock)
-        self.planner = Planner(self.session, self._people.pace, self._on_the_shelf)
+        folders = [] if isinstance(source, Session) else source.folders
+        self.planner = Planner(self.session, self._people.pace, self._on_the_shelf, folders)
         self._intake = Intake(self.session, self._events_of, self._receipt)
         self._closed = False
 
@@ -153,7 +155,7 @@ class Room:
             stand = (p for p in self._people.recent(who) if self._is_answered(who, p))
             return [self._item(p) for p in islice(stand, n)]
 
-    def _is_answered(self, who: str, position: int) -> bool:
+    def _is_answered(self, who: str | None, position: int) -> bool:
         journal = self._journal
         has_label = journal.label_of(position) is not None
         return has_label or journal.is_skipped(position) or who in journal.votes.on(position)
@@ -268,6 +270,14 @@ class Room:
     def merge_classes(self, old: str, into: str, by: str) -> tuple[str, ...]:
         return self._edit(self.session.merge_classes, old, into, by=by)
 
+    def labels_to_merge(self, old: str, into: str) -> tuple[int, int]:
+        """How many labels a merge would move, and how many are there already; or why it can't be done."""
+        with self._lock:
+            journal = self._journal
+            merged(journal.task, old, into)
+            counts = journal.counts()
+            return counts[old], counts[into]
+
     def undo_merge(self, event: int, by: str) -> tuple[str, ...]:
         """Take back the merge with this number, if it is the latest."""
         event = check_whole(event, "event")
@@ -287,7 +297,7 @@ class Room:
                 "into": into,
                 "by": merge.by,
                 "labels": sum((position, None) not in merge.since for position in merge.labels),  # that come back
-                "since": len({position for position, _ in merge.since}),  # answers that stay
+                "since": len({at for at, who in merge.since if self._is_answered(who, at)}),  # answers that stay
             }
 
     def _edit(self, edit: Callable[..., None], *names: str, by: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from tailor.errors import InputError
 from tailor.web.limits import Buckets, Limits, neighbourhood
-from tailor.web.sessions import Sessions, csrf_token
+from tailor.web.sessions import OF_ONE_ADDRESS, OF_ONE_USER, Sessions, csrf_token
 from tailor.web.users import Users, check_name
 
 SHORTEST_TOKEN = 16
@@ -94,11 +94,11 @@ class Access:
             return None
         return Person(found.name, cookie)
 
-    def enter(self) -> str:
+    def enter(self, address: str) -> str:
         """A session for whoever comes, where that is allowed; the cookie's value."""
         if self.mode != "open":
             raise InputError("sign in first")
-        return self.sessions.open(self.name, self._stamp(self.name) or "")
+        return self._open_session(self.name, address)
 
     def sign_in(self, name: str, secret: str, address: str) -> str | None:
         """The cookie's value, or None where name and secret don't fit."""
@@ -118,14 +118,20 @@ class Access:
             return None
         self._tries_in_all.give_back(client)  # only those who fail are slowed: a class may come in at once
         self._tries.give_back(mine)
-        return self.sessions.open(name, self._stamp(name) or "")
+        return self._open_session(name, address)
 
-    def rename(self, name: str) -> str:
-        """The same browser under another name; the new cookie's value. Named users keep theirs."""
+    def rename(self, name: str, cookie: str, address: str) -> str:
+        """The same browser under another name, in a session that replaces its old one; the new cookie's value. Named
+        users keep their names."""
         if self.mode == "users":
             raise InputError("names belong to their passwords here: sign out, and in again as someone else")
-        name = check_name(name)
-        return self.sessions.open(name, self._stamp(name) or "")
+        return self._open_session(check_name(name), address, instead_of=cookie)
+
+    def _open_session(self, name: str, address: str, instead_of: str | None = None) -> str:
+        """Sessions count by user; where anyone may take a colleague's name, by address."""
+        is_user = self.mode == "users"
+        owner, most = (name, OF_ONE_USER) if is_user else (neighbourhood(address), OF_ONE_ADDRESS)
+        return self.sessions.open(name, self._stamp(name) or "", owner, most, instead_of)
 
     def _stamp(self, name: str) -> str | None:
         if self.mode == "users":

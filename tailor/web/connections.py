@@ -30,13 +30,14 @@ class Patience:
 
 
 class Connections:
-    """All that are open. Where there are too many, the one that has waited longest for its request is closed, so that
-    half-sent requests only ever push each other out; those that are being answered are left alone."""
+    """All that are open. Where there are too many, the one whose request has been incomplete for longest is closed, or
+    where there is none the one that has been idle for longest. So half-sent requests only ever push each other out,
+    and those that are being answered are left alone."""
 
     def __init__(self, patience: Patience) -> None:
         self.patience = patience
         self.most = min(patience.connections, _files_allowed())
-        self._open: dict[Any, str] = {}  # protocol -> address, oldest first
+        self._open: dict[Any, str] = {}  # protocol -> address
 
     def __len__(self) -> int:
         return len(self._open)
@@ -59,10 +60,12 @@ class Connections:
 
 
 def _close_one(protocols: list[Any]) -> bool:
-    """Whether one could be closed: the first that waits, or else one that does not fetch what it asked for."""
-    waiting = next((one for one in protocols if one.is_waiting and not one.transport.is_closing()), None)
-    if waiting is not None:
-        waiting.give_up()
+    """Whether one could be closed: of those that wait, or else one that does not fetch what it asked for."""
+    waiting = [one for one in protocols if one.is_waiting and not one.transport.is_closing()]
+    if waiting:
+        # an idle connection costs its owner nothing but patience: an incomplete request goes before it
+        longest = min(waiting, key=lambda one: (not one.has_begun, one.waiting_since))
+        longest.give_up()
         return True
     lingering = next((one for one in protocols if one.transport.is_closing()), None)
     if lingering is not None:
@@ -89,6 +92,12 @@ def impatient(patience: Patience) -> type[asyncio.Protocol]:
     class Impatient(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
         _clock: asyncio.TimerHandle | None = None
         _head = 0  # bytes of a head that is not complete
+        waiting_since = 0.0  # by the loop's clock: the connection, a request's first byte, or the last response's end
+
+        @property
+        def has_begun(self) -> bool:
+            """Whether a request is awaited whose time runs: the first one, or one of which a part is there."""
+            return self._clock is not None
 
         @property
         def is_waiting(self) -> bool:
@@ -102,7 +111,7 @@ def impatient(patience: Patience) -> type[asyncio.Protocol]:
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
             if connections.admit(self, self.client[0] if self.client else "nobody"):
-                self._set_clock(patience.seconds, self.give_up)
+                self._begin()
             else:
                 transport.abort()
 
@@ -125,6 +134,7 @@ def impatient(patience: Patience) -> type[asyncio.Protocol]:
             self._head = 0
             if self._awaits_head and not self.cycle.more_body:
                 self._stop_clock()  # the next request's time begins with its first byte
+                self.waiting_since = self.loop.time()
             else:  # one that was sent along with the last, and is not complete
                 self._look_at_clock()
 
@@ -147,7 +157,12 @@ def impatient(patience: Patience) -> type[asyncio.Protocol]:
             if not self.is_waiting:
                 self._stop_clock()
             elif self._clock is None and not self.transport.is_closing():
-                self._set_clock(patience.seconds, self.give_up)
+                self._begin()
+
+        def _begin(self) -> None:
+            """A request's time."""
+            self.waiting_since = self.loop.time()
+            self._set_clock(patience.seconds, self.give_up)
 
         def _set_clock(self, seconds: float, then: Callable[[], None]) -> None:
             self._stop_clock()

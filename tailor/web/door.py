@@ -27,8 +27,8 @@ changes = APIRouter(dependencies=[Depends(same_session)], include_in_schema=Fals
 
 @changes.post("/name")
 def rename(site: SiteOf, person: PageUser, request: Request, name: Annotated[str, Form(max_length=200)]) -> Response:
-    response = RedirectResponse("/", 303)  # what the old name holds stays: it may be in use in another window
-    set_cookie(response, request, site.access.rename(name))
+    response = RedirectResponse("/", 303)  # what the old name holds stays: another browser may use it too
+    set_cookie(response, request, site.access.rename(name, person.cookie, _address(request)))
     return response
 
 
@@ -58,7 +58,7 @@ def login(
     if _is_embedded(request):
         raise HTTPException(403, "this page can't be part of another")
     response = RedirectResponse(f"/login?{urlencode({'to': own_page(to), 'entered': 'true'})}", 303)
-    set_cookie(response, request, site.access.enter())
+    set_cookie(response, request, site.access.enter(_address(request)))
     return response
 
 
@@ -71,9 +71,8 @@ async def sign_in(
     """probed: it comes from the form, which had a cookie set. Without it nobody could be told from a stranger."""
     if probed and PROBE not in request.cookies:
         return _no_cookies(site, request)
-    address = request.client.host if request.client else "nobody"
     try:
-        cookie = await to_thread.run_sync(site.access.sign_in, name, secret, address, limiter=site.hashing)
+        cookie = await to_thread.run_sync(site.access.sign_in, name, secret, _address(request), limiter=site.hashing)
         problem, status = "" if cookie else "That did not fit. Look at the name and try again.", 401
     except InputError as error:
         cookie, problem, status = None, str(error), 429 if isinstance(error, TooOften) else 422
@@ -92,8 +91,12 @@ def _no_cookies(site: Site, request: Request) -> Response:
     return response
 
 
+def _address(request: Request) -> str:
+    return request.client.host if request.client else "nobody"
+
+
 def _is_embedded(request: Request) -> bool:
-    """Another site's picture, frame or script, as browsers say: a thousand would drive out everybody's session."""
+    """Another site's picture, frame or script, as browsers say: each would open a session that nobody asked for."""
     asked = request.headers
     return asked.get("sec-fetch-site") == "cross-site" and asked.get("sec-fetch-dest") != "document"
 

@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from tailor.classes import merged
 from tailor.errors import InputError
 from tailor.web.access import Person
 from tailor.web.charts import accuracy_line, arm_bars, class_bars
@@ -111,14 +110,11 @@ def merge_classes(
         done = f"{old} is part of {into} now."
         return _changed(site, person, lambda: room.merge_classes(old, into, person.name), done)
     try:
-        merged(room.journal().task, old, into)  # or why it can't be done, before anybody is asked
+        moving, there = room.labels_to_merge(old, into)  # or why it can't be done, before anybody is asked
     except InputError as error:
         return _back(site, person, str(error), is_problem=True)
-    counts = {one["name"]: one["count"] for one in room.overview()["counts"]}
-    return render(
-        site, request, person, "merge.html", old=old, into=into, moving=counts[old], there=counts[into],
-        multi=room.kind == "multi-label",
-    )  # fmt: skip
+    multi = room.kind == "multi-label"
+    return render(site, request, person, "merge.html", old=old, into=into, moving=moving, there=there, multi=multi)
 
 
 @changes.post("/classes/undo")

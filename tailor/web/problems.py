@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from html import escape
 from http import HTTPStatus
@@ -21,7 +22,8 @@ from tailor.web.site import PlainJSON, site_of, visitor
 
 log = logging.getLogger(__name__)
 
-#: seconds after which a page may try again what the server could not do; and between two lines in the log about it
+#: seconds after which a page may try again what the server could not do; and between two lines in the log about one
+#: kind of error
 RETRY, LOG_EVERY = 3, 60.0
 TITLES = {
     400: "That can't be understood", 401: "Sign in first", 403: "That is not allowed", 404: "There is nothing here",
@@ -90,21 +92,24 @@ def add_to(app: FastAPI) -> None:
         response.headers["Retry-After"] = str(RETRY)
         return response
 
-    logged = -LOG_EVERY
+    def told(request: Request, error: Exception) -> str:
+        return without_paths(error, site_of(request).project.folders)
+
+    logged: dict[type[Exception], float] = {}
 
     def note(error: Exception) -> None:
-        """In full, for whoever runs the server; not with every request."""
-        nonlocal logged
-        if time.monotonic() > logged + LOG_EVERY:
-            logged = time.monotonic()
+        """In full, for whoever runs the server; of each kind not with every request."""
+        now, kind = time.monotonic(), type(error)
+        if now > logged.get(kind, -math.inf) + LOG_EVERY:
+            logged[kind] = now
             log.warning("%s", error)
 
     @app.exception_handler(TailorError)
     def refused(request: Request, error: Exception) -> Response:
         if isinstance(error, InputError):
-            return respond(request, 422, str(error))
+            return respond(request, 422, told(request, error))
         note(error)
-        return later(request, without_paths(error))
+        return later(request, told(request, error))
 
     @app.exception_handler(Away)
     def away(request: Request, error: Exception) -> Response:
@@ -116,7 +121,7 @@ def add_to(app: FastAPI) -> None:
     def system(request: Request, error: Exception) -> Response:
         """A full disk, say. Without the name of the file: it is nobody's business."""
         note(error)
-        return later(request, f"the server can't do this now: {without_paths(error)}")
+        return later(request, f"the server can't do this now: {told(request, error)}")
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: Exception) -> Response:

@@ -83,6 +83,7 @@ def make_server(app: FastAPI, *, behind_proxy: bool = False, patience: Patience 
     config = uvicorn.Config(
         app, http=impatient(patience), log_level="warning", access_log=False, server_header=False, date_header=False,
         proxy_headers=behind_proxy,  # without a proxy anyone could claim to come from anywhere
+        ws="none",  # there are none, and a connection that is handed over to them would be counted for ever
         timeout_graceful_shutdown=GRACE, backlog=BACKLOG,
     )  # fmt: skip
     return uvicorn.Server(config)

@@ -97,7 +97,7 @@ def test_answers_given_since_stay(room):
     prepare(room)
     new = next(item.id for item in room.next("ann", 3).items if item.id != of_c[2])
     room.answer("ann", new, answers(room, "b"))
-    assert room.last_merge()["since"] == 4
+    assert room.last_merge()["since"] == 3
     undo(room)
     now = labels(room)
     assert now[of_c[0]] == {"a"}
@@ -267,3 +267,23 @@ def label_as(room, name, n=1) -> list[str]:
         done += [item.id for item in room.next("ann").items]
         room.answer("ann", done[-1], [name])
     return done
+
+
+def test_what_a_merge_would_move_is_told_or_why_it_can_not_be_done(room):
+    counts = room.session.journal.counts()
+    assert room.labels_to_merge("c", "b") == (counts["c"], counts["b"])
+    room.merge_classes("c", "b", "ann")
+    with pytest.raises(InputError, match="unknown class 'c'"):
+        room.labels_to_merge("c", "b")
+
+
+def test_only_answers_are_counted_as_given_since(room):
+    """A skip is one; what was withdrawn, or is offered again, is none."""
+    one, other = list(labels(room))[:2]
+    room.merge_classes("c", "b", "ann")
+    room.session.withdraw([one, other])
+    assert room.last_merge()["since"] == 0
+    room.session.tell({one: SKIP, other: SKIP})
+    assert room.last_merge()["since"] == 2
+    room.session.offer_again([one])
+    assert room.last_merge()["since"] == 1

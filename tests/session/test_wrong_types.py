@@ -194,6 +194,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
     "Room.add_class": {"name": [*TEXTS, "", "a"], "by": ANNOTATORS},
     "Room.rename_class": {"old": [*TEXTS, "d"], "new": [*TEXTS, "", "b"], "by": ANNOTATORS},
     "Room.merge_classes": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"], "by": ANNOTATORS},
+    "Room.labels_to_merge": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"]},
     "Room.undo_merge": {"event": COUNTS, "by": ANNOTATORS},
     "Project": {"folder": [3, None, b"run", ["run"], Thing(), "no such run"]},
     "open_pool": {
@@ -356,6 +357,7 @@ GOOD = {
     "Room.add_class": {"name": "d", "by": "ann"},
     "Room.rename_class": {"old": "a", "new": "d", "by": "ann"},
     "Room.merge_classes": {"old": "a", "into": "b", "by": "ann"},
+    "Room.labels_to_merge": {"old": "a", "into": "b"},
     "Room.undo_merge": {"by": "ann"},
     "open_pool": {"given": np.eye(3)},
     "make_model": {"given": "probe", "task": TASK, "pool": open_pool(np.eye(3))},

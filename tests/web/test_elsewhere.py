@@ -35,7 +35,7 @@ def test_another_origin_is_refused(site):
 
 
 def test_another_sites_pictures_and_frames_open_no_sessions(site):
-    """Else any page that is open beside this one could drive out the sessions of those who label."""
+    """Else any page that is open beside this one could open sessions without end."""
     site.client.cookies.clear()
     for dest in ("image", "iframe", "script", "empty"):
         headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": dest}

@@ -151,7 +151,8 @@ def test_an_address_has_a_limit_however_many_names_it_takes(tmp_path, pool):
     project = sites.begin(tmp_path / "run", pool)
     limits = Limits(rate=1e-3, burst=10, people=2)
     with sites.serving(tmp_path, project=project, limits=limits) as site:
-        cookies = [site.client.app.state.site.access.rename(f"name{n}") for n in range(5)]
+        access = site.client.app.state.site.access
+        cookies = [access.rename(f"name{n}", "", "testclient") for n in range(5)]
         statuses = []
         for cookie in cookies:
             site.client.cookies = {site.client.app.state.site.access.cookie: cookie}

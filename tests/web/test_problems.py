@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
+from pathlib import Path
 
 import pytest
 import sites
@@ -130,16 +131,70 @@ def test_what_the_validator_may_find_has_words():
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (StoreError("can't write to /home/anna/run/run.db: disk is full; free some space"),
-         "can't write to run.db: disk is full; free some space"),
-        (StoreError("can't write to run/run.db: disk is full"), "can't write to run.db: disk is full"),
-        (TailorError("'../secret/users.json' is damaged (line 1)"), "'users.json' is damaged (line 1)"),
+        (StoreError("can't write to /home/jane doe/run/run.db: disk is full; free some space"),
+         "can't write to run/run.db: disk is full; free some space"),
+        (StoreError("event 3 of /home/jane doe/run is damaged"), "event 3 of run is damaged"),
+        (TailorError("'/srv/My Data (2)/pictures, all/a b.jpg' is damaged"), "'pictures, all/a b.jpg' is damaged"),
+        (TailorError("../somewhere/else/users.json is damaged"), "else/users.json is damaged"),
         (OSError(errno.ENOSPC, "No space left on device", "/a/secret/place"), "No space left on device"),
         (TailorError("yes and/or no, 3/4 of s3://bucket/photos"), "yes and/or no, 3/4 of s3://bucket/photos"),
     ],
 )  # fmt: skip
-def test_paths_are_left_out(error, said):
-    assert without_paths(error) == said
+def test_folders_are_left_out(error, said):
+    folders = ["/home/jane doe/run", "/srv/My Data (2)/pictures, all", "../somewhere/else", "."]
+    assert without_paths(error, map(Path, folders)) == said
+
+
+def test_the_users_own_folder_is_left_out(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/jane doe")
+    assert without_paths(TailorError("no weights in /home/jane doe/.cache/x y")) == "no weights in ~/.cache/x y"
+
+
+def test_annotators_see_no_folder_with_a_space_in_its_name(tmp_path, pool, monkeypatch):
+    """Neither of the run, nor of its pool; nor where the next round can't be prepared."""
+    place = tmp_path / "jane doe"
+    pictures = place / "all my pictures"
+    place.mkdir()
+    pictures.symlink_to(pool)
+    project = sites.begin(place / "the run", pictures)
+
+    def broken(*_, **__):
+        raise StoreError(f"{place}/the run/run.db, {pictures}/1.jpg: disk is full")
+
+    with sites.serving(tmp_path, project=project) as site:
+        (item,) = site.next(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(site.room.session.store, "append", broken)
+            answer = site.post("/api/answer", {"id": item["id"], "label": ["apple"]})
+        said = "the run/run.db, all my pictures/1.jpg: disk is full"
+        planner = site.room.planner
+        monkeypatch.setattr(planner, "_job", broken)
+        planner.step()
+        assert planner.trouble == f"the next round could not be prepared: {said}"
+    assert answer.status_code == 503
+    assert answer.json() == {"error": said}
+
+
+def test_the_folders_of_a_project(tmp_path, pool):
+    project = sites.begin(tmp_path / "run", pool)
+    assert project.folders == [tmp_path / "run", pool, tmp_path / "run"]
+    project.config.values["pool"] |= {"path": "s3://bucket/photos", "cache": str(tmp_path / "copies")}
+    assert project.folders == [tmp_path / "run", tmp_path / "copies", tmp_path / "run"]
+
+
+def test_one_kind_of_error_hides_no_other_in_the_log(site, monkeypatch, caplog):
+    def fail_with(error):
+        def fail(*_, **__):
+            raise error
+
+        monkeypatch.setattr(site.room.session.store, "append", fail)
+        return site.post("/api/answer", {"id": item["id"], "label": ["apple"]})
+
+    (item,) = site.next(1)
+    for error in (StoreError("one"), StoreError("one"), OSError(errno.EIO, "two"), OSError(errno.EIO, "two")):
+        assert fail_with(error).status_code == 503
+    said = [record.getMessage() for record in caplog.records if record.name == "tailor.web.problems"]
+    assert said == ["one", "[Errno 5] two"]
 
 
 def test_a_full_disk_shows_annotators_no_path(site, monkeypatch):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from urllib.parse import quote
 
 import pytest
 import sites
@@ -65,6 +67,73 @@ def test_nothing_is_answered_before_it_is_seen(browser, pool, tmp_path, kind):
         tab.close()
 
 
+@pytest.mark.parametrize("fault", ["the server", "an extension"])
+def test_a_picture_that_never_comes_can_be_skipped_and_nothing_else(browser, tmp_path, pool, fault):
+    project = sites.begin(tmp_path / "run", pool)
+    with running(project) as (url, room):
+        tab = Tab(browser, url)
+        page, asked = tab.page, []
+
+        def refuse(route):
+            asked.append(route.request.url)
+            if fault == "the server":
+                route.fulfill(status=503, json={"error": "not now"})
+            else:
+                route.abort("blockedbyclient")
+
+        page.route(PICTURES, refuse)
+        tab.open()
+        name, skip = page.locator("#name"), page.locator("#skip")
+        expect(page.locator(".awaited")).to_have_text("The picture can't be fetched. Trying again … You can skip it.")
+        expect(skip).to_have_attribute("aria-disabled", "false")
+        one = name.text_content()
+        for key in ("1", "0", "Enter"):
+            page.keyboard.press(key)
+        expect(page.locator("#announce")).to_contain_text("Not yet.")
+        for button in (".choice >> nth=1", "#none"):
+            expect(page.locator(button)).to_have_attribute("aria-disabled", "true")
+            page.locator(button).click(force=True)
+        expect(name).to_have_text(one)
+        picture = next(at for at in asked if quote(one, safe="") in at or one in at)
+        skip.click()
+        expect(name).not_to_have_text(one)
+        tab.all_saved()
+        assert labels(project) == {}
+        assert room.item(one).skipped
+        seen = len(asked)
+
+        def others_were_tried_again() -> bool:
+            page.wait_for_timeout(20)
+            return any(count >= 8 for count in Counter(asked[seen:]).values())
+
+        wait_for(others_were_tried_again)
+        assert asked[seen:].count(picture) <= 2  # what was under way: nobody looks at it any more
+        tab.close(but="Failed to load resource")
+
+
+def test_where_the_server_is_gone_nothing_is_skipped_unseen(browser, tmp_path, pool):
+    project = sites.begin(tmp_path / "run", pool)
+    with running(project) as (url, _):
+        tab = Tab(browser, url)
+        page, asked = tab.page, []
+
+        def away(route):
+            asked.append(route.request.url)
+            route.abort()
+
+        page.route(PICTURES, away)
+        page.route("**/static/icon.svg", away)
+        tab.open()
+        wait_for(lambda: page.wait_for_timeout(20) or any(count >= 10 for count in Counter(asked).values()))
+        expect(page.locator(".awaited")).to_have_text("The picture can't be fetched. Trying again …")
+        expect(page.locator("#skip")).to_have_attribute("aria-disabled", "true")
+        one = page.locator("#name").text_content()
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("#announce")).to_contain_text("Not yet.")
+        expect(page.locator("#name")).to_have_text(one)
+        tab.close(but="Failed to load resource")
+
+
 def test_a_picture_that_does_not_come_is_awaited_and_one_that_is_broken_can_only_be_skipped(browser, tmp_path, pool):
     project = sites.begin(tmp_path / "run", pool)
     with running(project) as (url, room):
@@ -72,7 +141,7 @@ def test_a_picture_that_does_not_come_is_awaited_and_one_that_is_broken_can_only
         page, broken = tab.page, {"error": "this picture can't be read: broken image"}
         page.route(PICTURES, lambda route: route.abort())
         tab.open()
-        expect(page.locator(".awaited")).to_have_text("The picture can't be fetched. Trying again …")
+        expect(page.locator(".awaited")).to_contain_text("The picture can't be fetched. Trying again …")
         page.keyboard.press("1")
         page.unroute(PICTURES)
         one = tab.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import stat
 
@@ -10,8 +11,9 @@ import pytest
 import sites
 from doors import sign_in
 
-from tailor.errors import InputError
-from tailor.web.sessions import Sessions
+from tailor.web.access import Access
+from tailor.web.limits import Limits
+from tailor.web.sessions import OF_ONE_USER, Sessions
 from tailor.web.users import Users
 
 
@@ -66,27 +68,87 @@ def test_a_full_disk_is_told_at_the_door(with_users, monkeypatch):
     assert sign_in(with_users).status_code == 200
 
 
-def test_a_thousand_sign_ins_end_nobody_elses_session(tmp_path):
-    now = [0.0]
-    sessions = Sessions(tmp_path, clock=lambda: now[0])
-    colleague = sessions.open("bert", "stamp")
+@pytest.fixture
+def clock():
+    """Later with every look."""
+    return itertools.count(1.0).__next__
+
+
+def test_a_thousand_sign_ins_end_nobody_elses_session(tmp_path, clock):
+    sessions = Sessions(tmp_path, clock=clock)
+    colleague = sessions.open("bert", "stamp", "bert")
     own = []
     for number in range(50):
-        now[0] += 1
-        own.append(sessions.open("anna", "stamp"))
+        own.append(sessions.open("anna", "stamp", "anna"))
         assert sessions.find(own[-1]), number
     assert sessions.find(colleague)
     assert [bool(sessions.find(cookie)) for cookie in own] == [False] * 30 + [True] * 20
-    assert Sessions(tmp_path, clock=lambda: now[0]).find(colleague)
+    assert Sessions(tmp_path, clock=clock).find(colleague)
 
 
-def test_where_names_are_free_they_come_to_an_end(tmp_path, monkeypatch):
-    """Nobody's session ends by it: the next newcomer waits."""
+def test_what_is_in_use_outlives_what_was_left_behind(tmp_path, clock):
+    """The oldest of all, but used: it stays, after a restart too."""
+    sessions = Sessions(tmp_path, clock=clock)
+    mine = sessions.open("me", "stamp", "127.0.0.1", most=3)
+    assert sessions.find(mine)
+    for _ in range(10):
+        sessions.open("me", "stamp", "127.0.0.1", most=3)
+    sessions = Sessions(tmp_path, clock=clock)
+    for _ in range(10):
+        sessions.open("me", "stamp", "127.0.0.1", most=3)
+    assert sessions.find(mine)
+
+
+def test_too_many_in_all_cost_whoever_has_most(tmp_path, monkeypatch, clock):
+    """And newcomers are let in."""
     monkeypatch.setattr("tailor.web.sessions.MOST", 5)
-    sessions = Sessions(tmp_path)
-    cookies = [sessions.open(f"name{number}", "stamp") for number in range(5)]
-    with pytest.raises(InputError, match="5 browsers are signed in"):
-        sessions.open("one more", "stamp")
-    assert all(sessions.find(cookie) for cookie in cookies)
-    sessions.close(cookies[0])
-    assert sessions.open("one more", "stamp")
+    sessions = Sessions(tmp_path, clock=clock)
+    colleague = sessions.open("bert", "stamp", "10.0.0.2")
+    many = [sessions.open(f"name{number}", "stamp", "10.0.0.1") for number in range(4)]
+    newcomer = sessions.open("clara", "stamp", "10.0.0.3")
+    assert sessions.find(colleague)
+    assert sessions.find(newcomer)
+    assert [bool(sessions.find(cookie)) for cookie in many] == [False, True, True, True]
+
+
+@pytest.mark.parametrize("token", [None, "x" * 30])
+def test_where_names_are_free_a_colleagues_name_ends_nothing(tmp_path, token):
+    """Anyone may sign in by any name there."""
+    access = Access(tmp_path, token=token, limits=Limits(tries=1e6, tries_in_all=1e6))
+
+    def come_in(address):
+        return access.sign_in("Anna", token, address) if token else access.enter(address)
+
+    mine = come_in("10.0.0.1")
+    for _ in range(OF_ONE_USER + 5):
+        come_in("10.0.0.2")
+    assert access.person(mine)
+
+
+def test_another_name_replaces_the_session(tmp_path):
+    access = Access(tmp_path)
+    before = access.enter("127.0.0.1")
+    after = access.rename("anna", before, "127.0.0.1")
+    assert access.person(before) is None
+    assert access.person(after).name == "anna"
+
+
+def test_the_old_cookie_is_worth_nothing_after_a_new_name(site):
+    (name, before), *_ = site.client.cookies.items()
+    assert site.client.post("/name", data={"name": "anna", "csrf": site.csrf}).status_code == 200
+    assert site.client.get("/api/session").json()["name"] == "anna"
+    site.client.cookies.clear()
+    site.client.cookies.set(name, before)
+    assert site.client.get("/api/session").status_code == 401
+
+
+def test_a_session_that_could_not_be_kept_ends_no_other(tmp_path, monkeypatch, clock):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    sessions = Sessions(tmp_path, clock=clock)
+    first = sessions.open("anna", "stamp", "anna", most=1)
+    monkeypatch.setattr("tailor.web.sessions.write_private", full)
+    with pytest.raises(OSError, match="No space"):
+        sessions.open("anna", "stamp", "anna", most=1)
+    assert sessions.find(first)

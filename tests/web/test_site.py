@@ -181,6 +181,25 @@ def test_merging_by_the_api_can_be_undone_too(site):
     assert set(sites.rows(site.client.get("/export/labels.csv").content, "csv").values()) == {"pear"}
 
 
+def test_a_merge_that_someone_else_was_faster_with_is_told(site, monkeypatch):
+    """Between the look at the classes and the question: it is looked at once, and nothing is copied for it."""
+    look = type(site.room).overview
+
+    def merge_first(room):
+        if "pear" in room.classes:
+            room.merge_classes("pear", "plum", "bert")
+        return look(room)
+
+    monkeypatch.setattr(type(site.room), "overview", merge_first)
+    monkeypatch.delattr(type(site.room), "journal")
+    fields = {"csrf": site.csrf, "old": "pear", "into": "plum"}
+    page = site.client.post("/classes/merge", data=fields)
+    assert page.status_code == 200
+    assert "pear" in site.room.classes
+    site.room.merge_classes("pear", "plum", "bert")
+    assert "unknown class" in site.client.post("/classes/merge", data=fields).text
+
+
 # ---------------------------------------------------------------------- browsers that will not
 
 

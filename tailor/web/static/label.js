@@ -70,7 +70,7 @@ class Labelling {
     if (this.picker && classes.join("\n") === this.picker.classes.join("\n")) return;
     const label = this.picker ? [...this.picker.chosen].filter((name) => classes.includes(name)) : [];
     this.picker = new Picker(at("picker"), classes, {
-      multi: page.multi, labelId: "question", picked: (answer) => this.answer(answer), refused: () => this.mayAnswer(null),
+      multi: page.multi, labelId: "question", picked: (answer) => this.answer(answer), refused: () => this.mayAnswer([]),
     });
     this.picker.reset(label);
     this.lock(!this.seen);
@@ -184,7 +184,7 @@ class Labelling {
 
   // Nothing can be answered before it has been on the screen: until then a spinner says what is awaited.
   async lookAt(view) {
-    this.view = view;
+    this.look(view);
     this.seen = false;
     this.lock(true);
     this.awaited = el("div", { class: "awaited" }, spinner(), el("p", {}, view.awaited));
@@ -204,7 +204,14 @@ class Labelling {
     this.lock(false);
   }
 
+  // The one before is loaded no more: whoever comes back to it has it prepared anew.
+  look(view) {
+    if (this.view) this.view.dropped = true;
+    this.view = view;
+  }
+
   drawAwaited() {
+    this.lock(!this.seen);
     this.awaited.lastChild.textContent = this.view.awaited;
     announce(this.view.awaited);
   }
@@ -213,7 +220,8 @@ class Labelling {
     this.picker.lock(locked);
     document.body.classList.toggle("awaiting", locked);
     for (const id of ["none", "save"]) at(id)?.setAttribute("aria-disabled", String(locked));
-    at("skip").setAttribute("aria-disabled", String(locked && !this.back)); // after going back it keeps the answer
+    const unskippable = locked && !this.back && !this.view?.skippable; // after going back it keeps the answer
+    at("skip").setAttribute("aria-disabled", String(unskippable));
   }
 
   saidNone(id, label) { return page.multi ? label?.length === 0 : label === null && setAside.has(id); }
@@ -241,7 +249,7 @@ class Labelling {
     if (mat.querySelector(".message p")?.textContent === text) return; // it says so already
     mat.replaceChildren(el("div", { class: "message" }, el("h2", {}, title), el("p", {}, text), more));
     mat.setAttribute("aria-busy", "true");
-    this.view = null;
+    this.look(null);
     this.seen = false;
     this.lock(true);
     clearTimeout(this.slow);
@@ -278,7 +286,7 @@ class Labelling {
   // none: said to be none of the classes, which with one class each is kept like a skip
   answer(label, none = false) {
     const item = this.shown;
-    if (!item || !this.mayAnswer(label)) return;
+    if (!item || !this.mayAnswer(label, none)) return;
     setAside.note(item.id, none && !page.multi);
     this.outbox.put({ id: item.id, label, shown: item.shown });
     announce(label === null && !none ? "Skipped" : label?.length ? label.join(", ") : "None of these");
@@ -293,7 +301,9 @@ class Labelling {
     this.fill();
   }
 
-  mayAnswer(label) {
+  // A skip says nothing of what is in it: it is the way past a picture that never comes.
+  mayAnswer(label, none = false) {
+    if (!this.seen && this.view?.skippable && label === null && !none) return true;
     if (!this.seen) announce(`Not yet. ${this.view?.awaited ?? ""}`);
     else if (!this.view.readable && label !== null) announce("This one can't be shown: it can only be skipped");
     else return true;
@@ -307,6 +317,8 @@ class Labelling {
     const known = [this.live, ...this.queue].find((one) => one?.id === answer.id);
     this.queue = this.queue.filter((one) => one.id !== answer.id);
     if (known && known === this.live) this.advance();
+    if (known?.view) known.view.dropped = true;
+    if (known) known.view = undefined;
     this.remember(known ?? itemOf(answer), answer.label);
     if (looked) this.back = Math.min(this.past.length, this.past.length - this.past.findIndex((one) => one.item === looked));
     if (onScreen) {

@@ -5,13 +5,15 @@ import { el, pictureOf } from "./api.js";
 const FULL = 1600;
 const CLOSE = 4096;
 const AGAIN = 2000; // milliseconds before a picture that did not come is asked for again
-const TRIES = 3; // for one that comes and can't be drawn
+const TRIES = 3; // for one that comes and can't be drawn; and before one that does not come may be skipped unseen
 const TINY = 160; // pixels below which a picture is shown with hard edges
 
-// What stands for an item: {node, ready, readable, awaited}. A picture begins to load at once.
+// What stands for an item: {node, ready, readable, awaited, skippable, dropped}. A picture begins to load at once.
 //   ready     settled once the node can be drawn
 //   readable  whether there is anything to label; known once it is ready
 //   awaited   what it is waiting for, in words; changed(view) is called when these change
+//   skippable whether it may be skipped before it is ready: it alone does not come, time and again
+//   dropped   to be set once nobody looks at it any more: no more tries
 export function prepare(item, changed = () => {}) {
   if (item.shown.kind === "image") return picture(item, changed);
   const made = { text, vector: values }[item.shown.kind];
@@ -24,10 +26,7 @@ function picture(item, changed) {
   const image = el("img", { alt: `Picture ${item.id}`, draggable: "false", class: "picture", decoding: "sync" });
   image.addEventListener("load", () => image.classList.toggle("tiny", Math.max(image.naturalWidth, image.naturalHeight) < TINY));
   const view = { node: image, readable: true, awaited: "Loading the picture" };
-  view.ready = load(image, pictureOf(item.id, FULL), (words) => {
-    view.awaited = words;
-    changed(view);
-  }).then((reason) => {
+  view.ready = load(image, pictureOf(item.id, FULL), view, changed).then((reason) => {
     if (!reason) return;
     view.node = unreadable(reason);
     view.readable = false;
@@ -37,29 +36,44 @@ function picture(item, changed) {
 }
 
 // Why the picture can't be shown, or null once it is there. Whatever is not the picture's own fault is tried again.
-async function load(image, url, waitingFor) {
-  for (let tries = 1; ; tries += 1) {
+async function load(image, url, view, changed) {
+  let failures = 0;
+  for (let tries = 1; !view.dropped; tries += 1) {
     image.src = url;
     try {
       await image.decode();
       return null;
     } catch { /* see why */ }
-    const said = await refusal(url);
-    if (said) return said;
-    if (said === "" && tries >= TRIES) return "this browser can't draw it";
-    waitingFor("The picture can't be fetched. Trying again …");
+    const { reason, alone } = await inquire(url);
+    if (reason) return reason;
+    if (reason === "" && tries >= TRIES) return "this browser can't draw it";
+    if (alone) failures += 1;
+    view.skippable = failures >= TRIES;
+    view.awaited = `The picture can't be fetched. Trying again …${view.skippable ? " You can skip it." : ""}`;
+    changed(view);
     await new Promise((resolve) => { setTimeout(resolve, AGAIN); });
+  }
+  return null;
+}
+
+// What the server says of a picture: {reason, alone}.
+//   reason  why it can't be read, "" where it can, null where nothing is known
+//   alone   whether the server can be reached, and yet the picture does not come: a fault there, or something blocks it
+async function inquire(url) {
+  try {
+    const response = await fetch(url, { credentials: "same-origin" });
+    if (response.status === 404) return { reason: (await response.json()).error };
+    return { reason: response.ok ? "" : null, alone: response.status >= 500 };
+  } catch {
+    return { reason: null, alone: await canReachServer() };
   }
 }
 
-// What the server says of a picture: why it can't be read, "" where it can, null where nothing is known.
-async function refusal(url) {
+async function canReachServer() {
   try {
-    const response = await fetch(url, { credentials: "same-origin" });
-    if (response.status === 404) return (await response.json()).error;
-    return response.ok ? "" : null;
+    return (await fetch("/static/icon.svg", { method: "HEAD", cache: "no-store" })).ok;
   } catch {
-    return null;
+    return false;
   }
 }
 
