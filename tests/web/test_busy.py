@@ -30,10 +30,10 @@ class Gate:
         self.opened, self.waiting = threading.Event(), 0
 
     def before(self, real):
-        def slow(*args):
+        def slow(*args, **options):
             self.waiting += 1
             assert self.opened.wait(TIMEOUT)
-            return real(*args)
+            return real(*args, **options)
 
         return slow
 
