@@ -112,6 +112,22 @@ def test_answers_given_since_stay(room):
     label(room, 15)
 
 
+def test_an_answer_that_is_corrected_skipped_offered_and_told_since_counts_once(room):
+    one = next(one for one, name in labels(room).items() if "c" in name)
+    room.merge_classes("c", "b", "ann")
+    room.answer("bob", one, answers(room, "a"))
+    room.answer("bob", one, None)
+    room.session.offer_again([one])
+    room.answer("bob", one, answers(room, "a"))
+    undo(room)
+    label(room, 30)
+    assert labels(room)[one] == {"a"}
+    journal = room.session.journal
+    learned = [int(p) for at, _ in journal.loop._learned for p in at]
+    assert len(set(learned)) == len(learned)
+    assert found(journal) == counted(journal)
+
+
 def test_rounds_since_are_told_in_the_classes_apart(room):
     given = labels(room)
     room.merge_classes("c", "b", "ann")
