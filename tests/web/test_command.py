@@ -174,7 +174,7 @@ def test_every_file_of_the_page_is_in_the_wheel():
 def test_many_added_at_once_are_all_kept(tmp_path):
     """Each process reads the file, adds one and writes it: nobody else may write in between."""
     project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 2))
-    names = [f"annotator{number:02d}" for number in range(12)]
+    names = [f"annotator{number:02d}" for number in range(24)]
     adding = [
         subprocess.Popen(
             [sys.executable, "-m", "tailor", "users", "add", name, "--run", str(project.folder)],
