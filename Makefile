@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TEST_EXTRAS ?= test
 # A worker for each core; tests that share a server stay together.
-PYTEST_ARGS ?= -n auto --dist loadgroup
+PYTEST_ARGS ?= -n logical --dist loadgroup
 
 .PHONY: install demo test lint check clean
 
