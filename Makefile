@@ -27,6 +27,7 @@ test: install
 
 lint: install
 	@$(BIN)/python -c "import ruff, mypy" 2>/dev/null || $(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 

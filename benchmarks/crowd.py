@@ -1,4 +1,6 @@
-"""Simulated annotators who use a labelling server as the page does, and a ledger of what they were given and told."""
+"""Simulated annotators who use a labelling server as the page does, and a ledger of what they were
+given and told.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ import httpx
 
 #: an annotator answers after at least and on average so many seconds of real life
 QUICKEST, USUAL = 0.5, 2.5
-#: chances of each answer: to skip, to be wrong and notice it later, to look back, to take a break, to just go away
+#: chances of each answer: to skip, to be wrong and notice it later, to look back, to take a break,
+#: to just go away
 SKIP, MISTAKE, LOOK_BACK, BREAK, VANISH = 0.03, 0.04, 0.02, 0.004, 0.001
 #: seconds of a break in real life; someone who vanishes stays away for so many leases
 PAUSE, AWAY = 60.0, 1.3
@@ -30,8 +33,9 @@ POLL = 0.4  # seconds between two looks while a round is prepared
 
 @dataclass(eq=False)
 class Hold:
-    """An example was certainly in someone's hand from `start`, when he had the reply, to `end`, when he sent the
-    answer or a good-bye, or a lease after his last request before he vanished."""
+    """An example was certainly in someone's hand from `start`, when he had the reply, to `end`,
+    when he sent the answer or a good-bye, or a lease after his last request before he vanished.
+    """
 
     who: str
     start: float
@@ -58,9 +62,13 @@ class Ledger:
     """What happened, as the annotators saw it."""
 
     holds: dict[str, list[Hold]] = field(default_factory=_lists)  # of each example
-    given: dict[str, list[tuple[str, float]]] = field(default_factory=_lists)  # example -> (who, when he asked)
+    given: dict[str, list[tuple[str, float]]] = field(
+        default_factory=_lists
+    )  # example -> (who, when he asked)
     acknowledged: list[Acknowledged] = field(default_factory=list)
-    times: dict[str, list[tuple[float, float]]] = field(default_factory=_lists)  # request -> (when, how long)
+    times: dict[str, list[tuple[float, float]]] = field(
+        default_factory=_lists
+    )  # request -> (when, how long)
     did: Counter[str] = field(default_factory=Counter)
     trouble: list[str] = field(default_factory=list)
 
@@ -70,7 +78,11 @@ class Ledger:
         for one, holds in self.holds.items():
             in_order = sorted(holds, key=lambda hold: hold.start)
             for n, first in enumerate(in_order):
-                found += [one for then in in_order[n + 1 :] if then.who != first.who and then.start < first.end]
+                found += [
+                    one
+                    for then in in_order[n + 1 :]
+                    if then.who != first.who and then.start < first.end
+                ]
         return found
 
     def given_again(self) -> list[str]:
@@ -78,7 +90,12 @@ class Ledger:
         answered: dict[str, float] = {}
         for ack in self.acknowledged:
             answered[ack.id] = min(ack.at, answered.get(ack.id, ack.at))
-        return [one for one, to in self.given.items() for _, asked in to if asked > answered.get(one, asked)]
+        return [
+            one
+            for one, to in self.given.items()
+            for _, asked in to
+            if asked > answered.get(one, asked)
+        ]
 
     def passed_on(self) -> int:
         """Examples that went to another person after someone had left."""
@@ -86,17 +103,41 @@ class Ledger:
 
 
 class Annotator:
-    """One person with a browser: answers travel while the next examples are fetched, the numbers are looked at."""
+    """One person with a browser: answers travel while the next examples are fetched, the numbers
+    are looked at.
+    """
 
-    def __init__(self, name: str, url: str, truth: Callable[[str], str], classes: int, ledger: Ledger,
-                 *, speed: float, lease: float, least: int = 0) -> None:  # fmt: skip
-        """speed: of the fast motion; lease: the server's, in its own seconds; least: answers before going home"""
-        self.name, self.truth, self.classes, self.ledger = name, truth, classes, ledger
-        self.speed, self.lease, self.chance = speed, lease, random.Random(name)
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        truth: Callable[[str], str],
+        classes: int,
+        ledger: Ledger,
+        *,
+        speed: float,
+        lease: float,
+        least: int = 0,
+    ) -> None:
+        """speed: of the fast motion; lease: the server's, in its own seconds; least: answers before
+        going home
+        """
+        self.name = name
+        self.truth = truth
+        self.classes = classes
+        self.ledger = ledger
+        self.speed = speed
+        self.lease = lease
+        self.chance = random.Random(name)
         # uvicorn closes connections that were idle for five seconds: leave them before
         limits = httpx.Limits(keepalive_expiry=3.0)
         self.client = httpx.AsyncClient(
-            base_url=url, verify=False, trust_env=False, limits=limits, timeout=60, follow_redirects=True
+            base_url=url,
+            verify=False,
+            trust_env=False,
+            limits=limits,
+            timeout=60,
+            follow_redirects=True,
         )
         self.csrf: dict[str, str] = {}
         self.hand: dict[str, Hold] = {}  # on the screen and loaded, the one on the screen first
@@ -113,7 +154,9 @@ class Annotator:
                 while time.monotonic() < until or self.answered < self.least:
                     await self._step(until)
                 await self._leave()
-        except Exception as error:  # a benchmark that goes on with fewer people would say too little
+        except (
+            Exception
+        ) as error:  # a benchmark that goes on with fewer people would say too little
             self.ledger.trouble.append(f"{self.name}: {error!r}")
 
     async def _step(self, until: float) -> None:
@@ -136,7 +179,9 @@ class Annotator:
             self.ledger.did["looked back"] += 1
         if self.chance.random() < BREAK:
             await self._leave()
-            await self._wait(min(self.chance.uniform(0.5, 1.5) * PAUSE, (until - time.monotonic()) * self.speed))
+            await self._wait(
+                min(self.chance.uniform(0.5, 1.5) * PAUSE, (until - time.monotonic()) * self.speed)
+            )
             await self._page("/")
             await self._fetch()
         elif self.chance.random() < VANISH:
@@ -149,7 +194,9 @@ class Annotator:
             return None
         if draw < SKIP + MISTAKE:
             self.wrong.append(one)
-            return str((int(self.truth(one)) + self.chance.randrange(1, self.classes)) % self.classes)
+            return str(
+                (int(self.truth(one)) + self.chance.randrange(1, self.classes)) % self.classes
+            )
         return self.truth(one)
 
     async def _correct(self) -> None:
@@ -161,12 +208,15 @@ class Annotator:
             self.ledger.did["corrected"] += 1
 
     async def _vanish(self, until: float) -> None:
-        """The lid is closed without a word; back after the lease, some first answer what is still on the screen."""
+        """The lid is closed without a word; back after the lease, some first answer what is still
+        on the screen.
+        """
         self.ledger.did["vanished"] += 1
         await asyncio.sleep(max(0, min(AWAY * self.lease, until - time.monotonic())))
         for hold in self.hand.values():
             hold.end = min(time.monotonic(), self.last_sign + self.lease)
-        stale, self.hand = list(self.hand), {}
+        stale = list(self.hand)
+        self.hand = {}
         if stale and self.chance.random() < 0.5:
             await self._answer(stale[0], self.truth(stale[0]))
             self.ledger.did["answered late"] += 1
@@ -187,7 +237,9 @@ class Annotator:
         (await self.client.get(path)).raise_for_status()
 
     async def _fetch(self) -> None:
-        """Until there are enough ahead. What was answered meanwhile may still be on the list: it is not new."""
+        """Until there are enough ahead. What was answered meanwhile may still be on the list: it is
+        not new.
+        """
         asked = time.monotonic()
         handed = await self._get("next", "/api/next", n=AHEAD + 2)
         now = time.monotonic()
@@ -198,14 +250,20 @@ class Annotator:
                 self.ledger.holds[one].append(self.hand[one])
 
     def _has_answered(self, one: str, since: float) -> bool:
-        return any(hold.who == self.name and hold.end > since for hold in self.ledger.holds.get(one, ()))
+        return any(
+            hold.who == self.name and hold.end > since for hold in self.ledger.holds.get(one, ())
+        )
 
     async def _answer(self, one: str, label: str | None) -> None:
         if one in self.hand:
             self.hand.pop(one).end = time.monotonic()
         body = {"id": one, "label": None if label is None else [label]}
-        receipt = await self._timed("answer", self.client.post("/api/answer", json=body, headers=self.csrf))
-        self.ledger.acknowledged.append(Acknowledged(self.name, one, label, receipt.json()["event"], time.monotonic()))
+        receipt = await self._timed(
+            "answer", self.client.post("/api/answer", json=body, headers=self.csrf)
+        )
+        self.ledger.acknowledged.append(
+            Acknowledged(self.name, one, label, receipt.json()["event"], time.monotonic())
+        )
 
     async def _leave(self) -> None:
         for hold in self.hand.values():
@@ -234,7 +292,17 @@ class Annotator:
 @contextlib.contextmanager
 def served(run: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """`tailor label` in a process of its own -> its address. It ends as by Ctrl-C."""
-    command = [sys.executable, "-m", "tailor", "label", str(run), "--no-open", "--port", "0", *words]
+    command = [
+        sys.executable,
+        "-m",
+        "tailor",
+        "label",
+        str(run),
+        "--no-open",
+        "--port",
+        "0",
+        *words,
+    ]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None

@@ -1,8 +1,10 @@
-"""Pictures a second through a network, with its batch norms and with them folded into the convolutions.
+"""Pictures a second through a network, with its batch norms and with them folded into the
+convolutions.
 
     python benchmarks/folding.py
 
-The network alone, on the CPU, in batches of 32 as features are computed; the best of fifteen tries of each, in turn.
+The network alone, on the CPU, in batches of 32 as features are computed; the best of fifteen tries
+of each, in turn.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ def main() -> None:
                         start = time.perf_counter()
                         one(x)
                         best[name] = max(best[name], BATCH / (time.perf_counter() - start))
-            print(f"| {make.__name__} | {pixels} | {best['plain']:.0f} | {best['folded']:.0f} |", flush=True)
+            print(
+                f"| {make.__name__} | {pixels} | {best['plain']:.0f} | {best['folded']:.0f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

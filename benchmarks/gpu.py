@@ -2,7 +2,8 @@
 
     python benchmarks/gpu.py OUT [size ...]
 
-Writes OUT/selection_cuda.jsonl, a row a size, and OUT/same_picks.jsonl, a row an arm family and task.
+Writes OUT/selection_cuda.jsonl, a row a size, and OUT/same_picks.jsonl, a row an arm family and
+task.
 """
 
 from __future__ import annotations
@@ -15,17 +16,26 @@ from pathlib import Path
 import numpy as np
 
 from tailor import strategies
-from tailor.bench.pools import SIZES, make_pool
-from tailor.bench.selection import measure
-from tailor.round import Round
+from tailor.capacity.synthetic_pool import SIZES, make_pool
+from tailor.selection.pool_view import PoolView
+from tailor.selection.round import Round
 from tailor.strategies import make_arms
-from tailor.view import RoundView
+from tailor_experiments.speed.selection import measure
 
 
 def same_picks(multilabel: bool) -> list[dict[str, object]]:
-    """For each family, the share of equal picks on both devices, slot by slot, in a batch of 500 of 20,000."""
-    size = replace(SIZES["celeba" if multilabel else "kuzushiji"], pool=20_000, classes=12, batch=500, features=64)
-    pool, rows = make_pool(size), []
+    """For each family, the share of equal picks on both devices, slot by slot, in a batch of 500 of
+    20,000.
+    """
+    size = replace(
+        SIZES["celeba" if multilabel else "kuzushiji"],
+        pool=20_000,
+        classes=12,
+        batch=500,
+        features=64,
+    )
+    pool = make_pool(size)
+    rows = []
     labels = pool.labels[pool.labelled]
     other = np.clip(pool.probs * 0.9, 0, 1) if multilabel else pool.probs[:, ::-1].copy()
     for name in strategies.registry:
@@ -35,12 +45,20 @@ def same_picks(multilabel: bool) -> list[dict[str, object]]:
         plan = np.random.default_rng(0).integers(0, len(arms), size.batch)
         picks = []
         for device in ("cpu", "cuda"):
-            view = RoundView(
-                size.task, pool.probs, pool.features, labelled=pool.labelled, labels=labels, device=device,
-                finetune=lambda targets, epochs: targets * 0.8, dropout=lambda: [pool.probs, other],
-            )  # fmt: skip
+            view = PoolView(
+                size.task,
+                pool.probs,
+                pool.features,
+                labelled=pool.labelled,
+                labels=labels,
+                device=device,
+                finetune=lambda targets, epochs: targets * 0.8,
+                dropout=lambda: [pool.probs, other],
+            )
             picks.append(Round(view, arms, plan, 0).batch().indices)
-        rows.append({"family": name, "task": size.task.kind, "same": float((picks[0] == picks[1]).mean())})
+        rows.append(
+            {"family": name, "task": size.task.kind, "same": float((picks[0] == picks[1]).mean())}
+        )
     return rows
 
 
@@ -54,7 +72,9 @@ def main() -> None:
     with (out / "selection_cuda.jsonl").open("w") as file:
         for name in sys.argv[2:] or SIZES:
             row = measure(SIZES[name], "cuda", repeats=3)
-            print({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
+            print(
+                {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, flush=True
+            )
             file.write(json.dumps(row) + "\n")
             file.flush()
 

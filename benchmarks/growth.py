@@ -2,7 +2,8 @@
 
     python benchmarks/growth.py [OUT.jsonl]
 
-Prints the seconds at each point and the exponent of growth (the slope in log-log over the doublings).
+Prints the seconds at each point and the exponent of growth (the slope in log-log over the
+doublings).
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from math import log
 from pathlib import Path
 from statistics import linear_regression
 
-from tailor.bench.pools import SIZES, Size
-from tailor.bench.selection import measure
+from tailor.capacity.synthetic_pool import SIZES, PoolSize
+from tailor_experiments.speed.selection import measure
 
 SOFTMAX = replace(SIZES["kuzushiji"], name="softmax", pool=100_000, classes=20, batch=2_000)
 SIGMOID = replace(SIZES["coco"], name="sigmoid", pool=100_000, classes=20, batch=2_000)
 
 
-def points(base: Size) -> dict[str, list[Size]]:
+def points(base: PoolSize) -> dict[str, list[PoolSize]]:
     doublings = (1, 2, 4, 8)
     return {
         "N": [replace(base, pool=base.pool // 2 * f) for f in doublings],
@@ -38,7 +39,9 @@ def main() -> None:
         for axis, sizes in points(base).items():
             rows = [measure(size, repeats=3) for size in sizes]
             values = [{"N": s.pool, "B": s.batch}.get(axis, s.classes) for s in sizes]
-            slope = linear_regression([log(v) for v in values], [log(r["seconds"]) for r in rows]).slope
+            slope = linear_regression(
+                [log(v) for v in values], [log(r["seconds"]) for r in rows]
+            ).slope
             times = ", ".join(f"{v:,}: {r['seconds']:.3f} s" for v, r in zip(values, rows))
             print(f"{base.name} {axis}: {times}; exponent {slope:.2f}", flush=True)
             if rows_at:

@@ -1,4 +1,5 @@
-"""The labelling page in a real browser: how soon it opens, and how long from a key to the next picture on the screen.
+"""The labelling page in a real browser: how soon it opens, and how long from a key to the next
+picture on the screen.
 
     python benchmarks/page.py [--pictures 100000] [--keys 300] [--backbone NAME]
 
@@ -23,7 +24,8 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
-#: in the page: from the time stamp of the key to the frame after the one that shows another, decoded picture
+#: in the page: from the time stamp of the key to the frame after the one that shows another,
+#: decoded picture
 WATCH = """() => {
   window.times = [];
   let pressed = null;
@@ -72,19 +74,35 @@ def measure(pool: Path, run: str, given: argparse.Namespace) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = ["label", str(pool), "--classes", "a,b,c,d", "--no-open", "--port", str(port), "--batch", "50"]
+    words = [
+        "label",
+        str(pool),
+        "--classes",
+        "a,b,c,d",
+        "--no-open",
+        "--port",
+        str(port),
+        "--batch",
+        "50",
+    ]
     started = time.perf_counter()
-    server = subprocess.Popen([sys.executable, "-m", "tailor", *words, "--backbone", given.backbone])
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tailor", *words, "--backbone", given.backbone]
+    )
     try:
         with sync_playwright() as playwright:
             sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=sandbox)
+            browser = playwright.chromium.launch(
+                executable_path=shutil.which("chromium"), args=sandbox
+            )
             page = browser.new_page(viewport={"width": 1280, "height": 800})
             show(page, f"http://127.0.0.1:{port}/", server)
             row: dict[str, Any] = {
-                "run": run, "pictures": given.pictures, "backbone": given.backbone,
+                "run": run,
+                "pictures": given.pictures,
+                "backbone": given.backbone,
                 "seconds_to_first_picture": round(time.perf_counter() - started, 2),
-            }  # fmt: skip
+            }
             print(json.dumps(row | press(page, given.keys, given.pause)), flush=True)
             browser.close()
     finally:

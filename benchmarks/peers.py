@@ -1,7 +1,7 @@
 """Our badge and FLQMI beside other libraries, in one run on one machine.
 
-    pip install submodlib-py scikit-activeml
-    python benchmarks/peers.py
+pip install submodlib-py scikit-activeml
+python benchmarks/peers.py
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tailor import MultiClass, RoundView
-from tailor.round import Round
+from tailor import MultiClass, PoolView
+from tailor.selection.round import Round
 from tailor.strategies import make_arms
-from tailor.strategies.gradient import parts
+from tailor.strategies.gradient_embeddings import parts
 from tailor.strategies.submodular import Submodular, similarity, units
 
 
@@ -35,7 +35,7 @@ def badge(pool: int = 20_000, classes: int = 10, width: int = 64, batch: int = 5
     arms = make_arms(["badge"], task)
 
     def ours() -> None:
-        Round(RoundView(task, probs, features), arms, np.zeros(batch, int), 0).batch()
+        Round(PoolView(task, probs, features), arms, np.zeros(batch, int), 0).batch()
 
     print(f"badge, N = {pool}, K = {classes}, d = {width}, B = {batch}")
     print(f"  tailor                                  {seconds(ours):8.3f} s")
@@ -88,18 +88,22 @@ def flqmi(pool: int = 50_000, classes: int = 10, width: int = 64, batch: int = 1
     labelled = np.arange(10 * classes)
     labels = np.eye(classes)[labelled % classes]
     arms = make_arms(["submodular"], task)
-    view = RoundView(task, probs, features, labelled=labelled, labels=labels)
+    view = PoolView(task, probs, features, labelled=labelled, labels=labels)
     plan = np.zeros(batch, int)
-    opening, taking = [], []
+    opening = []
+    taking = []
     for _ in range(3):
-        view = RoundView(task, probs, features, labelled=labelled, labels=labels)
+        view = PoolView(task, probs, features, labelled=labelled, labels=labels)
         walk = Round(view, arms, plan, 0)
         walk.batch()
         opening.append(walk.open_seconds)
         taking.append(walk.take_seconds)
     queries = Submodular().query_set(view, np.random.default_rng((0, 0)))
     print(f"FLQMI, {batch} of {pool} with {len(queries)} queries")
-    print(f"  tailor          open {sorted(opening)[1]:.3f} s (cosines too), take {sorted(taking)[1]:.3f} s")
+    print(
+        f"  tailor          open {sorted(opening)[1]:.3f} s (cosines too), take "
+        f"{sorted(taking)[1]:.3f} s"
+    )
     try:
         from submodlib import FacilityLocationVariantMutualInformationFunction as Function
     except ImportError:
@@ -111,12 +115,21 @@ def flqmi(pool: int = 50_000, classes: int = 10, width: int = 64, batch: int = 1
     rows, chosen = (units(parts(view, torch.from_numpy(ids))) for ids in (free, queries))
     cosines = similarity(rows, chosen).numpy().T.copy()
     started = time.perf_counter()
-    function = Function(n=len(free), num_queries=len(queries), query_sijs=cosines.T.copy(), queryDiversityEta=1.0)
+    function = Function(
+        n=len(free), num_queries=len(queries), query_sijs=cosines.T.copy(), queryDiversityEta=1.0
+    )
     built = time.perf_counter()
     function.maximize(
-        budget=batch, optimizer="LazyGreedy", stopIfZeroGain=False, stopIfNegativeGain=False, show_progress=False
+        budget=batch,
+        optimizer="LazyGreedy",
+        stopIfZeroGain=False,
+        stopIfNegativeGain=False,
+        show_progress=False,
     )
-    print(f"  submodlib       construct {built - started:.3f} s, maximise {time.perf_counter() - built:.3f} s")
+    print(
+        f"  submodlib       construct {built - started:.3f} s, maximise "
+        f"{time.perf_counter() - built:.3f} s"
+    )
 
 
 if __name__ == "__main__":

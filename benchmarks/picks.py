@@ -3,9 +3,10 @@
     python benchmarks/picks.py record picks.json
     python benchmarks/picks.py compare picks.json
 
-Every family with every selector, for both kinds of task, in memory and over shards; and a durable session whose
-answers come late, twice, corrected and withdrawn. Compare exits with 1 and names the first differences.
-The same machine and packages give the same picks; on another kind of processor near-ties may fall differently.
+Every family with every selector, for both kinds of task, in memory and over shards; and a durable
+session whose answers come late, twice, corrected and withdrawn. Compare exits with 1 and names the
+first differences. The same machine and packages give the same picks; on another kind of processor
+near-ties may fall differently.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tailor import Loop, MultiClass, MultiLabel, bandit, strategies
-from tailor.engine import LocalEngine, Predictions, Sharded
+from tailor import Learner, MultiClass, MultiLabel, bandits, strategies
+from tailor.compute import LocalEngine, Predictions, Sharded
 from tailor.models import make_model
 from tailor.pools.arrays import Arrays
-from tailor.session import SKIP, Session
-from tailor.settings import Settings
-from tailor.store import SqliteStore
+from tailor.run.session import SKIP, Session
+from tailor.run.settings import Settings
+from tailor.storage import SqliteStore
 from tailor.task import Task
 from tailor.testing.pools import Pool, make_pool
 
@@ -35,27 +36,45 @@ SEEDS = (0, 1)
 
 
 def selectors() -> list[str]:
-    return [name for name in bandit.registry if name != "fixed"]
+    return [name for name in bandits.registry if name != "fixed"]
 
 
-def loop_picks(pool: Pool, family: str, selector: str, seed: int, folder: Path | None) -> list[list[int]]:
+def loop_picks(
+    pool: Pool, family: str, selector: str, seed: int, folder: Path | None
+) -> list[list[int]]:
     """The positions asked for in each round; over shards in `folder`, or in memory."""
-    loop = Loop(pool.task, SIZE, families=sorted({family, "random"}), selector=selector, batch=BATCH, seed=seed)
+    learner = Learner(
+        pool.task,
+        SIZE,
+        families=sorted({family, "random"}),
+        selector=selector,
+        batch=BATCH,
+        seed=seed,
+    )
     start = np.arange(12)
-    loop.tell(start, pool.truth[start])
+    learner.tell(start, pool.truth[start])
     asked = []
     for number in range(ROUNDS):
         # A model that gets surer of the truth from round to round.
         probs = pool.probs + 0.1 * number * pool.truth
-        probs = probs / probs.sum(1, keepdims=True) if pool.task.kind == "multi-class" else np.minimum(probs, 1)
+        probs = (
+            probs / probs.sum(1, keepdims=True)
+            if pool.task.kind == "multi-class"
+            else np.minimum(probs, 1)
+        )
         probs = probs.astype(np.float32)
         if folder is None:
-            batch = loop.ask(probs, pool.features.astype(np.float32), finetune=pool.finetune, dropout=pool.dropout)
+            batch = learner.ask(
+                probs,
+                pool.features.astype(np.float32),
+                finetune=pool.finetune,
+                dropout=pool.dropout,
+            )
         else:
-            batch = loop.ask(sharded(pool, probs, folder))
+            batch = learner.ask(sharded(pool, probs, folder))
         asked.append(batch.indices.tolist())
-        loop.tell(batch.indices, pool.truth[batch.indices])
-        loop.tell(batch.indices[:1], pool.truth[batch.indices[:1] - 1])  # a correction
+        learner.tell(batch.indices, pool.truth[batch.indices])
+        learner.tell(batch.indices[:1], pool.truth[batch.indices[:1] - 1])  # a correction
     return asked
 
 
@@ -69,19 +88,30 @@ def sharded(pool: Pool, probs: np.ndarray, folder: Path) -> Sharded:
         return [write(f"pass-{number}", one) for number, one in enumerate(pool.dropout())]
 
     features = pool.features.astype(np.float32)
-    return Sharded(write("said", probs, features), LocalEngine(), lambda epochs: write("tuned", probs), dropout)
+    return Sharded(
+        write("said", probs, features), LocalEngine(), lambda epochs: write("tuned", probs), dropout
+    )
 
 
 def session_picks(task: Task, seed: int, folder: Path) -> list[list[str]]:
-    """The ids asked for, with answers that are late, partial, repeated, corrected, skipped and withdrawn."""
+    """The ids asked for, with answers that are late, partial, repeated, corrected, skipped and
+    withdrawn.
+    """
     pool = make_pool(task, SIZE, seed, dims=5)
     vectors = Arrays(pool.features.astype(np.float32))
     settings = Settings(task.kind, task.classes, batch=BATCH, holdout=0.2, seed=seed)
     model = make_model("sklearn", task, vectors)
-    several = {id: [c for c, y in zip(task.classes, row) if y] for id, row in zip(vectors.ids, pool.truth)}
-    answers = several if task.kind == "multi-label" else {id: classes[0] for id, classes in several.items()}
+    several = {
+        id: [c for c, y in zip(task.classes, row) if y] for id, row in zip(vectors.ids, pool.truth)
+    }
+    answers = (
+        several
+        if task.kind == "multi-label"
+        else {id: classes[0] for id, classes in several.items()}
+    )
     session = Session(SqliteStore(folder / f"{task.kind}-{seed}.db"), vectors, model, settings)
-    asked, late = [], []
+    asked = []
+    late = []
     for _ in range(ROUNDS + 2):
         ids = [one.id for one in session.ask()]
         asked.append(ids)
@@ -99,7 +129,9 @@ def record() -> dict[str, list]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for task in (MultiClass(CLASSES), MultiLabel(CLASSES)):
-            families = [f for f in strategies.registry if task.kind in strategies.registry.find(f).tasks]
+            families = [
+                f for f in strategies.registry if task.kind in strategies.registry.find(f).tasks
+            ]
             for seed in SEEDS:
                 pool = make_pool(task, SIZE, seed, dims=5)
                 for family in families:
@@ -120,7 +152,9 @@ def main() -> int:
         return 0
     before = json.loads(Path(path).read_text())
     different = [key for key in before.keys() | picks.keys() if before.get(key) != picks.get(key)]
-    print(f"{len(before.keys() & picks.keys()) - len(different)} of {len(before)} series are the same")
+    print(
+        f"{len(before.keys() & picks.keys()) - len(different)} of {len(before)} series are the same"
+    )
     for key in sorted(different)[:10]:
         print(f"{key}: {before.get(key)} -> {picks.get(key)}")
     return 1 if different else 0

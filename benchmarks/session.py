@@ -1,6 +1,6 @@
 """The session's own cost at a million ids: ask(1000) and tell(1000), besides training and choosing.
 
-    python benchmarks/session.py [IDS]
+python benchmarks/session.py [IDS]
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tailor.bench.memory import peak_mib
+from tailor.capacity.peak_memory import peak_mib
 from tailor.models.base import Model, Prediction, quiet
 from tailor.pools.base import Pool
-from tailor.session import Session
-from tailor.settings import Settings
-from tailor.store import SqliteStore
-from tailor.walk import Walk
+from tailor.run.session import Session
+from tailor.run.session_round import SessionRound
+from tailor.run.settings import Settings
+from tailor.storage import SqliteStore
 
 
 class Many(Pool):
@@ -42,10 +42,14 @@ class Instant(Model):
 
     def __init__(self, task: Any, pool: Pool) -> None:
         super().__init__(task, pool)
-        self.probs = np.random.default_rng(0).dirichlet(np.ones(task.size), len(pool)).astype(np.float32)
+        self.probs = (
+            np.random.default_rng(0).dirichlet(np.ones(task.size), len(pool)).astype(np.float32)
+        )
         self.features = np.zeros((len(pool), 2), np.float32)
 
-    def fit(self, positions: np.ndarray, labels: np.ndarray, *, seed: int, progress: Any = quiet) -> None:
+    def fit(
+        self, positions: np.ndarray, labels: np.ndarray, *, seed: int, progress: Any = quiet
+    ) -> None:
         return
 
     def predict(self, positions: np.ndarray, progress: Any = quiet) -> Prediction:
@@ -62,17 +66,19 @@ class Instant(Model):
 
 def main() -> None:
     size = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    settings = Settings("multi-class", tuple("abcdefghij"), ("confidence", "margin", "random"), batch=1000)
+    settings = Settings(
+        "multi-class", tuple("abcdefghij"), ("confidence", "margin", "random"), batch=1000
+    )
     choosing = [0.0]
-    opened = Walk.open.__func__  # type: ignore[attr-defined]
+    opened = SessionRound.open.__func__  # type: ignore[attr-defined]
 
-    def timed(cls: type[Walk], *args: Any, **more: Any) -> Walk:
+    def timed(cls: type[SessionRound], *args: Any, **more: Any) -> SessionRound:
         started = time.perf_counter()
-        walk: Walk = opened(cls, *args, **more)
+        walk: SessionRound = opened(cls, *args, **more)
         choosing[0] += time.perf_counter() - started
         return walk
 
-    Walk.open = classmethod(timed)  # type: ignore[method-assign,assignment]
+    SessionRound.open = classmethod(timed)  # type: ignore[method-assign,assignment]
     with tempfile.TemporaryDirectory() as folder:
         pool = Many(size)
         model = Instant(settings.task, pool)
@@ -87,7 +93,10 @@ def main() -> None:
             started = time.perf_counter()
             session.tell(answers)
             tell = time.perf_counter() - started
-            print(f"round {number}: ask(1000) {ask:.3f} s + choosing {choosing[0]:.3f} s, tell(1000) {tell:.3f} s")
+            print(
+                f"round {number}: ask(1000) {ask:.3f} s + choosing {choosing[0]:.3f} s, "
+                f"tell(1000) {tell:.3f} s"
+            )
         session.store.close()
         started = time.perf_counter()
         session = Session(SqliteStore(Path(folder, "run.db")), pool, model, settings)

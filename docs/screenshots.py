@@ -2,7 +2,8 @@
 
     python docs/screenshots.py [NAME...]
 
-Needs chromium and pip install 'tailor[web,browser]'; with Debian's fonts-inter they look as they do here.
+Needs chromium and pip install 'tailor[web,browser]'; with Debian's fonts-inter they look as they do
+here.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from browsing import Tab, browsing, expect, running, wait_for  # noqa: E402
 from fruit import KINDS, orchard, truth  # noqa: E402
 from PIL import Image  # noqa: E402
 
-from tailor.live import Room  # noqa: E402
+from tailor.annotation import Coordinator  # noqa: E402
 
 SPECIES = ("oak", "elm", "fir", "yew", "ash", "birch", "maple", "alder", "poplar", "willow")
 
@@ -31,12 +32,15 @@ def main(wanted: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, browsing() as browser:
         pool = orchard(Path(folder, "orchard"), 240, 640, 480)
         project = sites.begin(
-            Path(folder, "fruit-labels"), pool, batch=20, holdout=0.2,
+            Path(folder, "fruit-labels"),
+            pool,
+            batch=20,
+            holdout=0.2,
             families=["galaxy", "confidence", "most-likely-positive"],
-        )  # fmt: skip
+        )
         options = {"overlap": 2, "overlap_share": 0.12}
-        with running(project, name="anna", room_options=options) as (url, room):
-            label(room, 130)
+        with running(project, name="anna", room_options=options) as (url, coordinator):
+            label(coordinator, 130)
             for name, (path, change) in PAGES.items():
                 if not wanted or name in wanted:
                     take(browser, url, name, path, change)
@@ -47,20 +51,20 @@ def main(wanted: list[str]) -> None:
                 take(browser, url, "search", "/", type_letters)
 
 
-def label(room: Room, count: int) -> None:
+def label(coordinator: Coordinator, count: int) -> None:
     """Three people, one of whom sees things differently now and then."""
     done = 0
     while done < count:
         who = ("anna", "bert", "chloe")[done % 3]
-        wait_for(lambda who=who: room.next(who, 1).items)
-        item = room.next(who, 1).items[0]
+        wait_for(lambda who=who: coordinator.next(who, 1).items)
+        item = coordinator.next(who, 1).items[0]
         odd = who == "bert" and done % 8 == 0
-        room.answer(who, item.id, [KINDS[(KINDS.index(truth(item.id)) + odd) % 4]])
+        coordinator.answer(who, item.id, [KINDS[(KINDS.index(truth(item.id)) + odd) % 4]])
         done += 1
         if done % 20 == 15:  # a person would be slow enough for the model to follow
-            wait_for(lambda: room.overview()["training"]["state"] == "idle")
+            wait_for(lambda: coordinator.overview()["training"]["state"] == "idle")
     for who in ("bert", "chloe"):
-        room.release(who)
+        coordinator.release(who)
 
 
 def take(browser: Any, url: str, name: str, path: str, change: Callable[[Tab], None]) -> None:

@@ -1,4 +1,6 @@
-"""Finding arms and selectors by name: the package's own, and third parties' through entry points."""
+"""Finding arms and selectors by name: the package's own, and third parties' through entry
+points.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from tailor.checks import shown
+from tailor.common.checks import shown
 from tailor.errors import InputError, UnknownName
 
 T = TypeVar("T")
@@ -17,11 +19,14 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """Names to classes. Nothing is imported before it is asked for.
 
-    builtin maps a name to "module:Class"; a plugin adds a name by declaring an entry point in `group`.
+    builtin maps a name to "module:Class"; a plugin adds a name by declaring an entry point in
+    `group`.
     """
 
     def __init__(self, kind: str, group: str, builtin: Mapping[str, str]) -> None:
-        self.kind, self.group, self.builtin = kind, group, dict(builtin)
+        self.kind = kind
+        self.group = group
+        self.builtin = dict(builtin)
 
     def plugins(self) -> dict[str, Any]:
         return {e.name: e for e in entry_points(group=self.group) if e.name not in self.builtin}
@@ -46,8 +51,14 @@ class Registry(Generic[T]):
     def options(self, name: str) -> dict[str, inspect.Parameter]:
         """The keyword options that `name` takes, with their defaults."""
         found = self.find(name)
-        if isinstance(found, type) and found.__init__ is object.__init__ and found.__new__ is object.__new__:
-            return {}  # inspect would parse source for object's own, which CPython 3.11 can't do in two threads at once
+        if (
+            isinstance(found, type)
+            and found.__init__ is object.__init__
+            and found.__new__ is object.__new__
+        ):
+            # inspect would parse source for object's own, which CPython 3.11 can't do in two
+            # threads at once
+            return {}
         parameters = inspect.signature(found).parameters.values()
         return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
@@ -55,7 +66,9 @@ class Registry(Generic[T]):
         known = self.options(name)
         for option in options:
             if option not in known:
-                raise UnknownName(f"option of {self.kind} {name!r},", option, known or ["(it has none)"])
+                raise UnknownName(
+                    f"option of {self.kind} {name!r},", option, known or ["(it has none)"]
+                )
         for option, parameter in known.items():
             if parameter.default is inspect.Parameter.empty and option not in options:
                 raise InputError(f"{self.kind} {name!r} needs {option}: write {name}({option}=...)")
@@ -63,7 +76,9 @@ class Registry(Generic[T]):
             return self.find(name)(*args, **options)
         except TypeError as error:  # a word where a number belongs
             shown = ", ".join(f"{key}={value!r}" for key, value in options.items())
-            raise InputError(f"{self.kind} {name!r} can't be made with {shown or 'no options'}: {error}") from error
+            raise InputError(
+                f"{self.kind} {name!r} can't be made with {shown or 'no options'}: {error}"
+            ) from error
 
     def named(self, given: Any) -> tuple[str, dict[str, Any]]:
         """Name and options from a name, "name(option=value)" or (name, options)."""
@@ -74,11 +89,12 @@ class Registry(Generic[T]):
             if isinstance(name, str) and isinstance(options, Mapping):
                 return name, dict(options)
         raise InputError(
-            f"{self.kind} is {shown(given)}: a name is needed, 'name(option=value)', or (name, {{option: value}})"
+            f"{self.kind} is {shown(given)}: a name is needed, 'name(option=value)', or (name, "
+            f"{{option: value}})"
         )
 
     def parse(self, text: str) -> tuple[str, dict[str, Any]]:
-        """"galaxy(pending=predicted)" -> ("galaxy", {"pending": "predicted"}).
+        """ "galaxy(pending=predicted)" -> ("galaxy", {"pending": "predicted"}).
 
         Values are numbers, true, false or plain words.
         """
@@ -86,7 +102,9 @@ class Registry(Generic[T]):
         if not bracket:
             return name.strip(), {}
         if not rest.endswith(")"):
-            raise InputError(f"{text!r}: a closing bracket is missing; write name(option=value, ...)")
+            raise InputError(
+                f"{text!r}: a closing bracket is missing; write name(option=value, ...)"
+            )
         options: dict[str, Any] = {}
         for part in filter(None, (p.strip() for p in rest[:-1].split(","))):
             key, equals, value = part.partition("=")

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tailor.checks import check_array, check_list, check_text, shown
+from tailor.common.checks import check_array, check_list, check_text, shown
 from tailor.errors import InputError, UnknownName
 
-#: |sum of a row of probabilities - 1| may be at most this, and so may what a probability is outside [0, 1], by the
-#: precision (bytes a number) in which the row is stored.
+#: |sum of a row of probabilities - 1| may be at most this, and so may what a probability is outside
+#: [0, 1], by the precision (bytes a number) in which the row is stored.
 SUM_TOLERANCE = {2: 2e-2, 4: 1e-3, 8: 1e-3}
 
 
@@ -34,13 +34,19 @@ class Task(ABC):
         names = _names(classes)
         object.__setattr__(self, "classes", names)
         if len(names) < self.fewest_classes:
-            raise InputError(f"{self.kind} needs at least {self.fewest_classes} classes, got {len(names)}: {names}")
+            raise InputError(
+                f"{self.kind} needs at least {self.fewest_classes} classes, got {len(names)}: "
+                f"{names}"
+            )
         bad = [n for n in names if not isinstance(n, str) or not n]
         if bad:
             raise InputError(f"class names must be non-empty strings, got {bad[0]!r}")
         twice = [n for n, c in Counter(names).items() if c > 1]
         if twice:
-            raise InputError(f"class name {twice[0]!r} is given {Counter(names)[twice[0]]} times: names must differ")
+            raise InputError(
+                f"class name {twice[0]!r} is given {Counter(names)[twice[0]]} times: names must "
+                "differ"
+            )
 
     #: "multi-class" or "multi-label"
     kind = ""
@@ -70,7 +76,8 @@ class Task(ABC):
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise InputError(
-                f"label {array[row, column]!r} in row {row}, class {self.classes[column]!r}: labels are 0 or 1"
+                f"label {array[row, column]!r} in row {row}, class {self.classes[column]!r}: "
+                "labels are 0 or 1"
             )
         self._check_rows(array)
         return array.astype(np.float32)
@@ -84,14 +91,22 @@ class Task(ABC):
 
     @abstractmethod
     def predicted(self, probs: Any) -> Any:
-        """probs (n, K), numpy or torch -> the model's own labels, (n, K) bool of the same library."""
+        """probs (n, K), numpy or torch -> the model's own labels, (n, K) bool of the same
+        library.
+        """
 
     def _position(self, answer: Any) -> int:
         if isinstance(answer, str):
             return self.index(answer)
-        if isinstance(answer, (int, np.integer)) and not isinstance(answer, bool) and 0 <= answer < self.size:
+        if (
+            isinstance(answer, (int, np.integer))
+            and not isinstance(answer, bool)
+            and 0 <= answer < self.size
+        ):
             return int(answer)
-        raise InputError(f"{answer!r} is neither a class name nor an index from 0 to {self.size - 1}")
+        raise InputError(
+            f"{answer!r} is neither a class name nor an index from 0 to {self.size - 1}"
+        )
 
 
 class MultiClass(Task):
@@ -105,12 +120,15 @@ class MultiClass(Task):
         if (sums != 1).any():
             row = int(np.flatnonzero(sums != 1)[0])
             raise InputError(
-                f"label in row {row} has {int(sums[row])} classes set: a multi-class label is one-hot "
+                f"label in row {row} has {int(sums[row])} classes set: a multi-class label is "
+                "one-hot "
                 "(use MultiLabel where an example may have several classes or none)"
             )
 
     def encode(self, answers: Sequence[Any]) -> np.ndarray:
-        positions = [self._position(a) for a in check_list(answers, "answers", "class names or indices")]
+        positions = [
+            self._position(a) for a in check_list(answers, "answers", "class names or indices")
+        ]
         return np.eye(self.size, dtype=np.float32)[positions]
 
     def predicted(self, probs: Any) -> Any:
@@ -135,7 +153,9 @@ class MultiLabel(Task):
         labels = np.zeros((len(answers), self.size), np.float32)
         for row, subset in enumerate(answers):
             if isinstance(subset, (str, bytes)) or not isinstance(subset, Iterable):
-                raise InputError(f"answer {subset!r} in row {row}: a multi-label answer is a list of classes")
+                raise InputError(
+                    f"answer {subset!r} in row {row}: a multi-label answer is a list of classes"
+                )
             labels[row, [self._position(a) for a in subset]] = 1
         return labels
 

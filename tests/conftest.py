@@ -1,6 +1,9 @@
-"""Shared by all tests: threads, what a skip means where everything must be there, and what is said of skips."""
+"""Shared by all tests: threads, what a skip means where everything must be there, and what is said
+of skips.
+"""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -10,19 +13,29 @@ sys.path.insert(0, str(Path(__file__).parent / "support"))
 
 import parts
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores: one thread each, set before torch and numba load
+if (
+    "PYTEST_XDIST_WORKER" in os.environ
+):  # workers share the cores: one thread each, set before torch and numba load
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+
+# A shell starts what runs in its background with SIGINT ignored, and children inherit that: without
+# this, commands that the tests interrupt would never hear of it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
 def postgres():
-    """A running PostgreSQL, one for all tests: `postgres.url()` is a run of one's own (tailor/testing/postgres.py)."""
+    """A running PostgreSQL, one for all tests: `postgres.url()` is a run of one's own
+    (tailor/testing/postgres.py).
+    """
     from tailor.testing.postgres import NotInstalled, postgres_server
 
     parts.need("PostgreSQL")
     try:
-        # Without fsync, which only a power cut would tell from with it: what was written survives any stop.
+        # Without fsync, which only a power cut would tell from with it: what was written survives
+        # any stop.
         server = postgres_server("-c fsync=off")
         running = server.__enter__()
     except NotInstalled as error:
@@ -33,7 +46,9 @@ def postgres():
 
 @pytest.fixture
 def wire(postgres):
-    """A line to that server that can be cut or go dead: `wire.url()` is a run of one's own (tests/store/wires.py)."""
+    """A line to that server that can be cut or go dead: `wire.url()` is a run of one's own
+    (tests/storage/wires.py).
+    """
     from wires import Wire
 
     wire = Wire(postgres)
@@ -53,7 +68,11 @@ def pytest_make_collect_report(collector):
 
 
 def _nothing_left_out(report):
-    if report.skipped and os.environ.get("TAILOR_TEST_EVERYTHING") and isinstance(report.longrepr, tuple):
+    if (
+        report.skipped
+        and os.environ.get("TAILOR_TEST_EVERYTHING")
+        and isinstance(report.longrepr, tuple)
+    ):
         reason = report.longrepr[2]
         if not any(word in reason for word in parts.UNAVOIDABLE):
             report.outcome = "failed"
@@ -64,8 +83,12 @@ def _nothing_left_out(report):
 def pytest_terminal_summary(terminalreporter):
     """Which parts were left out, a line each, instead of a line for every test."""
     skipped = terminalreporter.stats.get("skipped", [])
-    lines = parts.summary(report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple))
+    lines = parts.summary(
+        report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)
+    )
     if lines:
-        terminalreporter.section("left out: nothing is wrong, each line says what would bring it", sep="-")
+        terminalreporter.section(
+            "left out: nothing is wrong, each line says what would bring it", sep="-"
+        )
         for line in lines:
             terminalreporter.write_line(line)

@@ -1,4 +1,6 @@
-"""What the docs show runs as it stands and prints what they say: Python blocks of pages, examples in docstrings."""
+"""What the docs show runs as it stands and prints what they say: Python blocks of pages, examples
+in docstrings.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def photos_and_an_annotator(folder: Path) -> dict[str, Any]:
 
 def a_run(folder: Path) -> dict[str, Any]:
     """A folder with a run that is ready to be labelled."""
-    from tailor import config
+    from tailor.run import config
 
     photos_and_an_annotator(folder)
     settings = {
@@ -54,7 +56,7 @@ def a_run(folder: Path) -> dict[str, Any]:
 
 
 def cifar(folder: Path) -> dict[str, Any]:
-    sys.path.insert(0, str(ROOT / "tests" / "datasets"))
+    sys.path.insert(0, str(ROOT / "tests" / "experiments" / "datasets"))
     import official_files
 
     official_files.write_cifar10(folder / "path" / "to" / "cifar")

@@ -9,7 +9,9 @@ from pathlib import Path
 import parts
 import pytest
 
-EXTRAS = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+EXTRAS = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"][
+    "optional-dependencies"
+]
 
 
 def test_a_line_for_each_part_and_for_each_other_reason(monkeypatch):
@@ -28,7 +30,9 @@ def test_a_line_for_each_part_and_for_each_other_reason(monkeypatch):
 def test_a_missing_package_is_noticed(monkeypatch):
     monkeypatch.setitem(parts.PARTS, "made up", (("json", "no_such_package"), "web"))
     assert parts.missing("made up")
-    with pytest.raises(pytest.skip.Exception, match=r"made up left out: pip install 'tailor\[web\]'"):
+    with pytest.raises(
+        pytest.skip.Exception, match=r"made up left out: pip install 'tailor\[web\]'"
+    ):
         parts.need("made up")
 
 
@@ -39,7 +43,9 @@ def test_its_extras_exist(part):
 
 
 def test_every_skip_names_a_part_or_what_no_installation_can_mend():
-    """So that a bare run says in a few lines what it left out, and a full one fails where something is missing."""
+    """So that a bare run says in a few lines what it left out, and a full one fails where something
+    is missing.
+    """
     for path in Path(__file__).parent.rglob("*.py"):
         if path.name in ("parts.py", "test_parts.py"):
             continue
@@ -47,4 +53,6 @@ def test_every_skip_names_a_part_or_what_no_installation_can_mend():
         assert "importorskip" not in text, f"{path}: parts.need() says what to install"
         for skip in re.findall(r"(?:pytest\.skip|mark\.skipif)\((.*)", text):
             known = "parts." in skip or any(word in skip for word in parts.UNAVOIDABLE)
-            assert known, f"{path}: {skip} is neither a part (parts.needs) nor one of {parts.UNAVOIDABLE}"
+            assert known, (
+                f"{path}: {skip} is neither a part (parts.needs) nor one of {parts.UNAVOIDABLE}"
+            )

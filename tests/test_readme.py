@@ -21,7 +21,11 @@ def test_shell_examples_are_commands():
     assert set(used) <= set(get_command(app).commands)
 
 
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "benchmarks" / "README.md"]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "benchmarks" / "README.md",
+]
 
 
 def anchors(page: Path) -> set[str]:
@@ -39,4 +43,6 @@ def test_links_lead_somewhere(page):
         path, _, anchor = target.partition("#")
         there = page.parent / path if path else page
         assert there.exists(), f"{page.name} links to {target}"
-        assert not anchor or anchor in anchors(there), f"{page.name} links to {target}: no such heading"
+        assert not anchor or anchor in anchors(there), (
+            f"{page.name} links to {target}: no such heading"
+        )

@@ -2,8 +2,8 @@
 
     python tools/density.py [FOLDER...]        by default tailor; other packages for comparison
 
-Syntax-tree nodes for each line of functions' bodies and in the median function, attributes assigned in tuples
-(`self.a, self.b = x, y`), lines that are comments, modules at the package's root.
+Syntax-tree nodes for each line of functions' bodies and in the median function, attributes assigned
+in tuples (`self.a, self.b = x, y`), lines that are comments, modules at the package's root.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ def count_nodes(statements: list[ast.stmt]) -> int:
 
 
 def count_lines(statements: list[ast.stmt]) -> int:
-    return sum((statement.end_lineno or statement.lineno) - statement.lineno + 1 for statement in statements)
+    return sum(
+        (statement.end_lineno or statement.lineno) - statement.lineno + 1
+        for statement in statements
+    )
 
 
 def attribute_targets(tree: ast.AST) -> Iterator[bool]:
@@ -50,7 +53,9 @@ def attribute_targets(tree: ast.AST) -> Iterator[bool]:
 def count_comments(text: str) -> int:
     """Lines with nothing but a comment."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return sum(token.type == tokenize.COMMENT and token.line.strip().startswith("#") for token in tokens)
+    return sum(
+        token.type == tokenize.COMMENT and token.line.strip().startswith("#") for token in tokens
+    )
 
 
 def measure(folder: Path) -> dict[str, str]:
@@ -60,7 +65,9 @@ def measure(folder: Path) -> dict[str, str]:
     nodes = [count_nodes(statements) for statements in functions]
     lines = sum(count_lines(statements) for statements in functions)
     in_tuples = [packed for tree in trees for packed in attribute_targets(tree)]
-    comments = sum(count_comments(text) for text in texts) / sum(len(text.splitlines()) for text in texts)
+    comments = sum(count_comments(text) for text in texts) / sum(
+        len(text.splitlines()) for text in texts
+    )
     return {
         "nodes a line": f"{sum(nodes) / lines:.1f}",
         "nodes in the median function": f"{statistics.median(nodes):.0f}",

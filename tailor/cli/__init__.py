@@ -35,7 +35,10 @@ def _status() -> int:
         print(printable(f"tailor: {error}"), file=sys.stderr)
         return 2
     except OSError as error:  # a folder that is not there, a full disk
-        print(f"tailor: {error.strerror or error}{f': {error.filename}' if error.filename else ''}", file=sys.stderr)
+        print(
+            f"tailor: {error.strerror or error}{f': {error.filename}' if error.filename else ''}",
+            file=sys.stderr,
+        )
         return 2
     return 0
 
@@ -43,8 +46,9 @@ def _status() -> int:
 def _end(status: int) -> NoReturn:
     """End the process, also where a round is still being prepared behind it.
 
-    While Python shuts down it unwinds threads that were left behind, and one that is inside torch then takes the
-    whole process down with SIGABRT. So with such a thread Python is not shut down: what has to last is on disk.
+    While Python shuts down it unwinds threads that were left behind, and one that is inside torch
+    then takes the whole process down with SIGABRT. So with such a thread Python is not shut down:
+    what has to last is on disk.
     """
     if any(thread.daemon for thread in threading.enumerate()):
         atexit._run_exitfuncs()  # temporary files go

@@ -1,14 +1,15 @@
-"""The commands and where they live."""
+"""The commands and where they live. Other packages add theirs under the entry-point group
+`tailor.commands`.
+"""
 
 from __future__ import annotations
+
+from importlib.metadata import entry_points
 
 import typer
 
 from tailor.cli.arms import arms
 from tailor.cli.ask import ask
-from tailor.cli.bench import bench
-from tailor.cli.data import data
-from tailor.cli.demo import demo
 from tailor.cli.export import export
 from tailor.cli.group import Commands
 from tailor.cli.init import init
@@ -17,9 +18,7 @@ from tailor.cli.label_studio import label_studio
 from tailor.cli.move import move
 from tailor.cli.plan import plan
 from tailor.cli.predict import predict
-from tailor.cli.regret import regret
 from tailor.cli.run import run
-from tailor.cli.scale import scale
 from tailor.cli.status import status
 from tailor.cli.tell import tell
 from tailor.cli.train import train
@@ -30,13 +29,16 @@ app = Commands(
     help="Active learning that chooses its own algorithm.",
     pretty_exceptions_enable=False,
 )
-for command in (init, label, run, ask, tell, status, export, train, predict, move, plan, demo, arms, regret):
+for command in (init, label, run, ask, tell, status, export, train, predict, move, plan, arms):
     app.command()(command)
-bench.command()(scale)
-app.add_typer(bench, name="bench")
-app.add_typer(data, name="data")
 app.add_typer(users, name="users")
 app.add_typer(label_studio, name="label-studio")
+for added in sorted(entry_points(group="tailor.commands")):
+    loaded = added.load()
+    if isinstance(loaded, typer.Typer):
+        app.add_typer(loaded, name=added.name)
+    else:
+        app.command(added.name)(loaded)
 
 
 def _version(value: bool) -> None:
@@ -49,6 +51,8 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def root(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
 ) -> None:
     """Active learning that chooses its own algorithm."""

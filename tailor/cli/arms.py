@@ -13,9 +13,11 @@ def arms() -> None:
     from rich.console import Console
     from rich.table import Column, Table
 
-    from tailor import bandit, strategies
+    from tailor import bandits, strategies
 
-    families = Table(Column("family", no_wrap=True), "task", "arms", "idea, and options", title="Arm families")
+    families = Table(
+        Column("family", no_wrap=True), "task", "arms", "idea, and options", title="Arm families"
+    )
     for name in strategies.registry:
         family = strategies.registry.find(name)
         task = "both" if len(family.tasks) > 1 else ", ".join(family.tasks)
@@ -23,13 +25,17 @@ def arms() -> None:
         families.add_row(name, task, number, described(family, strategies.registry.options(name)))
     families.caption = "K: one for each class"
     selectors = Table(Column("selector", no_wrap=True), "idea, and options", title="Selectors")
-    for name in bandit.registry:
-        selectors.add_row(name, described(bandit.registry.find(name), bandit.registry.options(name)))
+    for name in bandits.registry:
+        selectors.add_row(
+            name, described(bandits.registry.find(name), bandits.registry.options(name))
+        )
     Console().print(families, selectors)
 
 
 def described(what: object, options: dict[str, Parameter]) -> str:
-    """The first sentence of its docstring, where the full stop of "et al." ends none, and its options."""
+    """The first sentence of its docstring, where the full stop of "et al." ends none, and its
+    options.
+    """
     import inspect
     import re
 

@@ -11,40 +11,49 @@ from tailor.cli.common import HERE, Run, bars, polite
 
 
 def ask(
-    out: Annotated[Path, typer.Option("--out", "-o", help="A .csv or .jsonl file.")] = Path("ask.csv"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="A .csv or .jsonl file.")] = Path(
+        "ask.csv"
+    ),
     run: Run = HERE,
-    n: Annotated[int, typer.Option("-n", min=0, help="How many at the most; 0: all of the round.")] = 0,
+    n: Annotated[
+        int, typer.Option("-n", min=0, help="How many at the most; 0: all of the round.")
+    ] = 0,
 ) -> None:
-    """Write the next examples to a file with an empty label column; fill it and hand it to `tailor tell`.
+    """Write the next examples to a file with an empty label column; fill it and hand it to `tailor
+    tell`.
 
     What was asked before and is not answered comes first.
     """
     import numpy as np
 
-    from tailor.project import Project
-    from tailor.tables import check_suffix, write_rows
+    from tailor.run.project import Project
+    from tailor.run.row_files import check_suffix, write_rows
 
     check_suffix(out)
     project = Project(run)
     with polite(f"tailor ask --run {run}"), bars() as progress:
         session = project.session(progress)
         try:
-            stories = session.waiting()
+            pick_records = session.waiting()
             reason = None
-            if not stories or len(stories) < n:
-                asked = session.ask(n - len(stories) if n else None)
-                stories += asked
-                reason = None if stories else asked.stopped
+            if not pick_records or len(pick_records) < n:
+                asked = session.ask(n - len(pick_records) if n else None)
+                pick_records += asked
+                reason = None if pick_records else asked.stopped
         finally:
             session.store.close()
     if reason:
         typer.echo(f"Nothing to ask: {reason}.")
         return
-    stories = stories[: n or None]
+    pick_records = pick_records[: n or None]
     task = project.settings.task
 
     def said(probs: np.ndarray | None) -> str | list[str]:
-        names = [] if probs is None else [task.classes[k] for k in np.flatnonzero(task.predicted(probs[None])[0])]
+        names = (
+            []
+            if probs is None
+            else [task.classes[k] for k in np.flatnonzero(task.predicted(probs[None])[0])]
+        )
         return names if task.kind == "multi-label" else "".join(names)
 
     write_rows(
@@ -60,8 +69,10 @@ def ask(
                 "slot": s.slot,
                 "chance": round(s.chance, 4),
             }
-            for s in stories
+            for s in pick_records
         ),
     )
     where = "" if run == HERE else f" --run {run}"
-    typer.echo(f"{len(stories)} examples in {out}. Fill in label, then: tailor tell {out}{where}")
+    typer.echo(
+        f"{len(pick_records)} examples in {out}. Fill in label, then: tailor tell {out}{where}"
+    )

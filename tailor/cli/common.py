@@ -12,26 +12,31 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from tailor.models.base import Progress
+    from tailor.models.base import ProgressCallback
+
 
 def runs_here(incomplete: str = "") -> list[str]:
     """The folders below this one that hold a run, of those that begin so."""
-    from tailor.config import runs_in
+    from tailor.run.config import runs_in
 
     return [name for name in runs_in(HERE) if name.startswith(incomplete)]
 
 
 HERE = Path(".")
-Run = Annotated[Path, typer.Option("--run", "-r", help="The folder of the run.", autocompletion=runs_here)]
+Run = Annotated[
+    Path, typer.Option("--run", "-r", help="The folder of the run.", autocompletion=runs_here)
+]
 
 
 def check_no_run(given: Path, argument: str) -> None:
     """A run's folder where another file or folder is expected."""
-    from tailor.config import FILE
     from tailor.errors import InputError
+    from tailor.run.config import FILE
 
     if (given / FILE).is_file():
-        raise InputError(f"{given} is the folder of a run, given as {argument}: name it with --run {given}")
+        raise InputError(
+            f"{given} is the folder of a run, given as {argument}: name it with --run {given}"
+        )
 
 
 def printable(text: str) -> str:
@@ -40,7 +45,9 @@ def printable(text: str) -> str:
 
 
 class _Compiling(logging.Handler):
-    """One line when the first loop is compiled, so that nobody wonders why nothing else happens for seconds."""
+    """One line when the first loop is compiled, so that nobody wonders why nothing else happens for
+    seconds.
+    """
 
     told = False
 
@@ -51,16 +58,20 @@ class _Compiling(logging.Handler):
 
 
 def tell_of_compiling() -> None:
-    """At a terminal, here and in the processes that a command starts. See tailor/compiled.py."""
+    """At a terminal, here and in the processes that a command starts. See
+    tailor/common/compiled.py.
+    """
     if sys.stderr.isatty():
-        log = logging.getLogger("tailor.compiled")
+        log = logging.getLogger("tailor.common.compiled")
         log.setLevel(logging.INFO)
         log.addHandler(_Compiling())
 
 
 @contextlib.contextmanager
-def bars() -> Iterator[Progress]:
-    """A progress bar with rate and time left for each long step; nothing where there is no terminal."""
+def bars() -> Iterator[ProgressCallback]:
+    """A progress bar with rate and time left for each long step; nothing where there is no
+    terminal.
+    """
     from tailor.models.base import quiet
 
     if not sys.stderr.isatty():
@@ -84,7 +95,9 @@ def bars() -> Iterator[Progress]:
             return Text(f"{task.speed:.0f}/s" if task.speed else "")
 
     columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn(), Rate())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as progress:
+    with Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    ) as progress:
         tasks: dict[str, TaskID] = {}
 
         def step(done: int, total: int, what: str) -> None:
@@ -100,7 +113,9 @@ def bars() -> Iterator[Progress]:
 
 @contextlib.contextmanager
 def polite(go_on: str | Callable[[], str]) -> Iterator[None]:
-    """Ctrl-C: everything acknowledged is in the store already; say how to go on, as it is by then."""
+    """Ctrl-C: everything acknowledged is in the store already; say how to go on, as it is by
+    then.
+    """
     try:
         yield
     except KeyboardInterrupt:

@@ -13,26 +13,41 @@ from tailor.cli.common import HERE, Run
 
 def init(
     pool: Annotated[
-        str, typer.Argument(help="A folder of images, a .parquet, .csv, .jsonl or .npy file, or an address (s3://...).")
+        str,
+        typer.Argument(
+            help="A folder of images, a .parquet, .csv, .jsonl or .npy file, or an address "
+            "(s3://...)."
+        ),
     ] = "",
     run: Run = HERE,
     classes: Annotated[
-        str, typer.Option(help="Class names, separated by commas; found in known labels if left out.")
+        str,
+        typer.Option(help="Class names, separated by commas; found in known labels if left out."),
     ] = "",
     multi_label: Annotated[
         bool, typer.Option("--multi-label", help="An example may have several classes, or none.")
     ] = False,
-    labels: Annotated[str, typer.Option(help='Known labels to simulate with: "folder", or the name of a column.')] = "",
+    labels: Annotated[
+        str, typer.Option(help='Known labels to simulate with: "folder", or the name of a column.')
+    ] = "",
     key: Annotated[str, typer.Option(help="The column that holds the ids.")] = "",
-    column: Annotated[str, typer.Option(help="The column that holds the examples, where there are several.")] = "",
-    separator: Annotated[str, typer.Option(help="What separates several labels in one text cell, such as |.")] = "",
+    column: Annotated[
+        str, typer.Option(help="The column that holds the examples, where there are several.")
+    ] = "",
+    separator: Annotated[
+        str, typer.Option(help="What separates several labels in one text cell, such as |.")
+    ] = "",
     model: Annotated[str, typer.Option(help="probe or finetune.")] = "probe",
-    backbone: Annotated[str, typer.Option(help="The probe's network; chosen by the kind of pool if left out.")] = "",
+    backbone: Annotated[
+        str, typer.Option(help="The probe's network; chosen by the kind of pool if left out.")
+    ] = "",
     batch: Annotated[int, typer.Option(min=1, help="Examples a round.")] = 100,
     budget: Annotated[int, typer.Option(min=0, help="Stop after so many labels; 0: no limit.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same questions.")] = 0,
 ) -> None:
-    """Begin a run: look at the pool and write a commented tailor.toml. Asks for what is missing, at a terminal."""
+    """Begin a run: look at the pool and write a commented tailor.toml. Asks for what is missing, at
+    a terminal.
+    """
     from tailor.errors import InputError
 
     if not pool and sys.stdin.isatty():
@@ -40,7 +55,9 @@ def init(
     if not pool:
         raise InputError("name the pool: tailor init PATH")
     options = {"labels" if labels == "folder" else "label": labels, "key": key, "column": column}
-    options = {name: value for name, value in (options | {"label_separator": separator}).items() if value}
+    options = {
+        name: value for name, value in (options | {"label_separator": separator}).items() if value
+    }
     sections: dict[str, dict[str, Any]] = {
         "model": {"name": model, **({"backbone": backbone} if backbone else {})},
         "selection": {"batch": batch, "seed": seed},
@@ -59,27 +76,46 @@ def begin(
     options: dict[str, str],
     sections: dict[str, dict[str, Any]],
 ) -> bool:
-    """Look at the pool and write the tailor.toml; whether known labels are there to simulate with."""
+    """Look at the pool and write the tailor.toml; whether known labels are there to simulate
+    with.
+    """
     import os
 
-    from tailor import config
     from tailor.errors import InputError
     from tailor.pools import open_pool
-    from tailor.settings import KINDS
+    from tailor.run import config
+    from tailor.run.settings import KINDS
 
     opened = open_pool(pool, **options)
     known = opened.labels() or {}
-    found = sorted({c for v in known.values() if v is not None for c in (v if isinstance(v, list) else [v])}, key=str)
+    found = sorted(
+        {c for v in known.values() if v is not None for c in (v if isinstance(v, list) else [v])},
+        key=str,
+    )
     names = [c.strip() for c in classes.split(",") if c.strip()] or [str(c) for c in found]
     if not names and sys.stdin.isatty():
-        names = [c.strip() for c in typer.prompt("Which classes (separated by commas)?").split(",") if c.strip()]
+        names = [
+            c.strip()
+            for c in typer.prompt("Which classes (separated by commas)?").split(",")
+            if c.strip()
+        ]
     if not names:
         raise InputError("name the classes: --classes cat,dog,fox")
-    kind = "multi-label" if multi_label or any(isinstance(v, list) for v in known.values()) else "multi-class"
+    kind = (
+        "multi-label"
+        if multi_label or any(isinstance(v, list) for v in known.values())
+        else "multi-class"
+    )
     KINDS[kind](names)
     run.mkdir(parents=True, exist_ok=True)
-    place = str(pool) if "://" in str(pool) else os.path.relpath(Path(pool).absolute(), run.resolve())
-    sections = {"task": {"kind": kind, "classes": names}, "pool": {"path": place, **options}, **sections}
+    place = (
+        str(pool) if "://" in str(pool) else os.path.relpath(Path(pool).absolute(), run.resolve())
+    )
+    sections = {
+        "task": {"kind": kind, "classes": names},
+        "pool": {"path": place, **options},
+        **sections,
+    }
     path = config.write(run, sections)
     typer.echo(f"{len(opened)} examples, {len(names)} classes ({kind}). Settings: {path}")
     return bool(known)

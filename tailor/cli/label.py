@@ -10,51 +10,81 @@ import typer
 from tailor.cli.common import polite, runs_here
 
 if TYPE_CHECKING:
-    from tailor.project import Project
+    from tailor.run.project import Project
 
 
 def label(
     path: Annotated[
-        str, typer.Argument(help="A folder of pictures, a file of texts or vectors, an address (s3://...), or a run.")
+        str,
+        typer.Argument(
+            help="A folder of pictures, a file of texts or vectors, an address (s3://...), or a "
+            "run."
+        ),
     ],
-    classes: Annotated[str, typer.Option(help="Class names, separated by commas; for a new run.")] = "",
+    classes: Annotated[
+        str, typer.Option(help="Class names, separated by commas; for a new run.")
+    ] = "",
     multi_label: Annotated[
-        bool, typer.Option("--multi-label", help="An example may have several classes, or none; for a new run.")
+        bool,
+        typer.Option(
+            "--multi-label", help="An example may have several classes, or none; for a new run."
+        ),
     ] = False,
     run: Annotated[
-        Path | None, typer.Option(
-            "--run", "-r", help="The run's folder; by default PATH-labels beside PATH, or here.",
+        Path | None,
+        typer.Option(
+            "--run",
+            "-r",
+            help="The run's folder; by default PATH-labels beside PATH, or here.",
             autocompletion=runs_here,
-        )
+        ),
     ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Examples a round; for a new run.")] = 20,
     backbone: Annotated[str, typer.Option(help="The probe's network; for a new run.")] = "",
     key: Annotated[str, typer.Option(help="The column that holds the ids; for a new run.")] = "",
     column: Annotated[
-        str, typer.Option(help="The column that holds the examples, where there are several; for a new run.")
+        str,
+        typer.Option(
+            help="The column that holds the examples, where there are several; for a new run."
+        ),
     ] = "",
-    host: Annotated[str, typer.Option(help="Where to listen. Other than this machine: needs users or a token.")] = (
-        "127.0.0.1"
-    ),
+    host: Annotated[
+        str, typer.Option(help="Where to listen. Other than this machine: needs users or a token.")
+    ] = ("127.0.0.1"),
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="By default 8765, or the next that is free; 0: any that is free."),
+        typer.Option(
+            min=0, max=65535, help="By default 8765, or the next that is free; 0: any that is free."
+        ),
     ] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Don't open the browser.")] = False,
-    name: Annotated[str, typer.Option(help="Your name; by default the one you are logged in with.")] = "",
+    name: Annotated[
+        str, typer.Option(help="Your name; by default the one you are logged in with.")
+    ] = "",
     token: Annotated[
-        str, typer.Option(envvar="TAILOR_TOKEN", help='A shared secret that lets people in; "new" makes one up.')
+        str,
+        typer.Option(
+            envvar="TAILOR_TOKEN", help='A shared secret that lets people in; "new" makes one up.'
+        ),
     ] = "",
     allow_host: Annotated[
-        list[str] | None, typer.Option(help="Another name of this server, as a proxy calls it; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Another name of this server, as a proxy calls it; may be repeated."),
     ] = None,
-    overlap: Annotated[int, typer.Option(min=1, help="How many people answer a shared example.")] = 1,
-    overlap_share: Annotated[float, typer.Option(min=0, max=1, help="Share of the examples that is shared.")] = 0.0,
-    lease: Annotated[float, typer.Option(min=10, help="Seconds after which the examples of someone gone are free.")] = (
-        300.0
-    ),
-) -> None:  # fmt: skip
-    """Label in the browser. A folder of pictures and class names are all it needs; run it again to go on."""
+    overlap: Annotated[
+        int, typer.Option(min=1, help="How many people answer a shared example.")
+    ] = 1,
+    overlap_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the examples that is shared.")
+    ] = 0.0,
+    lease: Annotated[
+        float,
+        typer.Option(min=10, help="Seconds after which the examples of someone gone are free."),
+    ] = (300.0),
+) -> None:
+    """Label in the browser. A folder of pictures and class names are all it needs; run it again to
+    go on.
+    """
     import secrets
 
     from tailor.errors import InputError
@@ -62,15 +92,28 @@ def label(
     try:
         from tailor.web.serve import serve
     except ModuleNotFoundError as error:
-        raise InputError(f"{error.name} is not installed: labelling needs pip install 'tailor[web]'") from error
-    project = find_or_begin(path, run, classes, multi_label, batch, backbone, key=key, column=column)
+        raise InputError(
+            f"{error.name} is not installed: labelling needs pip install 'tailor[web]'"
+        ) from error
+    project = find_or_begin(
+        path, run, classes, multi_label, batch, backbone, key=key, column=column
+    )
     if token == "new":
         token = secrets.token_urlsafe(24)
     with polite(f"tailor label {path}" + (f" --run {run}" if run else "")):
         serve(
-            project, host=host, port=port, open_browser=not no_open, name=name, token=token or None,
-            hosts=allow_host or [], overlap=overlap, overlap_share=overlap_share, lease=lease, say=typer.echo,
-        )  # fmt: skip
+            project,
+            host=host,
+            port=port,
+            open_browser=not no_open,
+            name=name,
+            token=token or None,
+            hosts=allow_host or [],
+            overlap=overlap,
+            overlap_share=overlap_share,
+            lease=lease,
+            say=typer.echo,
+        )
 
 
 def find_or_begin(
@@ -82,25 +125,41 @@ def find_or_begin(
     backbone: str,
     **columns: str,
 ) -> Project:
-    """The run in this folder, or beside these examples, or here for an address; a new one where there is none."""
-    from tailor import config
+    """The run in this folder, or beside these examples, or here for an address; a new one where
+    there is none.
+    """
     from tailor.cli.init import begin
     from tailor.errors import InputError
     from tailor.pools.remote import TABLES
-    from tailor.project import Project
+    from tailor.run import config
+    from tailor.run.project import Project
 
     if "://" in str(path):
         last = Path(str(path).rstrip("/"))
         run = run or Path(f"{last.stem if last.suffix.lower() in TABLES else last.name}-labels")
     elif not Path(path).exists():
-        raise InputError(f"nothing at {path}: name a folder of pictures, a file, or the folder of a run")
+        raise InputError(
+            f"nothing at {path}: name a folder of pictures, a file, or the folder of a run"
+        )
     elif run is None:
-        itself, whole = (Path(path) / config.FILE).is_file(), Path(path).resolve()
-        run = Path(path) if itself else whole.with_name(f"{whole.stem if whole.is_file() else whole.name}-labels")
+        itself = (Path(path) / config.FILE).is_file()
+        whole = Path(path).resolve()
+        run = (
+            Path(path)
+            if itself
+            else whole.with_name(f"{whole.stem if whole.is_file() else whole.name}-labels")
+        )
     columns = {name: value for name, value in columns.items() if value}
     if not (run / config.FILE).is_file():
         model = {"name": "probe", **({"backbone": backbone} if backbone else {})}
-        begin(path, run, classes, multi_label, columns, {"model": model, "selection": {"batch": batch}})
+        begin(
+            path,
+            run,
+            classes,
+            multi_label,
+            columns,
+            {"model": model, "selection": {"batch": batch}},
+        )
         return Project(run)
     project = Project(run)
     place = project.config.section("pool")["path"]
@@ -113,12 +172,16 @@ def find_or_begin(
         now = project.config.section("pool").get(name)
         if value != now:
             raise InputError(
-                f"--{name} is {value!r}, the run in {run} was begun with {now!r}: leave it out, or begin another run "
+                f"--{name} is {value!r}, the run in {run} was begun with {now!r}: leave it out, "
+                "or begin another run "
                 "in another folder with --run"
             )
     given = [c.strip() for c in classes.split(",") if c.strip()]
     if given and given != list(project.settings.classes):
-        typer.echo(f"Going on with {run}, which has classes already: change them on the page, under Classes.")
+        typer.echo(
+            f"Going on with {run}, which has classes already: change them on the page, under "
+            "Classes."
+        )
     return project
 
 

@@ -14,7 +14,7 @@ from tailor.cli.common import HERE, Run, bars, polite, printable
 from tailor.cli.group import Commands
 
 if TYPE_CHECKING:
-    from tailor.label_studio.connect import Connection
+    from tailor.integrations.label_studio.connect import Connection
 
 label_studio = Commands(help="Label in Label Studio, as a live loop.")
 
@@ -28,35 +28,60 @@ def group() -> None:
 def connect(
     url: Annotated[str, typer.Option(help="Label Studio's address.")] = "http://localhost:8080",
     token: Annotated[
-        str, typer.Option(envvar="LABEL_STUDIO_API_KEY", help="An access token, better in the environment.")
+        str,
+        typer.Option(
+            envvar="LABEL_STUDIO_API_KEY", help="An access token, better in the environment."
+        ),
     ] = "",
     project: Annotated[int, typer.Option(min=0, help="The number of the project.")] = 0,
     run: Run = HERE,
-    pool: Annotated[str, typer.Option(help="What is to be labelled; without it, the project's own tasks.")] = "",
+    pool: Annotated[
+        str, typer.Option(help="What is to be labelled; without it, the project's own tasks.")
+    ] = "",
     batch: Annotated[int, typer.Option(min=1, help="Tasks a round, for a new run.")] = 100,
-    budget: Annotated[int, typer.Option(min=0, help="Stop after so many labels, for a new run; 0: no limit.")] = 0,
+    budget: Annotated[
+        int, typer.Option(min=0, help="Stop after so many labels, for a new run; 0: no limit.")
+    ] = 0,
     ahead: Annotated[
-        int, typer.Option(min=-1, help="Push the next batch when no more tasks wait; -1: a quarter of a batch.")
+        int,
+        typer.Option(
+            min=-1, help="Push the next batch when no more tasks wait; -1: a quarter of a batch."
+        ),
     ] = -1,
-    poll: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks at the annotations.")] = 5.0,
-    listen: Annotated[str, typer.Option(help="HOST:PORT for webhooks and the backend, such as 127.0.0.1:9090.")] = "",
-    reach: Annotated[str, typer.Option(help="The address under which Label Studio reaches --listen.")] = "",
+    poll: Annotated[
+        float, typer.Option(min=0.1, help="Seconds between two looks at the annotations.")
+    ] = 5.0,
+    listen: Annotated[
+        str, typer.Option(help="HOST:PORT for webhooks and the backend, such as 127.0.0.1:9090.")
+    ] = "",
+    reach: Annotated[
+        str, typer.Option(help="The address under which Label Studio reaches --listen.")
+    ] = "",
     allow_links: Annotated[
         list[str] | None,
-        typer.Option(help="A host or network that is not public, whose pictures tasks may link to; more than once."),
+        typer.Option(
+            help="A host or network that is not public, whose pictures tasks may link to; more "
+            "than once."
+        ),
     ] = None,
-    backend: Annotated[bool, typer.Option("--backend", help="Add it to the project's models.")] = False,
-    once: Annotated[bool, typer.Option("--once", help="One pass: take answers, push what is due, end.")] = False,
+    backend: Annotated[
+        bool, typer.Option("--backend", help="Add it to the project's models.")
+    ] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="One pass: take answers, push what is due, end.")
+    ] = False,
 ) -> None:
-    """Push each batch as tasks with predictions, take annotations in as they are submitted, retrain, push the next.
+    """Push each batch as tasks with predictions, take annotations in as they are submitted,
+    retrain, push the next.
 
-    Goes on until Ctrl-C, and waits where Label Studio is away. Run it again to go on where it stopped.
+    Goes on until Ctrl-C, and waits where Label Studio is away. Run it again to go on where it
+    stopped.
     """
-    from tailor import config
     from tailor.errors import InputError
-    from tailor.label_studio.client import Studio
-    from tailor.label_studio.connect import connected
-    from tailor.label_studio.state import FILE
+    from tailor.integrations.label_studio.client import Studio
+    from tailor.integrations.label_studio.connect import connected
+    from tailor.integrations.label_studio.project_link import FILE
+    from tailor.run import config
 
     if not token:
         raise InputError("name a token: set LABEL_STUDIO_API_KEY, or give --token")
@@ -75,19 +100,34 @@ def connect(
         return words + allowed + ("" if (run / config.FILE).exists() else new)
 
     if not once:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as a service is stopped: politely, like Ctrl-C
-    with polite(go_on), bars() as progress, connected(
-        studio, run, pool=Path(pool) if pool else None, settings=settings, ahead=None if ahead < 0 else ahead,
-        patience=None if once else poll, say=_say, progress=progress,
-    ) as connection:  # fmt: skip
+        signal.signal(
+            signal.SIGTERM, signal.default_int_handler
+        )  # as a service is stopped: politely, like Ctrl-C
+    with (
+        polite(go_on),
+        bars() as progress,
+        connected(
+            studio,
+            run,
+            pool=Path(pool) if pool else None,
+            settings=settings,
+            ahead=None if ahead < 0 else ahead,
+            patience=None if once else poll,
+            say=_say,
+            progress=progress,
+        ) as connection,
+    ):
         if once:
-            connection.link.step()
+            connection.sync.step()
             return
         with contextlib.ExitStack() as stack:
             if listen:
                 at = stack.enter_context(_listening(connection, listen, reach, backend))
-                _say(f"Label Studio calls us at {at}; as a backend: user tailor, password the secret in {run / FILE}.")
-            connection.link.run(poll, threading.Event())
+                _say(
+                    f"Label Studio calls us at {at}; as a backend: user tailor, password the "
+                    f"secret in {run / FILE}."
+                )
+            connection.sync.run(poll, threading.Event())
 
 
 def _listening(
@@ -96,11 +136,21 @@ def _listening(
     from tailor.errors import InputError
 
     try:
-        from tailor.label_studio.listen import listening
+        from tailor.integrations.label_studio.webhooks import listening
     except ImportError:
-        raise InputError("--listen needs a web server: pip install 'tailor[label-studio]'") from None
+        raise InputError(
+            "--listen needs a web server: pip install 'tailor[label-studio]'"
+        ) from None
     host, port = _address(listen)
-    return listening(connection.link, connection.bond.secret, host, port, reach=reach, backend=backend, say=_say)
+    return listening(
+        connection.sync,
+        connection.project_link.secret,
+        host,
+        port,
+        reach=reach,
+        backend=backend,
+        say=_say,
+    )
 
 
 def _address(listen: str) -> tuple[str, int]:

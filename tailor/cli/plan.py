@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from tailor.bench.forecast import Estimate
-    from tailor.bench.pools import Size
+    from tailor.capacity.forecast import CostEstimate
+    from tailor.capacity.synthetic_pool import PoolSize
 
 
 def families(incomplete: str) -> list[str]:
@@ -20,29 +20,46 @@ def families(incomplete: str) -> list[str]:
 
 
 def plan(
-    run: Annotated[Path | None, typer.Argument(help="A run's folder: its pool, classes, families and batch.")] = None,
+    run: Annotated[
+        Path | None, typer.Argument(help="A run's folder: its pool, classes, families and batch.")
+    ] = None,
     examples: Annotated[int | None, typer.Option(min=1, help="N, instead of a run's pool.")] = None,
     classes: Annotated[int | None, typer.Option(min=1, help="K.")] = None,
-    features: Annotated[int | None, typer.Option(min=0, help="d, features of each; else the run's, or 512.")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Examples a round, and as many labelled.")] = None,
-    multilabel: Annotated[bool, typer.Option("--multilabel", help="Any number of classes an example.")] = False,
-    family: Annotated[
-        list[str] | None, typer.Option(help="An arm family; may be given more than once.", autocompletion=families)
+    features: Annotated[
+        int | None, typer.Option(min=0, help="d, features of each; else the run's, or 512.")
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu, or cuda: then the predictions are held on the GPU.")] = "cpu",
-    disk: Annotated[Path | None, typer.Option(help="The folder whose disk is used; by default temporary.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a stage and nothing else.")] = False,
+    batch: Annotated[
+        int | None, typer.Option(min=1, help="Examples a round, and as many labelled.")
+    ] = None,
+    multilabel: Annotated[
+        bool, typer.Option("--multilabel", help="Any number of classes an example.")
+    ] = False,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(help="An arm family; may be given more than once.", autocompletion=families),
+    ] = None,
+    device: Annotated[
+        str, typer.Option(help="cpu, or cuda: then the predictions are held on the GPU.")
+    ] = "cpu",
+    disk: Annotated[
+        Path | None, typer.Option(help="The folder whose disk is used; by default temporary.")
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a stage and nothing else.")
+    ] = False,
 ) -> None:
-    """Seconds, memory and disk of one round, estimated by running the same code on two small made-up pools."""
+    """Seconds, memory and disk of one round, estimated by running the same code on two small
+    made-up pools.
+    """
     import json as encoder
     import shutil
     import tempfile
     from dataclasses import asdict
 
-    from tailor.bench.device import check_device
-    from tailor.bench.forecast import forecast
-    from tailor.bench.planning import in_memory, planned_size, shortages
-    from tailor.memory import available
+    from tailor.capacity.device import check_device
+    from tailor.capacity.forecast import forecast
+    from tailor.capacity.planning import in_memory, planned_size, shortages
+    from tailor.common.memory import available
 
     size, assumed = planned_size(run, examples, classes, features, batch, multilabel, family)
     check_device(device)
@@ -54,31 +71,45 @@ def plan(
             typer.echo(encoder.dumps(asdict(one)))
         return
     print_plan(size, found)
-    for line in shortages(found, shutil.disk_usage(disk or tempfile.gettempdir()).free, available()):
+    for line in shortages(
+        found, shutil.disk_usage(disk or tempfile.gettempdir()).free, available()
+    ):
         typer.echo(line)
     if device == "cpu":
         typer.echo(in_memory(size))
     typer.echo("Reading the pool into features, once a run, is not in this.")
 
 
-def _title(size: Size) -> str:
-    return f"A round of {size.batch:,} of {size.pool:,} examples, {size.classes:,} classes, {size.features:,} features"
+def _title(size: PoolSize) -> str:
+    return (
+        f"A round of {size.batch:,} of {size.pool:,} examples, {size.classes:,} classes, "
+        f"{size.features:,} features"
+    )
 
 
-def print_plan(size: Size, found: list[Estimate]) -> None:
+def print_plan(size: PoolSize, found: list[CostEstimate]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from tailor.bench.forecast import altogether
+    from tailor.capacity.forecast import altogether
 
     on_gpu = any(one.device_memory for one in found)
     table = Table("stage", title=_title(size))
-    for column in ("seconds", "CPU seconds", "memory at its height", *["on the GPU"] * on_gpu, "written to disk"):
+    for column in (
+        "seconds",
+        "CPU seconds",
+        "memory at its height",
+        *["on the GPU"] * on_gpu,
+        "written to disk",
+    ):
         table.add_column(column, justify="right")
     for one in [*found, altogether(found)]:
         sizes = [one.memory, *[one.device_memory] * on_gpu, one.disk]
         table.add_row(
-            one.stage, f"{one.seconds:.1f}", f"{one.cpu_seconds:.1f}",
-            *(f"{bytes / 2**30:.2f} GiB" if bytes else "" for bytes in sizes), end_section=one is found[-1],
-        )  # fmt: skip
+            one.stage,
+            f"{one.seconds:.1f}",
+            f"{one.cpu_seconds:.1f}",
+            *(f"{bytes / 2**30:.2f} GiB" if bytes else "" for bytes in sizes),
+            end_section=one is found[-1],
+        )
     Console(width=100).print(table)

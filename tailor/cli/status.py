@@ -9,8 +9,8 @@ import typer
 from tailor.cli.common import HERE, Run, printable
 
 if TYPE_CHECKING:
-    from tailor.journal import Journal
-    from tailor.project import Project
+    from tailor.run.project import Project
+    from tailor.run.state import RunState
 
 
 #: rows shown before the rest is only counted
@@ -22,40 +22,42 @@ def status(
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
     """Labels per class, what the arms found, accuracy on the reserve, and what is set aside."""
-    from tailor.project import Project
+    from tailor.run.project import Project
 
     project = Project(run)
     if json:
         import json as encoder
         from dataclasses import asdict
 
-        journal = project.journal()
-        summary = journal.summary()
+        run_state = project.run_state()
+        summary = run_state.summary()
         summary["estimates"] = [asdict(e) for e in summary["estimates"]]
-        typer.echo(encoder.dumps(summary | {"arms": arms_found(journal)}))
+        typer.echo(encoder.dumps(summary | {"arms": arms_found(run_state)}))
     else:
         show(project)
 
 
-def arms_found(journal: Journal) -> dict[str, dict[str, Any]]:
+def arms_found(run_state: RunState) -> dict[str, dict[str, Any]]:
     """For each arm that was pulled, the most pulled first: {"picks": n, "labels": {class: n}}."""
     import numpy as np
 
-    from tailor.journal import NAMES
+    from tailor.run.state import NAMES
 
-    where = np.fromiter(journal.stories, np.int64, len(journal.stories))
-    arms = np.array([arm for _, _, arm in journal.stories.values()], np.int64)
+    where = np.fromiter(run_state.pick_records, np.int64, len(run_state.pick_records))
+    arms = np.array([arm for _, _, arm in run_state.pick_records.values()], np.int64)
     found: dict[int, np.ndarray] = {}
     for arm in np.unique(arms).tolist():
-        found[arm] = np.zeros(journal.task.size, np.int64)
-        for books in (journal.books, journal.kept):
+        found[arm] = np.zeros(run_state.task.size, np.int64)
+        for label_table in (run_state.label_table, run_state.kept):
             mine = where[arms == arm]
-            found[arm] += books.labels_of(mine[~books.unlabelled[mine]]).sum(0).astype(np.int64)
+            found[arm] += (
+                label_table.labels_of(mine[~label_table.unlabelled[mine]]).sum(0).astype(np.int64)
+            )
     picks = {arm: int((arms == arm).sum()) for arm in found}
     return {
-        NAMES[arm] if arm < 0 else journal.loop.arms[arm].name: {
+        NAMES[arm] if arm < 0 else run_state.learner.arms[arm].name: {
             "picks": picks[arm],
-            "labels": dict(zip(journal.task.classes, found[arm].tolist())),
+            "labels": dict(zip(run_state.task.classes, found[arm].tolist())),
         }
         for arm in sorted(found, key=lambda a: -picks[a])
     }
@@ -66,15 +68,19 @@ def show(project: Project, arms: int = 15) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    journal = project.journal()
-    summary, console = journal.summary(), Console()
+    run_state = project.run_state()
+    summary = run_state.summary()
+    console = Console()
     console.print(
         f"{summary['answered']} labels of {summary['examples']} examples "
-        f"({summary['reserve']} in the reserve), {summary['waiting']} waiting, {summary['skipped']} skipped, "
-        f"{len(summary['aside'])} set aside; rounds: {len(journal.rounds)}"
+        f"({summary['reserve']} in the reserve), {summary['waiting']} waiting, "
+        f"{summary['skipped']} skipped, "
+        f"{len(summary['aside'])} set aside; rounds: {len(run_state.rounds)}"
     )
     shares = summary["shares"]
-    counts = Table("class", "labels", "share of the pool, by the reserve", title="Labels, rarest class first")
+    counts = Table(
+        "class", "labels", "share of the pool, by the reserve", title="Labels, rarest class first"
+    )
     rarest = sorted(summary["counts"].items(), key=lambda item: item[1])
     for name, count in rarest[:CLASSES]:
         share = "{:.1%} ({:.1%} to {:.1%})".format(*shares[name]) if name in shares else ""
@@ -84,12 +90,14 @@ def show(project: Project, arms: int = 15) -> None:
     console.print(counts)
     if summary["estimates"]:
         console.print(f"Accuracy on the reserve: {summary['estimates'][-1]}")
-    found = arms_found(journal)
+    found = arms_found(run_state)
     if found:
         table = Table("arm", "picks", "labels found", title="What the arms found")
         for name, row in list(found.items())[:arms]:
             labels = {c: n for c, n in row["labels"].items() if n}
-            text = ", ".join(f"{c} {n}" for c, n in sorted(labels.items(), key=lambda item: -item[1])[:6])
+            text = ", ".join(
+                f"{c} {n}" for c, n in sorted(labels.items(), key=lambda item: -item[1])[:6]
+            )
             table.add_row(escape(printable(name)), str(row["picks"]), escape(printable(text)))
         if len(found) > arms:
             table.caption = f"and {len(found) - arms} more arms"

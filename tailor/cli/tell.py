@@ -12,25 +12,30 @@ from tailor.cli.common import HERE, Run
 
 def tell(
     answers: Annotated[
-        Path, typer.Argument(help="A .csv or .jsonl file with columns id and label, and skip if wanted.")
+        Path,
+        typer.Argument(help="A .csv or .jsonl file with columns id and label, and skip if wanted."),
     ],
     run: Run = HERE,
     by: Annotated[str, typer.Option(help="Who answered.")] = "",
 ) -> None:
-    """Take answers in: all of the file, or none of it where one is bad. Answers may be told again, corrected."""
+    """Take answers in: all of the file, or none of it where one is bad. Answers may be told again,
+    corrected.
+    """
     from tailor.errors import InputError, UnknownName
-    from tailor.project import Project
-    from tailor.tables import line_of, read_answers
+    from tailor.run.project import Project
+    from tailor.run.row_files import line_of, read_answers
 
     project = Project(run)
     found = read_answers(answers, project.settings.task)
-    desk = project.desk()
+    answer_writer = project.answer_writer()
     try:
-        desk.tell(found, by=by or None)
-        waiting = len(desk.waiting())
+        answer_writer.tell(found, by=by or None)
+        waiting = len(answer_writer.waiting())
     except UnknownName as error:
-        raise InputError(f"{answers}, line {line_of(answers, error.name)}: {error}; nothing was taken in") from error
+        raise InputError(
+            f"{answers}, line {line_of(answers, error.name)}: {error}; nothing was taken in"
+        ) from error
     finally:
-        desk.store.close()
+        answer_writer.store.close()
     skipped = sum(a is None for a in found.values())
     typer.echo(f"{len(found) - skipped} answers, {skipped} skipped; {waiting} still waiting.")

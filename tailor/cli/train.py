@@ -13,11 +13,15 @@ from tailor.cli.common import HERE, Run, bars, check_no_run, polite
 def train(
     out: Annotated[Path, typer.Argument(help="A new folder for the model.")] = Path("model"),
     run: Run = HERE,
-    force: Annotated[bool, typer.Option("--force", help="Write over the model that is in the folder.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over the model that is in the folder.")
+    ] = False,
 ) -> None:
-    """Train on all answers but the reserve's; save weights as safetensors, with a card of what they saw."""
-    from tailor.card import check_place, write_card
-    from tailor.project import Project
+    """Train on all answers but the reserve's; save weights as safetensors, with a card of what they
+    saw.
+    """
+    from tailor.run.model_card import check_place, write_card
+    from tailor.run.project import Project
 
     check_no_run(out, "OUT")
     project = Project(run)
@@ -31,4 +35,6 @@ def train(
             write_card(out, session, project.config.section("model"), estimate)
         finally:
             session.store.close()
-    typer.echo(f"Model and card in {out}" + (f"; accuracy on the reserve {estimate}" if estimate else ""))
+    typer.echo(
+        f"Model and card in {out}" + (f"; accuracy on the reserve {estimate}" if estimate else "")
+    )

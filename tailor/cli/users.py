@@ -19,7 +19,9 @@ Name = Annotated[str, typer.Argument(help="The user's name.")]
 
 @users.command()
 def add(name: Name, run: Run = HERE) -> None:
-    """Add a user, or give one a new password. It is asked for twice; without a terminal it is read from a line."""
+    """Add a user, or give one a new password. It is asked for twice; without a terminal it is read
+    from a line.
+    """
     from tailor.errors import InputError
 
     known = _users(run)
@@ -33,14 +35,17 @@ def add(name: Name, run: Run = HERE) -> None:
         typer.echo(f"{name.strip()} may sign in now. Users: {', '.join(known.names)}")
     else:
         typer.echo(
-            f"{name.strip()} was a user already: the password is changed, and sessions with the old one are over. "
+            f"{name.strip()} was a user already: the password is changed, and sessions with the "
+            "old one are over. "
             f"Users: {', '.join(known.names)}"
         )
 
 
 @users.command()
 def remove(name: Name, run: Run = HERE) -> None:
-    """Take a user's access away; answers stay. Whoever is signed in under this name is signed out."""
+    """Take a user's access away; answers stay. Whoever is signed in under this name is signed
+    out.
+    """
     known = _users(run)
     known.remove(name)
     typer.echo(f"{name} may not sign in any more. Users: {', '.join(known.names) or 'none'}")
@@ -54,12 +59,14 @@ def list_users(run: Run = HERE) -> None:
 
 
 def _users(run: Run) -> Users:
-    from tailor import config
     from tailor.errors import InputError
+    from tailor.run import config
 
     config.read(run)  # it must be a run
     try:
         from tailor.web.users import Users
     except ModuleNotFoundError as error:
-        raise InputError(f"{error.name} is not installed: users need pip install 'tailor[web]'") from error
+        raise InputError(
+            f"{error.name} is not installed: users need pip install 'tailor[web]'"
+        ) from error
     return Users(run)

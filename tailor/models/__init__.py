@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tailor.checks import check_instance
-from tailor.models.base import Model, Notice, Prediction, Progress, quiet
+from tailor.common.checks import check_instance
+from tailor.models.base import Model, Notice, Prediction, ProgressCallback, quiet
 from tailor.pools.base import Pool
 from tailor.registry import Registry
 from tailor.task import Task
 
-__all__ = ["Model", "Notice", "Prediction", "Progress", "make_model", "quiet", "registry"]
+__all__ = ["Model", "Notice", "Prediction", "ProgressCallback", "make_model", "quiet", "registry"]
 
 registry: Registry[Model] = Registry(
     "model",
@@ -27,7 +27,8 @@ registry: Registry[Model] = Registry(
 def make_model(
     given: str | tuple[str, dict[str, Any]] | Model | None, task: Task, pool: Pool, **options: Any
 ) -> Model:
-    """A model by name: "probe", "probe(head=hidden)", ("finetune", {"epochs": 5}); a Model is handed through.
+    """A model by name: "probe", "probe(head=hidden)", ("finetune", {"epochs": 5}); a Model is
+    handed through.
 
     Options given apart win over those in the text. None is the probe.
     """

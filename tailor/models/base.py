@@ -17,7 +17,7 @@ from tailor.pools.base import Pool
 from tailor.task import Task
 
 #: (done, total, what) -> None: a step of a long job, for progress bars
-Progress = Callable[[int, int, str], None]
+ProgressCallback = Callable[[int, int, str], None]
 
 
 class Notice(UserWarning):
@@ -39,7 +39,9 @@ class Prediction:
 
 
 def as_array(given: Any) -> np.ndarray:
-    """What a model gave as a NumPy array, a memory map as one; a tensor may be on a GPU and hang on its graph."""
+    """What a model gave as a NumPy array, a memory map as one; a tensor may be on a GPU and hang on
+    its graph.
+    """
     return given.detach().cpu().numpy() if hasattr(given, "detach") else np.asanyarray(given)
 
 
@@ -49,12 +51,15 @@ class Model(ABC):
     The same seed and the same labels give the same model, bit for bit, on a CPU.
     """
 
-    #: whether save() and load() bring it to another process; one that stays behind predicts where it is
+    #: whether save() and load() bring it to another process; one that stays behind predicts where
+    #: it is
     travels = True
 
     def __init__(self, task: Task, pool: Pool) -> None:
-        self.task, self.pool = task, pool
-        #: the pool's positions that are in the run, in its order; what is measured over the pool is measured over these
+        self.task = task
+        self.pool = pool
+        #: the pool's positions that are in the run, in its order; what is measured over the pool is
+        #: measured over these
         self.known: np.ndarray | None = None
         #: what a user should know, in words: a start from scratch, a backbone that is not installed
         self.notices: list[str] = []
@@ -65,24 +70,37 @@ class Model(ABC):
             self.notices.append(text)
             warnings.warn(text, Notice, stacklevel=3)
 
-    def prepare(self, progress: Progress = quiet) -> dict[int, str]:
-        """Whatever is computed once for the whole pool (features, decoded pixels), new entries only.
+    def prepare(self, progress: ProgressCallback = quiet) -> dict[int, str]:
+        """Whatever is computed once for the whole pool (features, decoded pixels), new entries
+        only.
 
-        -> the positions that could not be read, each with the reason. Called before the first fit, and whenever the
-        pool has grown.
+        -> the positions that could not be read, each with the reason. Called before the first fit,
+        and whenever the pool has grown.
         """
         return {}
 
     @abstractmethod
-    def fit(self, positions: np.ndarray, labels: np.ndarray, *, seed: int, progress: Progress = quiet) -> None:
-        """Train anew on positions (n,) with labels (n, K) of 0 and 1. A class without a label must not break it."""
+    def fit(
+        self,
+        positions: np.ndarray,
+        labels: np.ndarray,
+        *,
+        seed: int,
+        progress: ProgressCallback = quiet,
+    ) -> None:
+        """Train anew on positions (n,) with labels (n, K) of 0 and 1. A class without a label must
+        not break it.
+        """
 
     @abstractmethod
-    def predict(self, positions: np.ndarray, progress: Progress = quiet) -> Prediction:
-        """Probabilities and features at positions (n,). A position that can't be read gets a uniform prediction."""
+    def predict(self, positions: np.ndarray, progress: ProgressCallback = quiet) -> Prediction:
+        """Probabilities and features at positions (n,). A position that can't be read gets a
+        uniform prediction.
+        """
 
     def finetune(self, targets: np.ndarray, epochs: int, *, seed: int) -> np.ndarray:
-        """Train a copy on the whole pool with soft targets (N, K) for a few epochs -> its probabilities (N, K).
+        """Train a copy on the whole pool with soft targets (N, K) for a few epochs -> its
+        probabilities (N, K).
 
         The model itself is left as it is.
         """
@@ -93,13 +111,22 @@ class Model(ABC):
         raise InputError(f"{type(self).__name__} has no dropout: leave bald out")
 
     def tuned(self, targets: Targets, epochs: int, *, seed: int) -> Model:
-        """The copy that finetune() makes, from targets that are read in parts. With it an engine predicts shard by
-        shard; a model without it is asked for all of the pool at once."""
-        raise InputError(f"{type(self).__name__} doesn't hand out its fine-tuned copy: finetune() is there instead")
+        """The copy that finetune() makes, from targets that are read in parts. With it an engine
+        predicts shard by shard; a model without it is asked for all of the pool at once.
+        """
+        raise InputError(
+            f"{type(self).__name__} doesn't hand out its fine-tuned copy: finetune() is there "
+            "instead"
+        )
 
     def dropout_at(self, positions: np.ndarray, passes: int, *, seed: int) -> Iterable[np.ndarray]:
-        """As dropout(), at positions (n,) alone, with random numbers of their own. As optional as tuned()."""
-        raise InputError(f"{type(self).__name__} has no dropout at some positions alone: dropout() is there instead")
+        """As dropout(), at positions (n,) alone, with random numbers of their own. As optional as
+        tuned().
+        """
+        raise InputError(
+            f"{type(self).__name__} has no dropout at some positions alone: dropout() is there "
+            "instead"
+        )
 
     @abstractmethod
     def save(self, folder: Path) -> None:

@@ -26,20 +26,25 @@ def digest(key: str | bytes) -> bytes:
 class RowCache:
     """Rows of one shape in one growing file, read as a memory map, with a key for each.
 
-    `rows.bin` holds the rows and `keys.bin` a 16-byte key for each, in the same order. Rows reach the disk before
-    their keys do, so that after a crash at any moment every key has its row; what has no key yet is written over.
-    `meta.json` is written aside and renamed. Two processes may share a folder: a lock file lets one write at a time.
+    `rows.bin` holds the rows and `keys.bin` a 16-byte key for each, in the same order. Rows reach
+    the disk before their keys do, so that after a crash at any moment every key has its row; what
+    has no key yet is written over. `meta.json` is written aside and renamed. Two processes may
+    share a folder: a lock file lets one write at a time.
 
-    fingerprint  all that the rows depend on besides their keys: the backbone, its weights, the size of the pictures
+    fingerprint  all that the rows depend on besides their keys: the backbone, its weights, the size
+                 of the pictures
     dtype        of the rows on disk
     """
 
     def __init__(self, folder: Path, fingerprint: str, dtype: str) -> None:
         self.folder = Path(folder) / digest(fingerprint).hex()
-        self.fingerprint, self.dtype = fingerprint, np.dtype(dtype)
+        self.fingerprint = fingerprint
+        self.dtype = np.dtype(dtype)
         self.shape: tuple[int, ...] | None = None
         self._index: dict[bytes, int] = {}
-        self._files = {name: self.folder / name for name in ("rows.bin", "keys.bin", "meta.json", "lock")}
+        self._files = {
+            name: self.folder / name for name in ("rows.bin", "keys.bin", "meta.json", "lock")
+        }
         with _clear_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             self._reload()
@@ -56,7 +61,9 @@ class RowCache:
         """(R, *shape) a read-only memory map of all rows there are now."""
         if self.shape is None or not self._index:
             return np.zeros((0, *(self.shape or (0,))), self.dtype)
-        return np.memmap(self._files["rows.bin"], self.dtype, "r", shape=(len(self._index), *self.shape))
+        return np.memmap(
+            self._files["rows.bin"], self.dtype, "r", shape=(len(self._index), *self.shape)
+        )
 
     def append(self, keys: Sequence[bytes], rows: np.ndarray) -> None:
         """rows (n, *shape) for keys (n,). Keys that are there already keep the row they have."""
@@ -66,14 +73,19 @@ class RowCache:
             if self.shape is None:
                 self._begin(rows.shape[1:])
             if rows.shape[1:] != self.shape:
-                raise InputError(f"rows of shape {rows.shape[1:]} don't fit the cache {self.folder}: {self.shape}")
+                raise InputError(
+                    f"rows of shape {rows.shape[1:]} don't fit the cache {self.folder}: "
+                    f"{self.shape}"
+                )
             new: dict[bytes, int] = {}
             for place, key in enumerate(keys):
                 if key not in self._index:
                     new.setdefault(key, place)
             if not new:
                 return
-            self._write("rows.bin", len(self._index) * self.row_bytes, rows[list(new.values())].tobytes())
+            self._write(
+                "rows.bin", len(self._index) * self.row_bytes, rows[list(new.values())].tobytes()
+            )
             self._write("keys.bin", len(self._index) * DIGEST, b"".join(new))
             start = len(self._index)
             self._index.update((key, start + i) for i, key in enumerate(new))
@@ -88,7 +100,12 @@ class RowCache:
         for name in ("keys.bin", "rows.bin"):
             self._files[name].unlink(missing_ok=True)
         aside = self.folder / f"meta.{os.getpid()}.tmp"
-        meta = {"format": 1, "fingerprint": self.fingerprint, "shape": self.shape, "dtype": self.dtype.str}
+        meta = {
+            "format": 1,
+            "fingerprint": self.fingerprint,
+            "shape": self.shape,
+            "dtype": self.dtype.str,
+        }
         aside.write_text(json.dumps(meta))
         os.replace(aside, self._files["meta.json"])
 
@@ -101,15 +118,22 @@ class RowCache:
             os.fsync(file.fileno())
 
     def _reload(self) -> None:
-        """Read what is on disk now; a folder whose description can't be read counts as empty, and is made anew."""
+        """Read what is on disk now; a folder whose description can't be read counts as empty, and
+        is made anew.
+        """
         self.shape = None
         try:
             meta = json.loads(self._files["meta.json"].read_text())
-            if meta["fingerprint"] == self.fingerprint and meta["dtype"] == self.dtype.str and meta["format"] == 1:
+            if (
+                meta["fingerprint"] == self.fingerprint
+                and meta["dtype"] == self.dtype.str
+                and meta["format"] == 1
+            ):
                 self.shape = tuple(int(n) for n in meta["shape"])
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             pass
-        keys, rows = self._files["keys.bin"], self._files["rows.bin"]
+        keys = self._files["keys.bin"]
+        rows = self._files["rows.bin"]
         if self.shape is None or not keys.exists() or not rows.exists():
             self._index = {}
             return
@@ -142,4 +166,6 @@ def _clear_errors(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or error
-        raise InputError(f"the cache {folder} can't be used: {reason}; give another folder or free space") from error
+        raise InputError(
+            f"the cache {folder} can't be used: {reason}; give another folder or free space"
+        ) from error

@@ -1,4 +1,6 @@
-"""A linear head to its optimum: regularised logistic regression, solved with L-BFGS on all examples at once."""
+"""A linear head to its optimum: regularised logistic regression, solved with L-BFGS on all examples
+at once.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ REMEMBERED = 10
 def shrinkage(width: int, terms: int, variance: float) -> float:
     """What half the sum of squared weights counts beside a loss that is the mean of so many terms.
 
-    It is the Gaussian prior under which a logit on standardised features has this variance, however wide they are.
+    It is the Gaussian prior under which a logit on standardised features has this variance, however
+    wide they are.
     """
     return width / (variance * max(1, terms))
 
@@ -33,14 +36,20 @@ def solve(
     strength: float,
     steps: int,
 ) -> int:
-    """Set `layer` to the minimum of loss + strength / 2 * squared weights -> how often the loss was computed.
+    """Set `layer` to the minimum of loss + strength / 2 * squared weights -> how often the loss was
+    computed.
 
     features (n, d), targets (n, K) in [0, 1]. The minimum is unique, so that no seed plays a part.
     """
     optimizer = torch.optim.LBFGS(
-        layer.parameters(), max_iter=steps, max_eval=2 * steps, history_size=REMEMBERED, tolerance_grad=SMALL,
-        tolerance_change=1e-9, line_search_fn="strong_wolfe",
-    )  # fmt: skip
+        layer.parameters(),
+        max_iter=steps,
+        max_eval=2 * steps,
+        history_size=REMEMBERED,
+        tolerance_grad=SMALL,
+        tolerance_change=1e-9,
+        line_search_fn="strong_wolfe",
+    )
     evaluations = 0
 
     def closure() -> Tensor:

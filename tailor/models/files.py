@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 WEIGHTS, SETTINGS, FORMAT = "model.safetensors", "model.json", 1
 
 
-def write_model(folder: Path, task: Task, settings: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
+def write_model(
+    folder: Path, task: Task, settings: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]
+) -> None:
     """Both files are written aside and renamed, the settings last."""
     from safetensors.torch import save_file
 
@@ -26,7 +28,9 @@ def write_model(folder: Path, task: Task, settings: Mapping[str, Any], tensors: 
     aside = folder / f"{WEIGHTS}.tmp"
     save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, aside)
     os.replace(aside, folder / WEIGHTS)
-    text = json.dumps({"format": FORMAT, "task": task.kind, "classes": task.classes, **settings}, indent=2)
+    text = json.dumps(
+        {"format": FORMAT, "task": task.kind, "classes": task.classes, **settings}, indent=2
+    )
     aside = folder / f"{SETTINGS}.tmp"
     aside.write_text(text + "\n", encoding="utf-8")
     os.replace(aside, folder / SETTINGS)
@@ -38,21 +42,34 @@ def read_settings(folder: Path) -> dict[str, Any]:
     try:
         settings = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise InputError(f"there is no saved model in {str(folder)!r}: {error.filename} is missing") from error
+        raise InputError(
+            f"there is no saved model in {str(folder)!r}: {error.filename} is missing"
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"the saved model in {str(folder)!r} is damaged: {SETTINGS}: {error}") from error
+        raise InputError(
+            f"the saved model in {str(folder)!r} is damaged: {SETTINGS}: {error}"
+        ) from error
     if not isinstance(settings, dict):
         raise _damaged(folder, f"a {type(settings).__name__} stands where settings are expected")
     if settings.get("format") != FORMAT:
-        raise InputError(f"the model in {str(folder)!r} has format {settings.get('format')}, here {FORMAT} is read")
+        raise InputError(
+            f"the model in {str(folder)!r} has format {settings.get('format')}, here {FORMAT} is "
+            "read"
+        )
     texts = isinstance(settings.get("model"), str) and isinstance(settings.get("input"), str)
     classes = settings.get("classes")
-    if not texts or not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
+    if (
+        not texts
+        or not isinstance(classes, list)
+        or not all(isinstance(name, str) for name in classes)
+    ):
         raise _damaged(folder, "model, input or classes are missing or not what they should be")
     return settings
 
 
-def read_model(folder: Path, task: Task, kind: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+def read_model(
+    folder: Path, task: Task, kind: str
+) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """(settings, tensors) that write_model wrote, for this task and kind of model."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -62,28 +79,40 @@ def read_model(folder: Path, task: Task, kind: str) -> tuple[dict[str, Any], dic
     try:
         tensors = load_file(folder / WEIGHTS)
     except FileNotFoundError as error:
-        raise InputError(f"there is no saved model in {str(folder)!r}: {error.filename} is missing") from error
+        raise InputError(
+            f"there is no saved model in {str(folder)!r}: {error.filename} is missing"
+        ) from error
     except (ValueError, SafetensorError) as error:
-        raise InputError(f"the saved model in {str(folder)!r} is damaged: {WEIGHTS}: {error}") from error
+        raise InputError(
+            f"the saved model in {str(folder)!r} is damaged: {WEIGHTS}: {error}"
+        ) from error
     if settings["model"] != kind:
         raise InputError(f"{str(folder)!r} holds a {settings['model']!r} model, not {kind!r}")
     if (settings.get("task"), tuple(settings["classes"])) != (task.kind, task.classes):
         raise InputError(
-            f"the model in {str(folder)!r} is {settings.get('task')} with classes {settings['classes']}, "
+            f"the model in {str(folder)!r} is {settings.get('task')} with classes "
+            f"{settings['classes']}, "
             f"the task is {task.kind} with {list(task.classes)}"
         )
     return settings, tensors
 
 
 def input_options(folder: Path) -> dict[str, Any]:
-    """What a saved model reads, as make_model takes it: its backbone, or the size of its pictures. The defaults of
-    another pool may be others."""
+    """What a saved model reads, as make_model takes it: its backbone, or the size of its pictures.
+    The defaults of another pool may be others.
+    """
     from tailor.models import registry
 
     settings = read_settings(folder)
     taken = registry.options(settings["model"]) if settings["model"] in registry else {}
-    return {key: settings[key] for key in ("backbone", "size") if key in taken and settings.get(key) is not None}
+    return {
+        key: settings[key]
+        for key in ("backbone", "size")
+        if key in taken and settings.get(key) is not None
+    }
 
 
 def _damaged(folder: Path, why: str) -> InputError:
-    return InputError(f"the saved model in {str(folder)!r} is damaged: {SETTINGS}: {why}; train it again")
+    return InputError(
+        f"the saved model in {str(folder)!r} is damaged: {SETTINGS}: {why}; train it again"
+    )

@@ -19,16 +19,20 @@ NETWORKS = ("resnet18", "efficientnet-lite0", "small-cnn")
 
 
 class Finetune(Neural):
-    """A picture network trained on all labels each round, from the same start: Adam, as in the paper.
+    """A picture network trained on all labels each round, from the same start: Adam, as in the
+    paper.
 
-    The pictures are decoded once to bytes of one size; on a GPU they stay there, the arithmetic is bf16 with channels
-    last, and a training step is one captured CUDA graph.
+    The pictures are decoded once to bytes of one size; on a GPU they stay there, the arithmetic is
+    bf16 with channels last, and a training step is one captured CUDA graph.
 
     network        "resnet18", "efficientnet-lite0" or "small-cnn"
     weights        None: from scratch, drawn from the seed; "imagenet"; or the path of a weight file
-    epochs, steps  passes over the labels each round; with `steps` that many batches instead, however many labels
-    size           pixels a side; by default the pool's own up to 64, else 224 (EfficientNet enlarges small ones to 128)
-    stem           of resnet18: "imagenet" as published, "small" keeps the resolution of small pictures
+    epochs, steps  passes over the labels each round; with `steps` that many batches instead,
+                   however many labels
+    size           pixels a side; by default the pool's own up to 64, else 224 (EfficientNet
+                   enlarges small ones to 128)
+    stem           of resnet18: "imagenet" as published, "small" keeps the resolution of small
+                   pictures
     class_weights  None, "balanced", or one number a class (multi-label: for its positives)
     dropout        rate on the features, in training and in the passes that bald asks for
     augment        None, or "flip": pictures are mirrored at random
@@ -69,12 +73,23 @@ class Finetune(Neural):
         if augment not in (None, "flip"):
             raise UnknownName("augment", str(augment), ["flip"])
         if pool.kind != "image":
-            raise InputError(f"finetune needs a pool of images, not of kind {pool.kind!r}: the probe takes any kind")
-        self.network, self.stem, self.augment = network, stem, augment
+            raise InputError(
+                f"finetune needs a pool of images, not of kind {pool.kind!r}: the probe takes "
+                "any kind"
+            )
+        self.network = network
+        self.stem = stem
+        self.augment = augment
         self.recipe = Recipe(
-            epochs=epochs, steps=steps, batch=batch, lr=lr, weight_decay=weight_decay, dropout=dropout,
-            flip=augment == "flip", graph=graph,
-        )  # fmt: skip
+            epochs=epochs,
+            steps=steps,
+            batch=batch,
+            lr=lr,
+            weight_decay=weight_decay,
+            dropout=dropout,
+            flip=augment == "flip",
+            graph=graph,
+        )
         self.weights = None if weights is None else str(weights)
         self._start = self._read_start()
         if size is None:
@@ -96,7 +111,9 @@ class Finetune(Neural):
         from tailor.models.heads import PixelNet
         from tailor.models.weights import build, load_body
 
-        net, mean, deviation = make_network(self.network, self.task.size, self.stem, generator, build)
+        net, mean, deviation = make_network(
+            self.network, self.task.size, self.stem, generator, build
+        )
         if self._start is not None:
             load_body(net, self._start)
         return PixelNet(net, mean, deviation)
@@ -104,12 +121,22 @@ class Finetune(Neural):
     def describe(self) -> dict[str, Any]:
         r = self.recipe
         return {
-            "model": self.name, "network": self.network, "weights": self.weights, "size": self.size, "stem": self.stem,
-            "epochs": r.epochs, "steps": r.steps, "batch": r.batch, "lr": r.lr, "weight_decay": r.weight_decay,
-            "dropout": r.dropout, "augment": self.augment,
-            "class_weights": self.class_weights if isinstance(self.class_weights, str | None) else
-            [float(w) for w in self.class_weights],
-        }  # fmt: skip
+            "model": self.name,
+            "network": self.network,
+            "weights": self.weights,
+            "size": self.size,
+            "stem": self.stem,
+            "epochs": r.epochs,
+            "steps": r.steps,
+            "batch": r.batch,
+            "lr": r.lr,
+            "weight_decay": r.weight_decay,
+            "dropout": r.dropout,
+            "augment": self.augment,
+            "class_weights": self.class_weights
+            if isinstance(self.class_weights, str | None)
+            else [float(w) for w in self.class_weights],
+        }
 
 
 def network_class(name: str) -> Any:
@@ -121,10 +148,13 @@ def network_class(name: str) -> Any:
     return dict(zip(NETWORKS, found, strict=True))[name]
 
 
-def make_network(name: str, classes: int, stem: str, generator: Any, build: Any) -> tuple[Any, Any, Any]:
+def make_network(
+    name: str, classes: int, stem: str, generator: Any, build: Any
+) -> tuple[Any, Any, Any]:
     """(network with weights from `generator`, mean, deviation of the pixels it wants)."""
     from tailor.models import efficientnet_lite, resnet
 
-    kind, options = network_class(name), {"stem": stem} if name == "resnet18" else {}
+    kind = network_class(name)
+    options = {"stem": stem} if name == "resnet18" else {}
     pixels = efficientnet_lite if name == "efficientnet-lite0" else resnet
     return build(lambda: kind(classes, **options), generator), pixels.MEAN, pixels.DEVIATION

@@ -1,4 +1,6 @@
-"""Batch norms as part of the convolutions before them: the same numbers to rounding, in less time."""
+"""Batch norms as part of the convolutions before them: the same numbers to rounding, in less
+time.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,12 @@ from torch import nn
 class Normed(nn.Module):
     """A module that says which of its convolutions has which batch norm right behind it.
 
-    That is said for the class itself alone: one derived from it may put something between the two, and keeps its batch
-    norms unless it says `normed` again.
+    That is said for the class itself alone: one derived from it may put something between the two,
+    and keeps its batch norms unless it says `normed` again.
     """
 
-    #: (convolution, batch norm), by name; where the module has no such convolution, the pair is passed over
+    #: (convolution, batch norm), by name; where the module has no such convolution, the pair is
+    #: passed over
     normed: ClassVar[tuple[tuple[str, str], ...]] = ()
 
 
@@ -40,14 +43,20 @@ def _pairs(module: nn.Module) -> tuple[tuple[str, str], ...]:
 
 
 def _fold(conv: nn.Module, norm: nn.Module) -> bool:
-    """Whether they are still the two that can be made one: somebody may have put others in their places."""
+    """Whether they are still the two that can be made one: somebody may have put others in their
+    places.
+    """
     if not isinstance(conv, nn.Conv2d) or type(norm) is not nn.BatchNorm2d:
         return False
-    if conv.bias is not None or "weight" not in conv._parameters:  # as where the weight is computed for every batch
+    if (
+        conv.bias is not None or "weight" not in conv._parameters
+    ):  # as where the weight is computed for every batch
         return False
     if not norm.affine or norm.running_mean is None or norm.running_var is None:
         return False
-    if conv._forward_hooks or norm._forward_hooks or norm._forward_pre_hooks:  # somebody wants what comes in between
+    if (
+        conv._forward_hooks or norm._forward_hooks or norm._forward_pre_hooks
+    ):  # somebody wants what comes in between
         return False
     scale = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
     conv.weight.mul_(scale.view(-1, 1, 1, 1))

@@ -34,7 +34,9 @@ class Split(nn.Module, ABC):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """x as the source gives it, mask (n, width) -> logits (n, K), features (n, width)."""
         features = self.embed(x).float()
-        with torch.autocast(x.device.type, enabled=False):  # the last layer is cheap, and its precision is seen
+        with torch.autocast(
+            x.device.type, enabled=False
+        ):  # the last layer is cheap, and its precision is seen
             return self.classify(features if mask is None else features * mask), features
 
 
@@ -61,7 +63,9 @@ class Head(Split):
         self.scale.copy_(torch.from_numpy(1 / deviation))
 
     def embed(self, x: Tensor) -> Tensor:
-        """x (n, d) any precision -> (n, d) standardised, or the hidden layer's activations (n, hidden)."""
+        """x (n, d) any precision -> (n, d) standardised, or the hidden layer's activations (n,
+        hidden).
+        """
         x = (x.float() - self.mean) * self.scale
         return x if self.hidden is None else F.relu(self.hidden(x))
 
@@ -82,7 +86,9 @@ class PixelNet(Split):
         self.scale: Tensor
         self.shift: Tensor
         self.register_buffer("scale", scale)
-        self.register_buffer("shift", -torch.tensor(mean, dtype=torch.float32).view(1, 3, 1, 1) * scale)
+        self.register_buffer(
+            "shift", -torch.tensor(mean, dtype=torch.float32).view(1, 3, 1, 1) * scale
+        )
 
     def embed(self, x: Tensor) -> Tensor:
         """x (n, 3, H, W) uint8 -> (n, width)."""
@@ -103,9 +109,13 @@ def uniform(task: Task) -> float:
 
 
 def make_loss(task: Task, weights: Tensor | None) -> Callable[[Tensor, Tensor], Tensor]:
-    """(logits (n, K), targets (n, K) in [0, 1]) -> the mean loss. weights (K,): of a class, or of its positives."""
+    """(logits (n, K), targets (n, K) in [0, 1]) -> the mean loss. weights (K,): of a class, or of
+    its positives.
+    """
     if not isinstance(task, MultiClass):
-        return lambda logits, targets: F.binary_cross_entropy_with_logits(logits, targets, pos_weight=weights)
+        return lambda logits, targets: F.binary_cross_entropy_with_logits(
+            logits, targets, pos_weight=weights
+        )
 
     def loss(logits: Tensor, targets: Tensor) -> Tensor:
         weighted = targets if weights is None else targets * weights
@@ -117,17 +127,21 @@ def make_loss(task: Task, weights: Tensor | None) -> Callable[[Tensor, Tensor], 
 def class_weights(task: Task, given: Any, targets: Any) -> np.ndarray | None:
     """(K,) float32 or None.
 
-    given    None, an array (K,), or "balanced": multi-class, all classes that have a label count the same in total;
-             multi-label, a class's positives count as much as its negatives. At most 100 to 1; 1 without a label.
+    given    None, an array (K,), or "balanced": multi-class, all classes that have a label count
+             the same in total; multi-label, a class's positives count as much as its negatives. At
+             most 100 to 1; 1 without a label.
     targets  (n, K), an array or Targets
     """
     if given is None:
         return None
     if isinstance(given, str):
         if given != "balanced":
-            raise InputError(f"class_weights is {given!r}: 'balanced', {task.size} numbers, or nothing")
+            raise InputError(
+                f"class_weights is {given!r}: 'balanced', {task.size} numbers, or nothing"
+            )
         counts = targets.sum(0, dtype=np.float64)
-        there, total = counts > 0, float(len(targets))
+        there = counts > 0
+        total = float(len(targets))
         safe = np.where(there, counts, 1)
         if isinstance(task, MultiClass):
             weights = np.where(there, total / (max(1, there.sum()) * safe), 1)

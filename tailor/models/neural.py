@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tailor.errors import InputError, UnknownName
-from tailor.models.base import Model, Prediction, Progress, quiet
+from tailor.models.base import Model, Prediction, ProgressCallback, quiet
 from tailor.models.files import read_model, write_model
 from tailor.models.source import Source
 from tailor.models.targets import Targets
@@ -33,7 +33,7 @@ LARGE = 2**29
 
 
 def find_device(given: str) -> str:
-    """"auto" -> "cuda" where there is one, else "cpu"."""
+    """ "auto" -> "cuda" where there is one, else "cpu"."""
     import torch
 
     if given == "auto":
@@ -41,7 +41,9 @@ def find_device(given: str) -> str:
     if given.partition(":")[0] not in ("cpu", "cuda"):
         raise UnknownName("device", given, ["auto", "cpu", "cuda"])
     if given != "cpu" and not torch.cuda.is_available():
-        raise InputError(f"device {given!r} was asked for, but torch finds no CUDA device here: use cpu")
+        raise InputError(
+            f"device {given!r} was asked for, but torch finds no CUDA device here: use cpu"
+        )
     return given
 
 
@@ -61,16 +63,27 @@ class Neural(Model):
         self.class_weights = class_weights
         self.net: nn.Module | None = None
         self.used_graph = False
-        self._folded: tuple[nn.Module, nn.Module] | None = None  # a trained network, and its copy that predicts
+        self._folded: tuple[nn.Module, nn.Module] | None = (
+            None  # a trained network, and its copy that predicts
+        )
 
     @abstractmethod
     def _fresh(self, generator: torch.Generator, shape: tuple[int, ...]) -> nn.Module:
-        """A new network on the CPU for rows of `shape`, its weights drawn from `generator` or loaded."""
+        """A new network on the CPU for rows of `shape`, its weights drawn from `generator` or
+        loaded.
+        """
 
-    def prepare(self, progress: Progress = quiet) -> dict[int, str]:
+    def prepare(self, progress: ProgressCallback = quiet) -> dict[int, str]:
         return self.source.prepare(progress)
 
-    def fit(self, positions: np.ndarray, labels: np.ndarray, *, seed: int, progress: Progress = quiet) -> None:
+    def fit(
+        self,
+        positions: np.ndarray,
+        labels: np.ndarray,
+        *,
+        seed: int,
+        progress: ProgressCallback = quiet,
+    ) -> None:
         import torch
 
         positions, targets = self._check(positions, self.task.check_labels(labels))
@@ -79,10 +92,11 @@ class Neural(Model):
         self.used_graph = self._train(net, positions, targets, self.recipe, seed, progress)
         self.net = net
 
-    def predict(self, positions: np.ndarray, progress: Progress = quiet) -> Prediction:
+    def predict(self, positions: np.ndarray, progress: ProgressCallback = quiet) -> Prediction:
         from tailor.models.heads import activate, uniform
 
-        net, positions = self._trained(), self._positions(positions)
+        net = self._trained()
+        positions = self._positions(positions)
         good = np.flatnonzero(self.source.readable[positions])
         probs = np.full((len(positions), self.task.size), uniform(self.task), np.float32)
         features = _zeros((len(positions), int(net.width)))  # type: ignore[arg-type]
@@ -97,12 +111,20 @@ class Neural(Model):
 
     def tuned(self, targets: Any, epochs: int, *, seed: int) -> Self:
         """targets: (N, K) in memory too."""
-        net, wanted = copy.deepcopy(self._trained()), targets
+        net = copy.deepcopy(self._trained())
+        wanted = targets
         if not isinstance(targets, Targets):
-            wanted = targets.detach().cpu().numpy() if hasattr(targets, "detach") else np.asarray(targets)
+            wanted = (
+                targets.detach().cpu().numpy()
+                if hasattr(targets, "detach")
+                else np.asarray(targets)
+            )
         self._ensure()
         if wanted.shape != (len(self.source.rows), self.task.size):
-            raise InputError(f"targets have shape {wanted.shape}, not ({len(self.source.rows)}, {self.task.size})")
+            raise InputError(
+                f"targets have shape {wanted.shape}, not ({len(self.source.rows)}, "
+                f"{self.task.size})"
+            )
         good = np.flatnonzero(self.source.readable)
         mine = wanted.only(good) if isinstance(wanted, Targets) else wanted[good]
         self._train(net, good, mine, replace(self.recipe, epochs=epochs, steps=None), seed, quiet)
@@ -135,12 +157,16 @@ class Neural(Model):
         settings, tensors = read_model(folder, self.task, self.name)
         if settings["input"] != self.source.fingerprint:
             raise InputError(
-                f"the model in {str(folder)!r} was trained on {settings['input']!r}, this one reads "
+                f"the model in {str(folder)!r} was trained on {settings['input']!r}, this one "
+                "reads "
                 f"{self.source.fingerprint!r}: build it with the same options"
             )
         shape = settings.get("shape")
         if not isinstance(shape, list) or not all(isinstance(n, int) and n > 0 for n in shape):
-            raise InputError(f"the saved model in {str(folder)!r} is damaged: its shape is {shape!r}; train it again")
+            raise InputError(
+                f"the saved model in {str(folder)!r} is damaged: its shape is {shape!r}; train "
+                "it again"
+            )
         net = self._fresh(torch.Generator().manual_seed(0), tuple(shape))
         try:
             net.load_state_dict(tensors)
@@ -151,14 +177,28 @@ class Neural(Model):
     # ------------------------------------------------------------------ inside
 
     def _train(
-        self, net: nn.Module, positions: np.ndarray, targets: Any, recipe: Recipe, seed: int, progress: Progress
+        self,
+        net: nn.Module,
+        positions: np.ndarray,
+        targets: Any,
+        recipe: Recipe,
+        seed: int,
+        progress: ProgressCallback,
     ) -> bool:
         """targets (n, K): an array, or Targets."""
         from tailor.models.trainer import train
 
         loss = self._loss(targets)
         return train(
-            net, self.source, positions, targets, loss, recipe, seed=seed, device=self.device, progress=progress
+            net,
+            self.source,
+            positions,
+            targets,
+            loss,
+            recipe,
+            seed=seed,
+            device=self.device,
+            progress=progress,
         )
 
     def _loss(self, targets: Any) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
@@ -167,9 +207,13 @@ class Neural(Model):
         from tailor.models.heads import class_weights, make_loss
 
         weights = class_weights(self.task, self.class_weights, targets)
-        return make_loss(self.task, None if weights is None else torch.from_numpy(weights).to(self.device))
+        return make_loss(
+            self.task, None if weights is None else torch.from_numpy(weights).to(self.device)
+        )
 
-    def _outputs(self, net: nn.Module, positions: np.ndarray, **options: Any) -> Iterator[tuple[slice, Any, Any]]:
+    def _outputs(
+        self, net: nn.Module, positions: np.ndarray, **options: Any
+    ) -> Iterator[tuple[slice, Any, Any]]:
         from tailor.models.folding import folded
         from tailor.models.trainer import outputs
 
@@ -184,7 +228,9 @@ class Neural(Model):
 
         good = np.flatnonzero(self.source.readable[positions])
         probs = np.full((len(positions), self.task.size), uniform(self.task), np.float32)
-        for part, logits, _ in self._outputs(self._trained(), positions[good], dropout=rate, generator=generator):
+        for part, logits, _ in self._outputs(
+            self._trained(), positions[good], dropout=rate, generator=generator
+        ):
             probs[good[part]] = activate(self.task, logits).cpu().numpy()
         return probs
 
@@ -196,7 +242,9 @@ class Neural(Model):
 
     def _trained(self) -> nn.Module:
         if self.net is None:
-            raise InputError(f"this {self.name} model is not trained yet: call fit() or load() first")
+            raise InputError(
+                f"this {self.name} model is not trained yet: call fit() or load() first"
+            )
         return self.net
 
     def _ensure(self) -> None:
@@ -218,20 +266,27 @@ def check_range(positions: Any, size: int) -> np.ndarray:
     if array.size == 0:
         return np.empty(0, np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InputError(f"positions must be a list of whole numbers, got {array.dtype} of shape {array.shape}")
+        raise InputError(
+            f"positions must be a list of whole numbers, got {array.dtype} of shape {array.shape}"
+        )
     if array.min() < 0 or array.max() >= size:
         bad = array[(array < 0) | (array >= size)][0]
         raise InputError(f"position {bad} is not in the pool: positions run from 0 to {size - 1}")
     return array.astype(np.int64)
 
 
-def keep_readable(positions: np.ndarray, labels: np.ndarray, readable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def keep_readable(
+    positions: np.ndarray, labels: np.ndarray, readable: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Leave out what can't be read: (n,), (n, K) -> (m,), (m, K). At least one must be left."""
     if len(positions) != len(labels):
         raise InputError(f"{len(positions)} positions but {len(labels)} labels")
     good = readable[positions]
     if not good.any():
-        raise InputError(f"none of the {len(positions)} labelled examples can be read: at least one is needed to train")
+        raise InputError(
+            f"none of the {len(positions)} labelled examples can be read: at least one is needed "
+            "to train"
+        )
     return positions[good], labels[good]
 
 

@@ -27,7 +27,9 @@ def picture_problem(example: Any) -> str | None:
 
 
 def resize(picture: np.ndarray, size: int) -> np.ndarray:
-    """(H, W, 3) uint8 -> (size, size, 3) uint8. The whole picture is kept, its sides may be stretched."""
+    """(H, W, 3) uint8 -> (size, size, 3) uint8. The whole picture is kept, its sides may be
+    stretched.
+    """
     if picture.shape[:2] == (size, size):
         return picture
     import torch
@@ -48,7 +50,9 @@ def first_picture(pool: Pool) -> np.ndarray | None:
 
 
 def natural_size(pool: Pool, small: int | None, large: int) -> int:
-    """`large`, or `small` for a pool of small pictures (their own size where `small` is None), by its first picture."""
+    """`large`, or `small` for a pool of small pictures (their own size where `small` is None), by
+    its first picture.
+    """
     picture = first_picture(pool)
     if picture is None or max(picture.shape[:2]) > SMALL:
         return large
@@ -56,13 +60,18 @@ def natural_size(pool: Pool, small: int | None, large: int) -> int:
 
 
 class PixelSource(Source):
-    """Bytes (size, size, 3) for each picture; served as (n, 3, size, size) uint8, channels last in memory."""
+    """Bytes (size, size, 3) for each picture; served as (n, 3, size, size) uint8, channels last in
+    memory.
+    """
 
     batch_numbers: ClassVar[dict[str, int]] = {"cpu": 2**20, "cuda": 2**25}
 
     def __init__(self, pool: Pool, size: int, cache: Path | None, device: str) -> None:
         if pool.kind != "image":
-            raise InputError(f"this model needs a pool of images, not of kind {pool.kind!r}: the probe takes any kind")
+            raise InputError(
+                f"this model needs a pool of images, not of kind {pool.kind!r}: the probe takes "
+                "any kind"
+            )
         if size < 1:
             raise InputError(f"size is {size}: at least 1 pixel is needed")
         super().__init__(pool, f"pixels {size} bilinear", "uint8", cache, device)

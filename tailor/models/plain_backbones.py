@@ -21,7 +21,10 @@ class Given(Backbone):
 
     def __init__(self, pool: Pool, device: str) -> None:
         super().__init__(pool, device)
-        self.width = next((len(v) for v in map(self._first(pool), range(min(len(pool), 100))) if v is not None), None)
+        self.width = next(
+            (len(v) for v in map(self._first(pool), range(min(len(pool), 100))) if v is not None),
+            None,
+        )
 
     @staticmethod
     def _first(pool: Pool) -> Any:

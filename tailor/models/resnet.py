@@ -11,7 +11,8 @@ from tailor.models.folding import Normed
 #: the official ImageNet weights; the letters in the name are the start of the file's SHA-256
 ADDRESS = "https://download.pytorch.org/models/resnet18-f37072fd.pth"
 #: of pixels 0..255, by channel
-MEAN, DEVIATION = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
+MEAN = (123.675, 116.28, 103.53)
+DEVIATION = (58.395, 57.12, 57.375)
 
 
 class Block(Normed):
@@ -38,10 +39,12 @@ class Block(Normed):
 
 
 class ResNet18(Normed):
-    """He, Zhang, Ren, Sun: Deep Residual Learning for Image Recognition (CVPR 2016), the 18-layer network.
+    """He, Zhang, Ren, Sun: Deep Residual Learning for Image Recognition (CVPR 2016), the 18-layer
+    network.
 
-    stem    "imagenet": a 7x7 convolution of stride 2 and a max-pool, as published, whatever the size of the pictures;
-            "small": one 3x3 convolution of stride 1, which keeps the resolution of small pictures at 16 times the work
+    stem    "imagenet": a 7x7 convolution of stride 2 and a max-pool, as published, whatever the
+            size of the pictures; "small": one 3x3 convolution of stride 1, which keeps the
+            resolution of small pictures at 16 times the work
 
     >>> ResNet18(10)(torch.zeros(2, 3, 32, 32)).shape
     torch.Size([2, 10])
@@ -54,7 +57,11 @@ class ResNet18(Normed):
     def __init__(self, classes: int = 1000, *, stem: str = "imagenet") -> None:
         super().__init__()
         small = stem == "small"
-        self.conv1 = nn.Conv2d(3, 64, 3, 1, 1, bias=False) if small else nn.Conv2d(3, 64, 7, 2, 3, bias=False)
+        self.conv1 = (
+            nn.Conv2d(3, 64, 3, 1, 1, bias=False)
+            if small
+            else nn.Conv2d(3, 64, 7, 2, 3, bias=False)
+        )
         self.bn1 = nn.BatchNorm2d(64)
         self.maxpool = nn.Identity() if small else nn.MaxPool2d(3, 2, 1)
         widths = (64, 64, 128, 256, 512)

@@ -10,7 +10,8 @@ from tailor.models.folding import Normed
 
 
 class SmallCNN(Normed):
-    """Three 3x3 convolutions of stride 2 with batch norm, and a mean over what is left of the picture.
+    """Three 3x3 convolutions of stride 2 with batch norm, and a mean over what is left of the
+    picture.
 
     >>> SmallCNN(4)(torch.zeros(2, 3, 16, 16)).shape
     torch.Size([2, 4])
@@ -23,7 +24,9 @@ class SmallCNN(Normed):
     def __init__(self, classes: int = 10) -> None:
         super().__init__()
         widths = (3, 32, 64, self.width)
-        self.convs = nn.ModuleList(nn.Conv2d(a, b, 3, 2, 1, bias=False) for a, b in zip(widths, widths[1:]))
+        self.convs = nn.ModuleList(
+            nn.Conv2d(a, b, 3, 2, 1, bias=False) for a, b in zip(widths, widths[1:])
+        )
         self.norms = nn.ModuleList(nn.BatchNorm2d(b) for b in widths[1:])
         self.fc = nn.Linear(self.width, classes)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tailor.models.base import Progress, quiet
+from tailor.models.base import ProgressCallback, quiet
 from tailor.models.cache import RowCache, digest
 from tailor.pools.base import Pool, Unreadable
 
@@ -41,16 +41,23 @@ class Source(ABC):
 
     @property
     def piece(self) -> int:
-        """Entries that are read, made rows of and kept together. Between two pieces progress is told, and whoever
-        waits for it may give up; what was kept stays."""
+        """Entries that are read, made rows of and kept together. Between two pieces progress is
+        told, and whoever waits for it may give up; what was kept stays.
+        """
         return PIECE
 
-    def __init__(self, pool: Pool, fingerprint: str, dtype: str, cache: Path | None, device: str) -> None:
-        self.pool, self.device, self.fingerprint = pool, device, fingerprint
+    def __init__(
+        self, pool: Pool, fingerprint: str, dtype: str, cache: Path | None, device: str
+    ) -> None:
+        self.pool = pool
+        self.device = device
+        self.fingerprint = fingerprint
         self._temporary = tempfile.TemporaryDirectory(prefix="tailor-") if cache is None else None
         folder = Path(self._temporary.name) if self._temporary is not None else Path(cache or "")
         self.cache = RowCache(folder, fingerprint, dtype)
-        self.rows = np.empty(0, np.int64)  # (N,) the cache's row of each position, -1 where it can't be read
+        self.rows = np.empty(
+            0, np.int64
+        )  # (N,) the cache's row of each position, -1 where it can't be read
         self.problems: dict[int, str] = {}
         self._data: np.ndarray | None = None
         self._device_data: torch.Tensor | None = None
@@ -65,12 +72,15 @@ class Source(ABC):
         """Good examples (n) -> their rows (n, *shape)."""
 
     def arrange(self, rows: torch.Tensor) -> torch.Tensor:
-        """Rows (n, *shape) as they lie in the cache -> as the network takes them. A view, no copy."""
+        """Rows (n, *shape) as they lie in the cache -> as the network takes them. A view, no
+        copy.
+        """
         return rows
 
-    def prepare(self, progress: Progress = quiet) -> dict[int, str]:
+    def prepare(self, progress: ProgressCallback = quiet) -> dict[int, str]:
         """Compute what is new -> every position that can't be read, with the reason."""
-        total, found = len(self.pool), [self.rows]
+        total = len(self.pool)
+        found = [self.rows]
         told = -1
 
         def tell(done: int) -> None:
@@ -81,7 +91,9 @@ class Source(ABC):
 
         try:
             for start in range(len(self.rows), total, CHUNK):
-                tell(start)  # before the first piece too, which may be long in coming: a network is loaded
+                tell(
+                    start
+                )  # before the first piece too, which may be long in coming: a network is loaded
                 positions = range(start, min(start + CHUNK, total))
                 found.append(self.compute(positions, tell))
                 tell(positions.stop)
@@ -144,9 +156,11 @@ class Source(ABC):
         return self.arrange(rows.to(self.device))
 
     def loader(self, positions: np.ndarray) -> tuple[Callable[[torch.Tensor], torch.Tensor], bool]:
-        """For training on positions (n,), all readable: (index (m,) into them -> a batch, is all on the device).
+        """For training on positions (n,), all readable: (index (m,) into them -> a batch, is all on
+        the device).
 
-        Where the pool's rows are not on the device, those of a small training set are brought there once.
+        Where the pool's rows are not on the device, those of a small training set are brought there
+        once.
         """
         import torch
 
@@ -163,8 +177,11 @@ class Source(ABC):
             return np.array(self.data[rows[0] : rows[-1] + 1])
         return np.asarray(self.data[rows])
 
-    def compute(self, positions: range, step: Callable[[int], object] = lambda done: None) -> np.ndarray:
-        """(n,) the cache's row of each of these entries, computed where it isn't there yet; -1 where it can't be.
+    def compute(
+        self, positions: range, step: Callable[[int], object] = lambda done: None
+    ) -> np.ndarray:
+        """(n,) the cache's row of each of these entries, computed where it isn't there yet; -1
+        where it can't be.
 
         step hears after each piece up to which position all is done.
         """
@@ -176,7 +193,11 @@ class Source(ABC):
                 examples = self.pool.read(piece)
                 own = [_content_key(example) for example in examples]
                 missing = np.flatnonzero(self.cache.find(own) < 0).tolist()
-                self._keep([piece[i] for i in missing], [own[i] for i in missing], [examples[i] for i in missing])
+                self._keep(
+                    [piece[i] for i in missing],
+                    [own[i] for i in missing],
+                    [examples[i] for i in missing],
+                )
                 keys += own
                 step(piece[-1] + 1)
         else:
@@ -190,7 +211,9 @@ class Source(ABC):
         rows[bad] = -1
         return rows
 
-    def _keep(self, positions: Sequence[int], keys: Sequence[bytes], examples: Sequence[Any]) -> None:
+    def _keep(
+        self, positions: Sequence[int], keys: Sequence[bytes], examples: Sequence[Any]
+    ) -> None:
         """Rows of these entries into the cache; a problem for each that can't be used."""
         good = []
         for position, key, example in zip(positions, keys, examples, strict=True):
@@ -200,7 +223,9 @@ class Source(ABC):
             else:
                 self.problems[position] = reason
         if good:
-            self.cache.append([key for key, _ in good], self.encode([example for _, example in good]))
+            self.cache.append(
+                [key for key, _ in good], self.encode([example for _, example in good])
+            )
 
 
 def _pieces(positions: Sequence[int], size: int) -> Iterator[Sequence[int]]:

@@ -21,8 +21,11 @@ class Targets:
     positions  (n,) int64: whose targets these are
     """
 
-    def __init__(self, read: Callable[[np.ndarray], np.ndarray], positions: np.ndarray, classes: int) -> None:
-        self._read, self._positions = read, positions
+    def __init__(
+        self, read: Callable[[np.ndarray], np.ndarray], positions: np.ndarray, classes: int
+    ) -> None:
+        self._read = read
+        self._positions = positions
         self.shape = (len(positions), classes)
 
     def __len__(self) -> int:
@@ -42,14 +45,18 @@ class Targets:
 
     def sum(self, axis: int, dtype: Any) -> Any:
         """(K,) over the rows, as an array's: axis must be 0."""
-        return sum(self[start : start + CHUNK].sum(axis, dtype=dtype) for start in range(0, len(self), CHUNK))
+        return sum(
+            self[start : start + CHUNK].sum(axis, dtype=dtype)
+            for start in range(0, len(self), CHUNK)
+        )
 
 
 class OnDevice:
     """Targets as a training step reads them: index (m,) on a device -> (m, K) there."""
 
     def __init__(self, targets: Targets, device: str) -> None:
-        self._targets, self._device = targets, device
+        self._targets = targets
+        self._device = device
 
     def __getitem__(self, index: torch.Tensor) -> torch.Tensor:
         import torch

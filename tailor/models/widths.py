@@ -1,4 +1,6 @@
-"""How many features a model gives, told by its name and options: nothing is loaded, nothing computed."""
+"""How many features a model gives, told by its name and options: nothing is loaded, nothing
+computed.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from tailor.pools.base import Pool
 
 
 def feature_width(given: str, pool: Pool, **options: Any) -> int | None:
-    """d of the features that arms see. None where only the model itself can tell: timm, torchvision, plugins.
+    """d of the features that arms see. None where only the model itself can tell: timm,
+    torchvision, plugins.
 
     given, options  as for make_model
     """
@@ -25,7 +28,11 @@ def feature_width(given: str, pool: Pool, **options: Any) -> int | None:
 
         return int(network_class(option("network")).width)
     if name == "probe":
-        return int(option("hidden")) if option("head") == "hidden" else backbone_width(option("backbone"), pool)
+        return (
+            int(option("hidden"))
+            if option("head") == "hidden"
+            else backbone_width(option("backbone"), pool)
+        )
     if name == "sklearn":
         from tailor.models.sklearn_model import PLAIN
 

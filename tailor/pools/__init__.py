@@ -1,4 +1,6 @@
-"""Where examples come from. `open_pool` opens what it is given; `registry` finds the kinds of pool by name."""
+"""Where examples come from. `open_pool` opens what it is given; `registry` finds the kinds of pool
+by name.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tailor.checks import check_text
+from tailor.common.checks import check_text
 from tailor.errors import InputError
 from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
 from tailor.registry import Registry
@@ -30,14 +32,19 @@ registry: Registry[Pool] = Registry(
 
 #: Which pool opens a file, by how its name ends.
 BY_SUFFIX = {
-    ".parquet": "parquet", ".npy": "arrays", ".npz": "arrays",
-    ".csv": "text", ".tsv": "text", ".jsonl": "text", ".ndjson": "text",
-}  # fmt: skip
+    ".parquet": "parquet",
+    ".npy": "arrays",
+    ".npz": "arrays",
+    ".csv": "text",
+    ".tsv": "text",
+    ".jsonl": "text",
+    ".ndjson": "text",
+}
 
 
 def open_pool(given: Any, *, kind: str | None = None, **options: Any) -> Pool:
-    """The pool for what is given: a Pool, a path or address (s3://...), an array, a torch or Hugging Face Dataset, or
-    what `describe` gave.
+    """The pool for what is given: a Pool, a path or address (s3://...), an array, a torch or
+    Hugging Face Dataset, or what `describe` gave.
 
     kind names the pool where it should not be found out (see `registry`); options go to that pool.
 
@@ -51,11 +58,16 @@ def open_pool(given: Any, *, kind: str | None = None, **options: Any) -> Pool:
     if isinstance(given, Mapping) and not hasattr(given, "column_names"):
         described = dict(given)
         if "path" not in described:
-            raise InputError(f"a pool's description needs 'path', got only {', '.join(described) or 'nothing'}")
+            raise InputError(
+                f"a pool's description needs 'path', got only {', '.join(described) or 'nothing'}"
+            )
         return open_pool(described.pop("path"), **{"kind": kind} | described | options)
     if isinstance(given, Pool):
         if options:
-            raise InputError(f"{type(given).__name__} is open already: option {min(options)!r} can't be set any more")
+            raise InputError(
+                f"{type(given).__name__} is open already: option {min(options)!r} can't be set "
+                "any more"
+            )
         return given
     return registry.make(kind or find_kind(given), given, **options)
 
@@ -68,18 +80,29 @@ def find_kind(given: Any) -> str:
         return _kind_of_path(Path(given))
     if isinstance(given, np.ndarray):
         return "arrays"
-    if hasattr(given, "column_names"):  # a Dataset, a DatasetDict or a stream; the pool says which it can't take
+    if hasattr(
+        given, "column_names"
+    ):  # a Dataset, a DatasetDict or a stream; the pool says which it can't take
         return "huggingface"
-    if isinstance(given, Sequence) and given and all(isinstance(one, (str, os.PathLike)) for one in given):
+    if (
+        isinstance(given, Sequence)
+        and given
+        and all(isinstance(one, (str, os.PathLike)) for one in given)
+    ):
         kinds = {_kind_of_path(Path(one)) for one in given}
         if kinds == {"parquet"}:
             return "parquet"
-        raise InputError(f"several paths at once must all be Parquet, these are {', '.join(sorted(kinds))}")
+        raise InputError(
+            f"several paths at once must all be Parquet, these are {', '.join(sorted(kinds))}"
+        )
     by_index = hasattr(given, "__getitem__") and hasattr(given, "__len__")
-    if by_index and not isinstance(given, (Sequence, set)) and not hasattr(given, "iloc"):  # iloc: a pandas table
+    if (
+        by_index and not isinstance(given, (Sequence, set)) and not hasattr(given, "iloc")
+    ):  # iloc: a pandas table
         return "torch"
     raise InputError(
-        f"can't open a {type(given).__name__} as a pool: give a path, a numpy array, a torch Dataset (with items by "
+        f"can't open a {type(given).__name__} as a pool: give a path, a numpy array, a torch "
+        "Dataset (with items by "
         "index) or a datasets.Dataset"
     )
 
@@ -96,20 +119,29 @@ def _kind_of_path(path: Path) -> str:
         parent = path.absolute().parent
         there = sorted(p.name for p in parent.iterdir()) if parent.is_dir() else []
         near = difflib.get_close_matches(path.name, there, n=3, cutoff=0.5)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ": give an existing file or folder"
+        hint = (
+            f"; did you mean {' or '.join(map(repr, near))}?"
+            if near
+            else ": give an existing file or folder"
+        )
         raise InputError(f"nothing at {path}{hint}")
     if suffix in BY_SUFFIX:
         return BY_SUFFIX[suffix]
     if suffix in SUFFIXES:
-        raise InputError(f"{path} is one image: give the folder that holds them, {path.absolute().parent}")
-    raise InputError(f"{path.name} ends in {suffix!r}: known are {', '.join(BY_SUFFIX)}, or a folder of images")
+        raise InputError(
+            f"{path} is one image: give the folder that holds them, {path.absolute().parent}"
+        )
+    raise InputError(
+        f"{path.name} ends in {suffix!r}: known are {', '.join(BY_SUFFIX)}, or a folder of images"
+    )
 
 
 def _kind_of_folder(folder: Path) -> str:
     """By the first image or Parquet file met, files before folders; the walk stops there."""
     from tailor.pools.image_folder import SUFFIXES
 
-    others, seen = 0, set()
+    others = 0
+    seen = set()
     for here, folders, files in os.walk(folder, followlinks=True):
         if (real := os.path.realpath(here)) in seen:  # a link that leads back
             folders.clear()
@@ -126,4 +158,13 @@ def _kind_of_folder(folder: Path) -> str:
     raise InputError(f"{folder} {what} an image ({', '.join(sorted(SUFFIXES))}) or a .parquet file")
 
 
-__all__ = ["BY_SUFFIX", "Pool", "Unreadable", "check_positions", "check_unique", "find_kind", "open_pool", "registry"]
+__all__ = [
+    "BY_SUFFIX",
+    "Pool",
+    "Unreadable",
+    "check_positions",
+    "check_unique",
+    "find_kind",
+    "open_pool",
+    "registry",
+]

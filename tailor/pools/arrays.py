@@ -16,14 +16,15 @@ from tailor.pools.npy import NpyRows, open_npz
 
 
 class Arrays(Pool):
-    """Rows of an array: vectors (N, d), grey images (N, H, W) or RGB images (N, H, W, 3), images as uint8.
+    """Rows of an array: vectors (N, d), grey images (N, H, W) or RGB images (N, H, W, 3), images as
+    uint8.
 
-    Given as an array (a memory map too) or as the path of a .npy or .npz file. A .npy file that gets longer grows the
-    pool.
+    Given as an array (a memory map too) or as the path of a .npy or .npz file. A .npy file that
+    gets longer grows the pool.
 
     ids     (N,) the ids; else row numbers as text, or the array `ids` of an .npz
-    labels  (N,) classes, or (N, K) of 0 and 1; or the path of a .npy file; in an .npz the array's name,
-            by itself `y`, `label` or `labels`
+    labels  (N,) classes, or (N, K) of 0 and 1; or the path of a .npy file; in an .npz the array's
+            name, by itself `y`, `label` or `labels`
     array   which array of an .npz holds the examples; found when only one can be it
     """
 
@@ -37,7 +38,9 @@ class Arrays(Pool):
     ) -> None:
         self._path: Path | None = None
         self._rows: Any = data
-        self._options = {k: v for k, v in {"labels": labels, "array": array}.items() if v is not None}
+        self._options = {
+            k: v for k, v in {"labels": labels, "array": array}.items() if v is not None
+        }
         self._ids_given = ids is not None
         if isinstance(data, (str, os.PathLike)):
             self._path = Path(data).absolute()
@@ -67,7 +70,11 @@ class Arrays(Pool):
 
     def read(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
         checked = check_positions(positions, len(self))
-        raw = self._rows.rows(checked) if isinstance(self._rows, NpyRows) else [self._rows[p] for p in checked]
+        raw = (
+            self._rows.rows(checked)
+            if isinstance(self._rows, NpyRows)
+            else [self._rows[p] for p in checked]
+        )
         turn = convert.vector if self.kind == "vector" else convert.pixels
         return [one if isinstance(one, Unreadable) else turn(one) for one in raw]
 
@@ -100,18 +107,27 @@ class Arrays(Pool):
         if self._labels is None:
             return None
         if self._labels.ndim == 2:
-            return {one: [str(k) for k in np.flatnonzero(row)] for one, row in zip(self._ids, self._labels)}
-        named = ((one, convert.label(value, None)) for one, value in zip(self._ids, self._labels.tolist()))
+            return {
+                one: [str(k) for k in np.flatnonzero(row)]
+                for one, row in zip(self._ids, self._labels)
+            }
+        named = (
+            (one, convert.label(value, None))
+            for one, value in zip(self._ids, self._labels.tolist())
+        )
         return {one: value for one, value in named if value is not None}
 
     def describe(self) -> dict[str, Any]:
         plain = all(isinstance(v, (str, os.PathLike)) for v in self._options.values())
         if self._path is None or self._ids_given or not plain:
             raise InputError(
-                "arrays in memory can't be opened by name: hand them in again, or save them as .npz with the arrays "
+                "arrays in memory can't be opened by name: hand them in again, or save them as "
+                ".npz with the arrays "
                 "'x', 'ids' and 'labels' and give its path"
             )
-        return {"kind": "arrays", "path": str(self._path)} | {k: os.fspath(v) for k, v in self._options.items()}
+        return {"kind": "arrays", "path": str(self._path)} | {
+            k: os.fspath(v) for k, v in self._options.items()
+        }
 
 
 def _kind(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
@@ -125,6 +141,7 @@ def _kind(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
     if image and all(shape):
         return "image"
     raise InputError(
-        f"an array of shape {shape} and dtype {dtype}: give vectors (N, d) of numbers, or uint8 images (N, H, W) or "
+        f"an array of shape {shape} and dtype {dtype}: give vectors (N, d) of numbers, or uint8 "
+        "images (N, H, W) or "
         "(N, H, W, 3), channels last"
     )

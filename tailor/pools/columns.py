@@ -14,9 +14,11 @@ LABELS = ("label", "labels")
 
 
 def column_kind(schema: Any, name: str, *, strict: bool = True) -> str | None:
-    """ "image", "vector" or "text", by the type of the column in a pyarrow schema; None for anything else.
+    """ "image", "vector" or "text", by the type of the column in a pyarrow schema; None for
+    anything else.
 
-    strict: only what is an example beyond doubt; not a list of whole numbers, nor bytes under any name.
+    strict: only what is an example beyond doubt; not a list of whole numbers, nor bytes under any
+    name.
     """
     import pyarrow.types as t  # type: ignore[import-untyped]
 
@@ -29,12 +31,16 @@ def column_kind(schema: Any, name: str, *, strict: bool = True) -> str | None:
         return "image"
     if t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind):
         inner = kind.value_type
-        numbers = t.is_floating(inner) or (not strict and (t.is_integer(inner) or t.is_boolean(inner)))
+        numbers = t.is_floating(inner) or (
+            not strict and (t.is_integer(inner) or t.is_boolean(inner))
+        )
         return "vector" if numbers else None
     return "text" if t.is_string(kind) or t.is_large_string(kind) else None
 
 
-def choose_column(schema: Any, column: str | None, key: str | None, label: str | None) -> tuple[str, str]:
+def choose_column(
+    schema: Any, column: str | None, key: str | None, label: str | None
+) -> tuple[str, str]:
     """The examples' column and their kind: the one named, or the only one it can be."""
     names = list(schema.names)
     for given in (column, key, label):
@@ -44,7 +50,8 @@ def choose_column(schema: Any, column: str | None, key: str | None, label: str |
         kind = column_kind(schema, column, strict=False)
         if kind is None:
             raise InputError(
-                f"column {column!r} is of type {schema.field(column).type}: it must hold images (a struct of bytes and "
+                f"column {column!r} is of type {schema.field(column).type}: it must hold images "
+                "(a struct of bytes and "
                 "path), lists of numbers, or text"
             )
         return column, kind
@@ -55,15 +62,22 @@ def choose_column(schema: Any, column: str | None, key: str | None, label: str |
             found[one].append(name)
     if "text" in found["text"]:
         found["text"] = ["text"]
-    # Texts beside images or embeddings are taken for notes on them, unless the column is called just "text".
+    # Texts beside images or embeddings are taken for notes on them, unless the column is called
+    # just "text".
     several = found["image"] + found["vector"]
     if found["text"] == ["text"] and not found["image"]:
         several.append("text")
     candidates = several or found["text"]
     if not candidates:
-        raise InputError(f"no column holds images, lists of floats or text among {some(names)}: name one (column=)")
+        raise InputError(
+            f"no column holds images, lists of floats or text among {some(names)}: name one "
+            "(column=)"
+        )
     if len(candidates) > 1:
-        raise InputError(f"columns {', '.join(candidates)} could all hold the examples: name one of them (column=)")
+        raise InputError(
+            f"columns {', '.join(candidates)} could all hold the examples: name one of them "
+            "(column=)"
+        )
     return candidates[0], next(kind for kind, its in found.items() if candidates[0] in its)
 
 
@@ -75,12 +89,16 @@ def choose_label(names: Sequence[str], label: str | None) -> str | None:
         return label
     found = [name for name in LABELS if name in names]
     if len(found) > 1:
-        raise InputError("there is a column 'label' and a column 'labels': name one of them (label=)")
+        raise InputError(
+            "there is a column 'label' and a column 'labels': name one of them (label=)"
+        )
     return found[0] if found else None
 
 
 def class_names(metadata: dict[bytes, bytes] | None, column: str) -> list[str] | None:
-    """The classes' names from a schema's metadata: a Hugging Face ClassLabel, or a plain list `class_names`."""
+    """The classes' names from a schema's metadata: a Hugging Face ClassLabel, or a plain list
+    `class_names`.
+    """
     metadata = metadata or {}
     try:
         feature: Any = json.loads(metadata[b"huggingface"])["info"]["features"][column]

@@ -1,4 +1,6 @@
-"""From encoded bytes and raw arrays to what `Pool.read` gives. Nothing here raises for a bad example."""
+"""From encoded bytes and raw arrays to what `Pool.read` gives. Nothing here raises for a bad
+example.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,11 @@ from tailor.pools.base import Unreadable
 S = TypeVar("S")
 T = TypeVar("T")
 
-#: The chequerboard behind what is transparent: squares along the longer side, their least width in pixels, their colour
-SQUARES, SMALLEST_SQUARE, SQUARE_COLOUR = 40, 4, (221, 221, 221, 255)
+#: The chequerboard behind what is transparent: squares along the longer side, their least width in
+#: pixels, their colour
+SQUARES = 40
+SMALLEST_SQUARE = 4
+SQUARE_COLOUR = (221, 221, 221, 255)
 
 #: files whose pictures may be transparent; of a Parquet file nobody knows what is in it
 MAY_BE_TRANSPARENT = (".png", ".gif", ".webp", ".tif", ".tiff", ".bmp", ".parquet")
@@ -28,13 +33,17 @@ THREADS = min(8, os.cpu_count() or 1)
 
 def check_decoding(max_side: int | None, threads: int | None) -> None:
     if max_side is not None and max_side < 1:
-        raise InputError(f"max_side is {max_side}: it must be at least 1 pixel, or None for the full size")
+        raise InputError(
+            f"max_side is {max_side}: it must be at least 1 pixel, or None for the full size"
+        )
     if threads is not None and threads < 1:
         raise InputError(f"threads is {threads}: it must be at least 1")
 
 
 def in_threads(work: Callable[[S], T], items: Sequence[S], threads: int | None) -> list[T]:
-    """work on each item, in order. Image decoders let go of the interpreter lock, so threads do help."""
+    """work on each item, in order. Image decoders let go of the interpreter lock, so threads do
+    help.
+    """
     count = min(threads or THREADS, len(items))
     if count <= 1:
         return [work(item) for item in items]
@@ -43,11 +52,15 @@ def in_threads(work: Callable[[S], T], items: Sequence[S], threads: int | None) 
 
 
 def decode_image(
-    source: bytes | str | os.PathLike[str] | None, max_side: int | None = None, *, checkered: bool = False
+    source: bytes | str | os.PathLike[str] | None,
+    max_side: int | None = None,
+    *,
+    checkered: bool = False,
 ) -> np.ndarray | Unreadable:
     """An encoded image, as bytes or a path -> RGB uint8 (H, W, 3), turned as its EXIF says.
 
-    What is transparent lets white through, or for the eye a light chequerboard, on which white drawings can be seen.
+    What is transparent lets white through, or for the eye a light chequerboard, on which white
+    drawings can be seen.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -58,11 +71,14 @@ def decode_image(
     try:
         if not isinstance(source, bytes) and os.stat(source).st_size == 0:
             return Unreadable("empty")
-        # Never by name: PIL then maps some TIFF files into memory, and scrambles those with an orientation.
+        # Never by name: PIL then maps some TIFF files into memory, and scrambles those with an
+        # orientation.
         with _stream(source) as stream, Image.open(stream) as image:
             limit = Image.MAX_IMAGE_PIXELS
             if limit is not None and image.width * image.height > limit:
-                return Unreadable(f"too large: {image.width} x {image.height} pixels, the limit is {limit} in all")
+                return Unreadable(
+                    f"too large: {image.width} x {image.height} pixels, the limit is {limit} in all"
+                )
             return rgb(image, max_side, checkered=checkered)
     except FileNotFoundError:
         return Unreadable("missing")
@@ -70,8 +86,13 @@ def decode_image(
         return Unreadable("not an image")
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as problem:
         return Unreadable(f"too large: {problem}")
-    except Exception as problem:  # decoders raise nearly anything on broken bytes: OSError, SyntaxError, struct.error
-        return Unreadable(f"broken image: {problem}" if str(problem) else f"broken image: {type(problem).__name__}")
+    except Exception as problem:
+        # decoders raise nearly anything on broken bytes: OSError, SyntaxError, struct.error
+        return Unreadable(
+            f"broken image: {problem}"
+            if str(problem)
+            else f"broken image: {type(problem).__name__}"
+        )
 
 
 def _stream(source: bytes | str | os.PathLike[str]) -> BinaryIO:
@@ -82,7 +103,9 @@ def rgb(image: Any, max_side: int | None = None, *, checkered: bool = False) -> 
     """A PIL image -> RGB uint8 (H, W, 3), its longer side at most max_side."""
     shrink = max_side is not None and max(image.size) > max_side
     if shrink and image.format == "JPEG":
-        image.thumbnail((max_side, max_side), reducing_gap=2.0)  # a JPEG is then decoded at 1/2, 1/4 or 1/8
+        image.thumbnail(
+            (max_side, max_side), reducing_gap=2.0
+        )  # a JPEG is then decoded at 1/2, 1/4 or 1/8
         shrink = False
     image = _to_rgb(_turned(image), checkered)
     if shrink:
@@ -102,7 +125,9 @@ def _turned(image: Any) -> Any:
 
 
 def _to_rgb(image: Any, checkered: bool = False) -> Any:
-    """PIL's own conversion cuts numbers above 255 off, which turns 16-bit and float pictures white or black."""
+    """PIL's own conversion cuts numbers above 255 off, which turns 16-bit and float pictures white
+    or black.
+    """
     from PIL import Image
 
     of_numbers = image.mode.startswith(("I", "F"))
@@ -135,21 +160,28 @@ def _on_ground(image: Any, checkered: bool) -> Any:
 
 
 def decoded_as(name: str) -> str:
-    """What the content key of pictures in a file says beyond their content: how they are decoded, where that could be
-    otherwise. Files that can't be transparent have keys, and features in caches, from before it was said."""
+    """What the content key of pictures in a file says beyond their content: how they are decoded,
+    where that could be otherwise. Files that can't be transparent have keys, and features in
+    caches, from before it was said.
+    """
     return "|on white" if name.lower().endswith(MAY_BE_TRANSPARENT) else ""
 
 
 def pixels(array: np.ndarray) -> np.ndarray | Unreadable:
-    """(H, W), (H, W, 1 or 3) or (1 or 3, H, W), uint8 or floats from 0 to 1 -> RGB uint8 (H, W, 3)."""
+    """(H, W), (H, W, 1 or 3) or (1 or 3, H, W), uint8 or floats from 0 to 1 -> RGB uint8 (H, W,
+    3).
+    """
     if array.size == 0:
         return Unreadable("empty")
     if array.dtype != np.uint8:
         if not np.issubdtype(array.dtype, np.floating):
             return Unreadable(f"image of dtype {array.dtype}: give uint8, or floats from 0 to 1")
-        low, high = float(array.min()), float(array.max())
+        low = float(array.min())
+        high = float(array.max())
         if not (low >= 0 and high <= 1):  # false for NaN too
-            return Unreadable(f"image with values from {low:g} to {high:g}: give uint8, or floats from 0 to 1")
+            return Unreadable(
+                f"image with values from {low:g} to {high:g}: give uint8, or floats from 0 to 1"
+            )
         array = np.rint(array * 255).astype(np.uint8)
     if array.ndim == 3 and array.shape[2] not in (1, 3) and array.shape[0] in (1, 3):
         array = array.transpose(1, 2, 0)
@@ -191,7 +223,9 @@ def text(value: Any) -> str | Unreadable:
 
 
 def label(value: Any, names: Sequence[str] | None) -> Any:
-    """A stored label -> class name, or list of names; None where there is none (null, or -1 among named classes)."""
+    """A stored label -> class name, or list of names; None where there is none (null, or -1 among
+    named classes).
+    """
     if value is None:
         return None
     if isinstance(value, np.ndarray):
@@ -205,12 +239,16 @@ def label(value: Any, names: Sequence[str] | None) -> Any:
     if isinstance(value, (float, np.floating)) and not float(value).is_integer():
         return None if np.isnan(value) else str(value)
     if not isinstance(value, (int, np.integer, float, np.floating)):
-        raise InputError(f"label {value!r} is a {type(value).__name__}: labels are class names or whole numbers")
+        raise InputError(
+            f"label {value!r} is a {type(value).__name__}: labels are class names or whole numbers"
+        )
     index = int(value)
     if names is None:
         return str(index)
     if index == -1:
         return None
     if not 0 <= index < len(names):
-        raise InputError(f"label {index} is outside 0 .. {len(names) - 1}: {len(names)} class names are given")
+        raise InputError(
+            f"label {index} is outside 0 .. {len(names) - 1}: {len(names)} class names are given"
+        )
     return names[index]

@@ -1,4 +1,6 @@
-"""Copies of remote files in a local folder, the least lately used ones going first when it gets too large."""
+"""Copies of remote files in a local folder, the least lately used ones going first when it gets too
+large.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,21 @@ from tailor.errors import InputError
 
 #: how a copy is named; any other file in the folder is somebody else's and is left alone
 OWN = re.compile(r"tailor-[0-9a-f]{32}(\.[^.]*)?")
-#: how one is named while it is being fetched, and after how many seconds without a byte nobody fetches it any more
-PART, ABANDONED = re.compile(OWN.pattern + r"\.\d+\.\d+\.part"), 24 * 3600
+#: how one is named while it is being fetched, and after how many seconds without a byte nobody
+#: fetches it any more
+PART = re.compile(OWN.pattern + r"\.\d+\.\d+\.part")
+ABANDONED = 24 * 3600
 
 
 def user_folder() -> Path:
-    """This user's own, as the XDG base directory specification says; where it can't be made, a temporary one."""
+    """This user's own, as the XDG base directory specification says; where it can't be made, a
+    temporary one.
+    """
     given = os.environ.get("XDG_CACHE_HOME", "")
     try:
-        folder = (Path(given) if os.path.isabs(given) else Path.home() / ".cache") / "tailor" / "files"
+        folder = (
+            (Path(given) if os.path.isabs(given) else Path.home() / ".cache") / "tailor" / "files"
+        )
         folder.mkdir(0o700, parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
             return folder
@@ -47,18 +55,24 @@ def _temporary() -> Path:
 
 
 class FileCache:
-    """Files by key, at most `limit` bytes of them. A copy is written aside and renamed: it is whole or not there.
+    """Files by key, at most `limit` bytes of them. A copy is written aside and renamed: it is whole
+    or not there.
 
-    Several processes may share a folder; each counts what it found at the start and what it used itself. What one of
-    them reads, none removes: a reader has a lock on the copy. Where little else is left, the limit waits for readers.
+    Several processes may share a folder; each counts what it found at the start and what it used
+    itself. What one of them reads, none removes: a reader has a lock on the copy. Where little else
+    is left, the limit waits for readers.
 
     folder  made where it isn't there, for this user alone; None: user_folder()
     """
 
     def __init__(self, folder: Path | None, limit: int) -> None:
         if limit < 1:
-            raise InputError(f"a cache of {limit} bytes holds nothing: give at least the size of the largest file")
-        self.folder, self.limit = folder or user_folder(), limit
+            raise InputError(
+                f"a cache of {limit} bytes holds nothing: give at least the size of the largest "
+                "file"
+            )
+        self.folder = folder or user_folder()
+        self.limit = limit
         self.held = 0  # bytes
         self._lock = threading.RLock()
         self._sizes: OrderedDict[str, int] = OrderedDict()
@@ -69,22 +83,36 @@ class FileCache:
                 with suppress(FileNotFoundError):  # another process has just removed it
                     if OWN.fullmatch(path.name):
                         own.append((path.stat(), path.name))
-                    elif PART.fullmatch(path.name) and time.time() - path.stat().st_mtime > ABANDONED:
+                    elif (
+                        PART.fullmatch(path.name) and time.time() - path.stat().st_mtime > ABANDONED
+                    ):
                         path.unlink()  # of a process that was killed
         except OSError as problem:
-            reason = f"the cache {self.folder} can't be used: {problem.strerror}; set `cache` of the pool"
+            reason = (
+                f"the cache {self.folder} can't be used: {problem.strerror}; set `cache` of "
+                "the pool"
+            )
             raise InputError(reason) from problem
         for status, name in sorted(own, key=lambda one: one[0].st_atime_ns):
             self._count(name, status.st_size)
         self._make_room(0)
 
     @contextmanager
-    def hold(self, key: str, suffix: str, size: int, fetch: Callable[[str], None]) -> Iterator[Path]:
-        """The local copy of the file with this key, which stays meanwhile; fetch(path) brings it, where it isn't
-        there."""
+    def hold(
+        self, key: str, suffix: str, size: int, fetch: Callable[[str], None]
+    ) -> Iterator[Path]:
+        """The local copy of the file with this key, which stays meanwhile; fetch(path) brings it,
+        where it isn't there.
+        """
         if size > self.limit:
-            raise InputError(f"a file of {size:,} bytes does not fit the cache of {self.limit:,}: raise cache_bytes")
-        path = self.folder / f"tailor-{hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}{suffix}"
+            raise InputError(
+                f"a file of {size:,} bytes does not fit the cache of {self.limit:,}: raise "
+                "cache_bytes"
+            )
+        path = (
+            self.folder
+            / f"tailor-{hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}{suffix}"
+        )
         try:
             with self._there(path) or self._fetched(path, size, fetch):
                 yield path
@@ -108,10 +136,14 @@ class FileCache:
         try:
             with self._lock:
                 self._make_room(size)
-            self.folder.mkdir(0o700, parents=True, exist_ok=True)  # whoever tidies up temporary files may have taken it
+            self.folder.mkdir(
+                0o700, parents=True, exist_ok=True
+            )  # whoever tidies up temporary files may have taken it
             fetch(str(aside))
             with self._lock:
-                if (faster := self._there(path)) is not None:  # whoever reads that one counts on its staying
+                if (
+                    faster := self._there(path)
+                ) is not None:  # whoever reads that one counts on its staying
                     return faster
                 file = _locked(aside, exclusive=False)
                 assert file is not None
@@ -159,7 +191,8 @@ def _removed(path: Path) -> bool:
 
 
 def _locked(path: Path, *, exclusive: bool) -> BinaryIO | None:
-    """A file, open and locked until it is closed, for reading or for oneself alone; None where there is none.
+    """A file, open and locked until it is closed, for reading or for oneself alone; None where
+    there is none.
 
     BlockingIOError: others read what one wants for oneself.
     """
@@ -175,7 +208,10 @@ def _locked(path: Path, *, exclusive: bool) -> BinaryIO | None:
     except BlockingIOError:
         file.close()
         raise
-    except (ImportError, OSError):  # a system or a disk without such locks: a copy may go while it is read
+    except (
+        ImportError,
+        OSError,
+    ):  # a system or a disk without such locks: a copy may go while it is read
         pass
     with suppress(FileNotFoundError):
         if os.path.samestat(os.fstat(file.fileno()), path.stat()):

@@ -15,8 +15,9 @@ _BATCH = 1024
 class HuggingFace(Pool):
     """Rows of a `datasets.Dataset`: an Image column, embeddings or texts.
 
-    Ids come from the key column, or are row numbers as text. Images are decoded here, not by the dataset, so that one
-    broken picture is one Unreadable. A pool in memory can't be opened again by name: hand the dataset in again.
+    Ids come from the key column, or are row numbers as text. Images are decoded here, not by the
+    dataset, so that one broken picture is one Unreadable. A pool in memory can't be opened again by
+    name: hand the dataset in again.
 
     column      the examples; found when only one column can be it
     key, label  the columns of ids and of labels (by itself `label` or `labels`)
@@ -35,15 +36,23 @@ class HuggingFace(Pool):
     ) -> None:
         convert.check_decoding(max_side, threads)
         if not hasattr(dataset, "features") or not hasattr(dataset, "select_columns"):
-            hint = f": name a split, {', '.join(map(repr, dataset))}" if isinstance(dataset, dict) else ""
+            hint = (
+                f": name a split, {', '.join(map(repr, dataset))}"
+                if isinstance(dataset, dict)
+                else ""
+            )
             raise InputError(f"{type(dataset).__name__} is not a datasets.Dataset{hint}")
         if not hasattr(dataset, "__len__"):
-            raise InputError(f"{type(dataset).__name__} is a stream: load it without streaming=True")
+            raise InputError(
+                f"{type(dataset).__name__} is a stream: load it without streaming=True"
+            )
         if len(dataset) == 0:
             raise InputError("the dataset is empty: give at least one row")
         self._schema = dataset.features.arrow_schema
         self.column, self.kind = columns.choose_column(self._schema, column, key, label)
-        self.label, self.max_side, self.threads = label, max_side, threads
+        self.label = label
+        self.max_side = max_side
+        self.threads = threads
         self._dataset = dataset.with_format(None)
         self._examples = self._plain(self.column)
         self._keyless: set[int] = set()
@@ -85,7 +94,9 @@ class HuggingFace(Pool):
         rows = sorted(set(checked))
         values = dict(zip(rows, self._examples[rows][self.column]))
         threads = self.threads if self.kind == "image" else 1
-        found = dict(zip(rows, convert.in_threads(self._example, [values[r] for r in rows], threads)))
+        found = dict(
+            zip(rows, convert.in_threads(self._example, [values[r] for r in rows], threads))
+        )
         return [Unreadable("no key") if p in self._keyless else found[p] for p in checked]
 
     def _example(self, value: Any) -> Any:
@@ -108,7 +119,10 @@ class HuggingFace(Pool):
         if column is None:
             return None
         names = columns.class_names(self._schema.metadata, column)
-        named = ((one, convert.label(value, names)) for one, value in zip(self._ids, self._values(column)))
+        named = (
+            (one, convert.label(value, names))
+            for one, value in zip(self._ids, self._values(column))
+        )
         return {one: value for one, value in named if value is not None}
 
     def class_names(self) -> list[str] | None:

@@ -19,8 +19,9 @@ SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", 
 class ImageFolder(Pool):
     """Every image below a folder, under its relative path ("cats/007.jpg").
 
-    Hidden files and folders are left out; files of other kinds are counted in `ignored`. A file that goes away keeps
-    its position and reads as Unreadable("missing"). Links to folders are followed, except into a folder they lie in.
+    Hidden files and folders are left out; files of other kinds are counted in `ignored`. A file
+    that goes away keeps its position and reads as Unreadable("missing"). Links to folders are
+    followed, except into a folder they lie in.
 
     labels    "folder": the first folder of the path is the class; a file at the top has none
     max_side  images are read no larger than this, which is faster for JPEG
@@ -39,11 +40,15 @@ class ImageFolder(Pool):
     ) -> None:
         check_decoding(max_side, threads)
         if labels not in (None, "folder"):
-            raise InputError(f"labels is {labels!r}: give 'folder' (the first folder is the class) or None")
+            raise InputError(
+                f"labels is {labels!r}: give 'folder' (the first folder is the class) or None"
+            )
         self.path = Path(path).absolute()
         if not self.path.is_dir():
             raise InputError(f"no folder at {self.path}: give an existing folder of images")
-        self._labels, self.max_side, self.threads = labels, max_side, threads
+        self._labels = labels
+        self.max_side = max_side
+        self.threads = threads
         self.ignored = 0
         self._closed: dict[str, str] = {}
         self._ids: list[str] = []
@@ -59,7 +64,8 @@ class ImageFolder(Pool):
         return self._ids
 
     def refresh(self) -> int:
-        self.ignored, self._closed = 0, {}
+        self.ignored = 0
+        self._closed = {}
         known = set(self._ids)
         found: dict[str, str] = {}
         for relative in self._walk(str(self.path), "", ()):
@@ -73,7 +79,9 @@ class ImageFolder(Pool):
         return len(new)
 
     def _walk(self, folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iterator[str]:
-        """Relative paths of the images below; `above`: the folders on the way down, so that no link leads back up."""
+        """Relative paths of the images below; `above`: the folders on the way down, so that no link
+        leads back up.
+        """
         try:
             status = os.stat(folder)
             here = (status.st_dev, status.st_ino)
@@ -88,7 +96,8 @@ class ImageFolder(Pool):
             if entry.name.startswith("."):
                 continue
             try:
-                is_folder, is_file = entry.is_dir(), entry.is_file()
+                is_folder = entry.is_dir()
+                is_file = entry.is_file()
             except OSError:  # a link to itself
                 self.ignored += 1
                 continue
@@ -117,7 +126,9 @@ class ImageFolder(Pool):
             except OSError:
                 keys.append(f"{file}|missing")
             else:
-                keys.append(f"{file}|{status.st_size}|{status.st_mtime_ns}|{self.max_side}{decoded_as(file)}")
+                keys.append(
+                    f"{file}|{status.st_size}|{status.st_mtime_ns}|{self.max_side}{decoded_as(file)}"
+                )
         return keys
 
     def labels(self) -> dict[str, Any] | None:
@@ -130,11 +141,15 @@ class ImageFolder(Pool):
 
     def describe(self) -> dict[str, Any]:
         options = {"labels": self._labels, "max_side": self.max_side, "threads": self.threads}
-        return {"kind": "image-folder", "path": str(self.path)} | {k: v for k, v in options.items() if v is not None}
+        return {"kind": "image-folder", "path": str(self.path)} | {
+            k: v for k, v in options.items() if v is not None
+        }
 
 
 def readable_name(path: str) -> str:
-    """A file name that is not UTF-8 can't be stored or shown: its odd bytes are written as \\xNN."""
+    """A file name that is not UTF-8 can't be stored or shown: its odd bytes are written as
+    \\xNN.
+    """
     try:
         path.encode()
     except UnicodeEncodeError:

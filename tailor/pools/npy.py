@@ -1,7 +1,7 @@
 """Rows of .npy files, and of uncompressed arrays in .npz files, read by seeking.
 
-A memory map would count every page it touched as the process's memory, and end the process when the file is cut
-short.
+A memory map would count every page it touched as the process's memory, and end the process when the
+file is cut short.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class NpyRows:
         except FileNotFoundError:
             raise InputError(f"no file at {path}") from None
         except (OSError, ValueError) as problem:
-            raise InputError(f"{path} is not a whole .npy file ({problem}): save it again with numpy.save") from None
+            raise InputError(
+                f"{path} is not a whole .npy file ({problem}): save it again with numpy.save"
+            ) from None
         check_header(path, self.shape, self.dtype, there - (self._data - start))
         self._fortran = self._fortran and len(self.shape) > 1
         self._row_bytes = math.prod(self.shape[1:]) * self.dtype.itemsize
@@ -55,13 +57,18 @@ class NpyRows:
         try:
             if self._fortran:
                 whole = np.memmap(self.path, self.dtype, "r", self._data, self.shape, order="F")
-                found = {p: np.array(whole[p]) if p < len(whole) else Unreadable("missing") for p in order}
+                found = {
+                    p: np.array(whole[p]) if p < len(whole) else Unreadable("missing")
+                    for p in order
+                }
             else:
                 with open(self.path, "rb", buffering=0) as file:
                     for first, count in self._runs(order):
                         found.update(self._run(file.fileno(), first, count))
         except (OSError, ValueError) as problem:
-            reason = "missing" if isinstance(problem, FileNotFoundError) else f"can't be read: {problem}"
+            reason = (
+                "missing" if isinstance(problem, FileNotFoundError) else f"can't be read: {problem}"
+            )
             return [Unreadable(reason)] * len(positions)
         return [found[p] for p in positions]
 
@@ -78,14 +85,22 @@ class NpyRows:
     def _run(self, file: int, first: int, count: int) -> dict[int, np.ndarray | Unreadable]:
         raw = bytearray()
         while len(raw) < count * self._row_bytes:
-            more = os.pread(file, count * self._row_bytes - len(raw), self._data + first * self._row_bytes + len(raw))
+            more = os.pread(
+                file,
+                count * self._row_bytes - len(raw),
+                self._data + first * self._row_bytes + len(raw),
+            )
             if not more:
                 break
             raw += more
         whole = len(raw) // self._row_bytes if self._row_bytes else count
-        values = np.frombuffer(raw, self.dtype, whole * (self._row_bytes // max(1, self.dtype.itemsize)))
+        values = np.frombuffer(
+            raw, self.dtype, whole * (self._row_bytes // max(1, self.dtype.itemsize))
+        )
         values = values.reshape(whole, *self.shape[1:])
-        return {first + i: values[i] if i < whole else Unreadable("truncated") for i in range(count)}
+        return {
+            first + i: values[i] if i < whole else Unreadable("truncated") for i in range(count)
+        }
 
     def all(self) -> np.ndarray:
         """Every row: for labels and ids."""
@@ -105,17 +120,21 @@ def read_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def check_header(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], there: int) -> None:
-    """A header may claim any shape: the file must hold that much, before anything is made for each row of it.
+    """A header may claim any shape: the file must hold that much, before anything is made for each
+    row of it.
 
     there: bytes that follow the header
     """
     if dtype.hasobject:
-        raise InputError(f"{path} holds Python objects, which are never loaded: save plain numbers or text")
+        raise InputError(
+            f"{path} holds Python objects, which are never loaded: save plain numbers or text"
+        )
     claimed = math.prod(shape) * dtype.itemsize
     nothing_a_row = len(shape) > 0 and shape[0] > 0 and claimed == 0
     if there < claimed or min(shape, default=0) < 0 or nothing_a_row:
         raise InputError(
-            f"{path} is not a whole .npy file: its header claims an array of shape {shape} with {claimed} bytes, "
+            f"{path} is not a whole .npy file: its header claims an array of shape {shape} with "
+            f"{claimed} bytes, "
             f"{there} follow it; save it again with numpy.save"
         )
 
@@ -124,13 +143,22 @@ def open_npz(path: Path, array: str | None, ids: Any, labels: Any) -> tuple[Any,
     """The examples, ids and labels of an .npz file, by name or by what they are called."""
     try:
         with zipfile.ZipFile(path) as archive:
-            infos = {i.filename.removesuffix(".npy"): i for i in archive.infolist() if i.filename.endswith(".npy")}
+            infos = {
+                i.filename.removesuffix(".npy"): i
+                for i in archive.infolist()
+                if i.filename.endswith(".npy")
+            }
     except (OSError, zipfile.BadZipFile) as problem:
-        raise InputError(f"{path} is not a whole .npz file ({problem}): save it again with numpy.savez") from None
+        raise InputError(
+            f"{path} is not a whole .npz file ({problem}): save it again with numpy.savez"
+        ) from None
     if array is None:
         others = [n for n in infos if n not in ("ids", "y", "label", "labels")]
         if len(others) != 1:
-            raise InputError(f"{path} holds the arrays {', '.join(infos) or '(none)'}: name the examples' (array=)")
+            raise InputError(
+                f"{path} holds the arrays {', '.join(infos) or '(none)'}: name the examples' "
+                "(array=)"
+            )
         array = others[0]
     if ids is None and "ids" in infos:
         ids = _member(path, infos, "ids", whole=True)
@@ -153,13 +181,16 @@ def _member(path: Path, infos: dict[str, zipfile.ZipInfo], name: str, whole: boo
         return rows.all() if whole else rows
     if info.file_size > MOST_COMPRESSED:
         raise InputError(
-            f"array {name!r} of {path} is compressed and {info.file_size} bytes large, the limit is {MOST_COMPRESSED}: "
+            f"array {name!r} of {path} is compressed and {info.file_size} bytes large, the limit "
+            f"is {MOST_COMPRESSED}: "
             "save it with numpy.save as .npy, of which only the asked rows are read"
         )
     try:
         return _unpacked(path, info)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as problem:
-        raise InputError(f"array {name!r} of {path} can't be read ({problem}): save it again") from None
+        raise InputError(
+            f"array {name!r} of {path} can't be read ({problem}): save it again"
+        ) from None
 
 
 def _unpacked(path: Path, info: zipfile.ZipInfo) -> np.ndarray:

@@ -22,12 +22,13 @@ _SPLIT = re.compile(r"^(train|test|valid|validation|val|dev)(?![a-z])", re.IGNOR
 class ParquetPool(Pool):
     """Rows of one Parquet file, of several, or of all below a folder.
 
-    Ids come from the key column. Without one they are row numbers as text, counted on through the files in order of
-    name; files that appear later count on from there in the order in which they are found, wherever their name would
-    sort. `describe` writes that order down, and opening the pool from it keeps every number. Files whose rows change
-    in number need a key column.
+    Ids come from the key column. Without one they are row numbers as text, counted on through the
+    files in order of name; files that appear later count on from there in the order in which they
+    are found, wherever their name would sort. `describe` writes that order down, and opening the
+    pool from it keeps every number. Files whose rows change in number need a key column.
 
-    column       the examples: a struct of bytes and path, a list of numbers, or text; found when only one can be it
+    column       the examples: a struct of bytes and path, a list of numbers, or text; found when
+                 only one can be it
     key          the column of ids
     label        the column of labels; else `label` or `labels` where there is one
     split        of a folder that holds several ("train", "test"): the one to take, or "all"
@@ -55,9 +56,20 @@ class ParquetPool(Pool):
         for one in self._given:
             if not one.exists():
                 raise InputError(f"nothing at {one}: give an existing Parquet file or folder")
-        self._options = {"key": key, "label": label, "split": split, "max_side": max_side, "threads": threads}
-        self.key, self.label, self.split, self.max_side, self.threads = key, label, split, max_side, threads
-        self._several, self._order = len(paths) > 1, [(str(name), int(rows)) for name, rows in order or ()]
+        self._options = {
+            "key": key,
+            "label": label,
+            "split": split,
+            "max_side": max_side,
+            "threads": threads,
+        }
+        self.key = key
+        self.label = label
+        self.split = split
+        self.max_side = max_side
+        self.threads = threads
+        self._several = len(paths) > 1
+        self._order = [(str(name), int(rows)) for name, rows in order or ()]
         self._files: list[TableFile] = []
         self._starts = np.zeros(1, np.int64)
         self._ids: list[str] = []
@@ -75,10 +87,20 @@ class ParquetPool(Pool):
         found: dict[str, Path] = {}
         for given in self._given:
             if given.is_dir():
-                inside = {p.relative_to(given).as_posix(): p for p in given.rglob("*.parquet") if p.is_file()}
-                inside = {n: p for n, p in inside.items() if not any(part.startswith(".") for part in n.split("/"))}
+                inside = {
+                    p.relative_to(given).as_posix(): p
+                    for p in given.rglob("*.parquet")
+                    if p.is_file()
+                }
+                inside = {
+                    n: p
+                    for n, p in inside.items()
+                    if not any(part.startswith(".") for part in n.split("/"))
+                }
                 inside = self._one_split(given, inside)
-                found.update((n if len(self._given) == 1 else str(p), p) for n, p in sorted(inside.items()))
+                found.update(
+                    (n if len(self._given) == 1 else str(p), p) for n, p in sorted(inside.items())
+                )
             else:
                 found[given.name if len(self._given) == 1 else str(given)] = given
         return found
@@ -92,11 +114,15 @@ class ParquetPool(Pool):
             named = sorted(s for s in splits if s)
             if len(named) > 1 and self.split is None:
                 raise InputError(
-                    f"{folder} holds the splits {', '.join(named)}: name one (split={named[-1]!r}), or split='all'"
+                    f"{folder} holds the splits {', '.join(named)}: name one "
+                    f"(split={named[-1]!r}), or split='all'"
                 )
             return files
         if self.split not in splits:
-            raise InputError(f"no split {self.split!r} in {folder}: there are {some(sorted(s for s in splits if s))}")
+            raise InputError(
+                f"no split {self.split!r} in {folder}: there are "
+                f"{some(sorted(s for s in splits if s))}"
+            )
         return {name: files[name] for name in splits[self.split]}
 
     def _first_schema(self) -> Any:
@@ -119,8 +145,11 @@ class ParquetPool(Pool):
 
     def refresh(self) -> int:
         listing = self._listing()
-        files, ids, keyless = list(self._files), list(self._ids), dict(self._keyless)
-        known, broken = {f.name for f in files}, {}
+        files = list(self._files)
+        ids = list(self._ids)
+        keyless = dict(self._keyless)
+        known = {f.name for f in files}
+        broken = {}
         fresh = [] if files else self._remembered(listing)
         known.update(f.name for f in fresh)
         for name, path in listing.items():
@@ -139,20 +168,31 @@ class ParquetPool(Pool):
         starts = np.cumsum([0, *(f.rows for f in files)])
         check_unique(ids, lambda p: _place(files, starts, p))
         new = len(ids) - len(self._ids)
-        self._files, self._starts, self._ids, self._keyless, self._broken = files, starts, ids, keyless, broken
+        self._files = files
+        self._starts = starts
+        self._ids = ids
+        self._keyless = keyless
+        self._broken = broken
         return new
 
     def _usable(self, path: Path, name: str) -> TableFile:
         file, schema = describe_file(path, name)
-        if missing := [c for c in (self.column, self.key) if c is not None and c not in schema.names]:
+        if missing := [
+            c for c in (self.column, self.key) if c is not None and c not in schema.names
+        ]:
             raise InputError(f"no column {missing[0]!r} in {path}: there are {some(schema.names)}")
         if columns.column_kind(schema, self.column, strict=False) != self.kind:
             kind = schema.field(self.column).type
-            raise InputError(f"column {self.column!r} of {path} is of type {kind}, in the other files {self.kind}")
+            raise InputError(
+                f"column {self.column!r} of {path} is of type {kind}, in the other files "
+                f"{self.kind}"
+            )
         return file
 
     def _remembered(self, listing: dict[str, Path]) -> list[TableFile]:
-        """The files of `order`, as they are now. One that is gone keeps its numbers, and reads as missing."""
+        """The files of `order`, as they are now. One that is gone keeps its numbers, and reads as
+        missing.
+        """
         files = []
         for name, rows in self._order:
             try:
@@ -165,8 +205,10 @@ class ParquetPool(Pool):
                 file = TableFile(self._given[0] / name, name, 0, 0, (rows,), missing=True)
             elif file.rows != rows and self.key is None:
                 raise InputError(
-                    f"{file.path} had {rows} rows and has {file.rows} now, which shifts the row numbers "
-                    "that are the ids: put it back as it was and add rows in a new file, or name a key column (key=)"
+                    f"{file.path} had {rows} rows and has {file.rows} now, which shifts the row "
+                    "numbers "
+                    "that are the ids: put it back as it was and add rows in a new file, or name "
+                    "a key column (key=)"
                 )
             files.append(file)
         return files
@@ -196,7 +238,9 @@ class ParquetPool(Pool):
         found: dict[int, Any] = {}
         for which, rows in wanted.items():
             values = self._values(which, list(rows))
-            decoded = convert.in_threads(self._example, [values[row] for row in rows], self._workers())
+            decoded = convert.in_threads(
+                self._example, [values[row] for row in rows], self._workers()
+            )
             found.update(zip(rows.values(), decoded))
         return [Unreadable(self._keyless[p]) if p in self._keyless else found[p] for p in checked]
 
@@ -204,7 +248,11 @@ class ParquetPool(Pool):
         file = self._files[which]
         now = unchanged(file)
         if now is None:
-            reason = "missing" if not file.path.exists() else f"{file.name} has changed since it was opened"
+            reason = (
+                "missing"
+                if not file.path.exists()
+                else f"{file.name} has changed since it was opened"
+            )
             return dict.fromkeys(rows, Unreadable(reason))
         self._files[which] = now
         return self._groups.values(now, rows)
@@ -233,7 +281,9 @@ class ParquetPool(Pool):
                 for file in self._files:
                     with contextlib.suppress(InputError):
                         wholes = (convert.vector(v) for v in _column(file, self.column))
-                        fixed = next((len(v) for v in wholes if not isinstance(v, Unreadable)), None)
+                        fixed = next(
+                            (len(v) for v in wholes if not isinstance(v, Unreadable)), None
+                        )
                     if fixed is not None:
                         break
             self._length = fixed
@@ -245,7 +295,9 @@ class ParquetPool(Pool):
         how = convert.decoded_as(".parquet") if self.kind == "image" else ""
         for which, row in map(self._locate, check_positions(positions, len(self))):
             file = now[which]
-            keys.append(f"{file.path}|{file.size}|{file.time_ns}|{self.column}|{row}|{self.max_side}{how}")
+            keys.append(
+                f"{file.path}|{file.size}|{file.time_ns}|{self.column}|{row}|{self.max_side}{how}"
+            )
         return keys
 
     def labels(self) -> dict[str, Any] | None:
@@ -258,7 +310,8 @@ class ParquetPool(Pool):
             try:
                 values = list(_column(file, column)) if unchanged(file) else []
             except InputError:
-                continue  # its rows are Unreadable, or it has no such column: nothing is known of them
+                # its rows are Unreadable, or it has no such column: nothing is known of them
+                continue
             for position, value in enumerate(values, start):
                 if (one := convert.label(value, names)) is not None:
                     known[self._ids[position]] = one
@@ -291,7 +344,9 @@ def _column(file: TableFile, column: str) -> Any:
             for batch in opened.iter_batches(batch_size=8192, columns=[column]):
                 yield from batch.column(0).to_pylist()
     except (OSError, pa.ArrowException) as problem:
-        raise InputError(f"column {column!r} of {file.path} can't be read ({problem}): write the file again") from None
+        raise InputError(
+            f"column {column!r} of {file.path} can't be read ({problem}): write the file again"
+        ) from None
 
 
 def _place(files: Sequence[TableFile], starts: np.ndarray, position: int) -> str:

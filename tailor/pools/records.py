@@ -52,15 +52,20 @@ class Jsonl:
                 try:
                     yield Record(line, start, start + len(raw), raw, self.parse(raw))
                 except (ValueError, RecursionError) as problem:
-                    yield Record(line, start, start + len(raw), raw, None, f"broken line {line}: {problem}")
-            start, line = start + len(raw), line + 1
+                    yield Record(
+                        line, start, start + len(raw), raw, None, f"broken line {line}: {problem}"
+                    )
+            start = start + len(raw)
+            line = line + 1
 
 
 class Csv:
     """Comma-separated values under a header. A quoted field may go over several lines."""
 
     def __init__(self, encoding: str, delimiter: str, header: list[str] | None = None) -> None:
-        self.encoding, self.delimiter, self.header = encoding, delimiter, header
+        self.encoding = encoding
+        self.delimiter = delimiter
+        self.header = header
 
     def parse(self, raw: bytes) -> dict[str, Any]:
         """ValueError where it is not one whole record."""
@@ -82,13 +87,16 @@ class Csv:
         return dict(zip(header, row))
 
     def records(self, file: BinaryIO, start: int, line: int) -> Iterator[Record]:
-        """csv's own reader says where a record ends; where it fails, the record's first line alone is broken."""
+        """csv's own reader says where a record ends; where it fails, the record's first line alone
+        is broken.
+        """
         while True:
             file.seek(start)
             taken: list[bytes] = []  # the lines of the record in hand
             reader = csv.reader(self._lines(file, taken), delimiter=self.delimiter, strict=True)
             while True:
-                problem, row = "", []
+                problem = ""
+                row = []
                 try:
                     row = next(reader)
                 except StopIteration:
@@ -96,18 +104,28 @@ class Csv:
                 except (csv.Error, ValueError) as failure:
                     problem = str(failure)
                     del taken[1:]
-                raw, lines = b"".join(taken), len(taken)
+                raw = b"".join(taken)
+                lines = len(taken)
                 taken.clear()
                 end = start + len(raw)
                 if problem:
                     cut = "end of data" in problem
-                    yield Record(line, start, end, raw, None, f"broken line {line}: {problem}", open_quote=cut)
+                    yield Record(
+                        line,
+                        start,
+                        end,
+                        raw,
+                        None,
+                        f"broken line {line}: {problem}",
+                        open_quote=cut,
+                    )
                 elif row:
                     try:
                         yield Record(line, start, end, raw, self._named(row))
                     except ValueError as failure:
                         yield Record(line, start, end, raw, None, f"broken line {line}: {failure}")
-                start, line = end, line + lines
+                start = end
+                line = line + lines
                 if problem:
                     break
 

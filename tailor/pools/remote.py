@@ -1,4 +1,6 @@
-"""Pools on object storage: s3://, gs://, file:// and whatever else fsspec reads, a shard at a time through a cache."""
+"""Pools on object storage: s3://, gs://, file:// and whatever else fsspec reads, a shard at a time
+through a cache.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,19 @@ class RemoteFile:
 
 
 class RemotePool(Pool):
-    """Everything below an address: files of rows (Parquet, .npy, CSV, JSONL), each a shard, or else pictures.
+    """Everything below an address: files of rows (Parquet, .npy, CSV, JSONL), each a shard, or else
+    pictures.
 
-    A shard is copied to the cache when one of its rows is wanted. Ids are those that the files' own pools give; row
-    numbers count on through the files in order of name, and files that appear later count on from there.
+    A shard is copied to the cache when one of its rows is wanted. Ids are those that the files' own
+    pools give; row numbers count on through the files in order of name, and files that appear later
+    count on from there.
 
-    cache        folder for the copies; by default ~/.cache/tailor/files, or below XDG_CACHE_HOME where that is set
-    cache_bytes  the copies take no more room than this; the least lately used go first, other files are left alone
-    storage      options for fsspec, such as endpoint_url or profile; credentials are found as fsspec finds them
+    cache        folder for the copies; by default ~/.cache/tailor/files, or below XDG_CACHE_HOME
+                 where that is set
+    cache_bytes  the copies take no more room than this; the least lately used go first, other files
+                 are left alone
+    storage      options for fsspec, such as endpoint_url or profile; credentials are found as
+                 fsspec finds them
     labels       pictures: "folder": the first folder of the path is the class
     max_side     pictures are read no larger than this
     order        files of an earlier time with their number of rows, as `describe` gives them
@@ -71,12 +78,20 @@ class RemotePool(Pool):
     ) -> None:
         check_decoding(max_side, None)
         if labels not in (None, "folder"):
-            raise InputError(f"labels is {labels!r}: give 'folder' (the first folder is the class) or None")
-        self.address, self._labels, self.max_side = str(address).rstrip("/"), labels, max_side
+            raise InputError(
+                f"labels is {labels!r}: give 'folder' (the first folder is the class) or None"
+            )
+        self.address = str(address).rstrip("/")
+        self._labels = labels
+        self.max_side = max_side
         given = {
-            "column": column, "key": key, "label": label, "label_separator": label_separator, "delimiter": delimiter,
+            "column": column,
+            "key": key,
+            "label": label,
+            "label_separator": label_separator,
+            "delimiter": delimiter,
             "encoding": encoding,
-        }  # fmt: skip
+        }
         self._storage = dict(storage or {})
         self._options = {name: value for name, value in given.items() if value is not None}
         self._cache_given = None if cache is None else str(cache)
@@ -102,22 +117,29 @@ class RemotePool(Pool):
                 fs, root = fsspec.core.url_to_fs(self.address, **self._storage)
         except ImportError as problem:
             extra = "cloud-gs" if self.address.startswith(("gs://", "gcs://")) else "cloud"
-            raise InputError(f"{self.address} can't be read ({problem}): pip install 'tailor[{extra}]'") from problem
+            raise InputError(
+                f"{self.address} can't be read ({problem}): pip install 'tailor[{extra}]'"
+            ) from problem
         return fs, str(root).rstrip("/")
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Any trouble on the way to the storage, with the address. A missing file is the caller's to handle."""
+        """Any trouble on the way to the storage, with the address. A missing file is the caller's
+        to handle.
+        """
         try:
             yield
         except (FileNotFoundError, ImportError, InputError):
             raise
         except PermissionError as problem:
-            raise InputError(f"{self.address} may not be read ({problem}): check the credentials") from problem
+            raise InputError(
+                f"{self.address} may not be read ({problem}): check the credentials"
+            ) from problem
         except Exception as problem:  # each storage has errors of its own
             reason = str(problem) or type(problem).__name__
             raise InputError(
-                f"{self.address} can't be reached ({reason}): check the address and the network, and try again"
+                f"{self.address} can't be reached ({reason}): check the address and the network, "
+                "and try again"
             ) from problem
 
     # ------------------------------------------------------------------ what is there
@@ -130,17 +152,29 @@ class RemotePool(Pool):
         except FileNotFoundError:
             found = {}
         if not found:
-            raise InputError(f"nothing at {self.address}: give an existing bucket and folder, or a file")
+            raise InputError(
+                f"nothing at {self.address}: give an existing bucket and folder, or a file"
+            )
         files = []
         for path, info in found.items():
             name = path.removeprefix(self._root).lstrip("/") or os.path.basename(path)
             if not any(part.startswith(".") for part in name.split("/")):
-                version = next((str(info[k]) for k in ("ETag", "etag", "mtime", "LastModified") if info.get(k)), "")
+                version = next(
+                    (
+                        str(info[k])
+                        for k in ("ETag", "etag", "mtime", "LastModified")
+                        if info.get(k)
+                    ),
+                    "",
+                )
                 files.append(RemoteFile(path, name, int(info.get("size") or 0), version))
         tables = [f for f in files if f.suffix in TABLES]
         kept = tables or [f for f in files if f.suffix in SUFFIXES]
         if not kept:
-            raise InputError(f"{self.address} holds {len(files)} files, none of them an image or one of {some(TABLES)}")
+            raise InputError(
+                f"{self.address} holds {len(files)} files, none of them an image or one of "
+                f"{some(TABLES)}"
+            )
         last = len(self._order)
         return sorted(kept, key=lambda f: (self._order.get(f.name, last), f.name))
 
@@ -150,8 +184,11 @@ class RemotePool(Pool):
 
     def refresh(self) -> int:
         known = {f.name: f for f in self._files}
-        files, starts, ids = list(self._files), self._starts.tolist(), list(self._ids)
-        changed, broken = {}, {}
+        files = list(self._files)
+        starts = self._starts.tolist()
+        ids = list(self._ids)
+        changed = {}
+        broken = {}
         for file in self._listing():
             if (shown := readable_name(file.name)) != file.name:
                 broken[shown] = "its name is not UTF-8, and no id can be made of it: rename it"
@@ -172,10 +209,15 @@ class RemotePool(Pool):
             files.append(file)
             ids.extend(own)
             starts.append(len(ids))
-        check_unique(ids, lambda p: f"{files[int(np.searchsorted(starts, p, side='right')) - 1].name}")
+        check_unique(
+            ids, lambda p: f"{files[int(np.searchsorted(starts, p, side='right')) - 1].name}"
+        )
         new = len(ids) - len(self._ids)
-        self._files, self._starts, self._ids = files, np.array(starts), ids
-        self._changed, self._broken = changed, broken
+        self._files = files
+        self._starts = np.array(starts)
+        self._ids = ids
+        self._changed = changed
+        self._broken = broken
         return new
 
     def _file_ids(self, file: RemoteFile, start: int) -> list[str]:
@@ -185,7 +227,8 @@ class RemotePool(Pool):
         with self._pool(file) as pool:
             if self.kind not in ("", pool.kind):
                 raise InputError(f"{file.name} holds {pool.kind}s, the other files {self.kind}s")
-            self.kind, own = pool.kind, list(pool.ids)
+            self.kind = pool.kind
+            own = list(pool.ids)
         numbered = all(one == str(row) for row, one in enumerate(own))
         return [str(start + row) for row in range(len(own))] if numbered else own
 
@@ -262,19 +305,26 @@ class RemotePool(Pool):
         keys = []
         for position in check_positions(positions, len(self)):
             number = int(np.searchsorted(self._starts, position, side="right")) - 1
-            file, row = self._files[number], position - int(self._starts[number])
+            file = self._files[number]
+            row = position - int(self._starts[number])
             column = self._options.get("column", "")
-            name, how = f"{self.address}/{file.name}", decoded_as(file.name) if self.kind == "image" else ""
+            name = f"{self.address}/{file.name}"
+            how = decoded_as(file.name) if self.kind == "image" else ""
             keys.append(f"{name}|{file.version}|{file.size}|{column}|{row}|{self.max_side}{how}")
         return keys
 
     def labels(self) -> dict[str, Any] | None:
         if self._of_pictures:
-            return {one: one.split("/", 1)[0] for one in self._ids if "/" in one} if self._labels else None
+            return (
+                {one: one.split("/", 1)[0] for one in self._ids if "/" in one}
+                if self._labels
+                else None
+            )
         known: dict[str, Any] = {}
         for file, start in zip(self._files, self._starts.tolist()):
             with self._pool(file) as pool:
-                own, place = pool.labels(), {one: row for row, one in enumerate(pool.ids)}
+                own = pool.labels()
+                place = {one: row for row, one in enumerate(pool.ids)}
             if own is None:
                 return None
             known.update((self._ids[start + place[one]], label) for one, label in own.items())
@@ -287,13 +337,20 @@ class RemotePool(Pool):
         rows = np.diff(self._starts).tolist()
         tables = bool(self._files) and self._files[0].suffix in TABLES
         found: dict[str, Any] = {
-            "cache": self._cache_given, "cache_bytes": self._cache.limit, "storage": self._storage or None,
-            "labels": self._labels, "max_side": self.max_side,
+            "cache": self._cache_given,
+            "cache_bytes": self._cache.limit,
+            "storage": self._storage or None,
+            "labels": self._labels,
+            "max_side": self.max_side,
             "order": [[f.name, n] for f, n in zip(self._files, rows)] if tables else None,
-        }  # fmt: skip
+        }
         given = {k: v for k, v in found.items() if v is not None}
         return {"kind": "remote", "path": self.address} | given | self._options
 
 
 def _why(broken: dict[str, str]) -> str:
-    return f"{len(broken)} files are broken, the first: {next(iter(broken.values()))}" if broken else "it is empty"
+    return (
+        f"{len(broken)} files are broken, the first: {next(iter(broken.values()))}"
+        if broken
+        else "it is empty"
+    )

@@ -20,7 +20,9 @@ CACHE_BYTES = 256 * 2**20
 
 @dataclass(frozen=True)
 class TableFile:
-    """What is remembered of one Parquet file. ends (groups,): the row at which each row group ends."""
+    """What is remembered of one Parquet file. ends (groups,): the row at which each row group
+    ends.
+    """
 
     path: Path
     name: str
@@ -35,24 +37,33 @@ class TableFile:
 
 
 def describe_file(path: Path, name: str) -> tuple[TableFile, Any]:
-    """A file and its schema. OSError or ArrowException (InputError from here) where it is not a whole Parquet file."""
+    """A file and its schema. OSError or ArrowException (InputError from here) where it is not a
+    whole Parquet file.
+    """
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     try:
         status = path.stat()
         with pq.ParquetFile(path) as file:
-            counts = [file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)]
+            counts = [
+                file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)
+            ]
             ends = tuple(np.cumsum(counts).tolist())
-            return TableFile(path, name, status.st_size, status.st_mtime_ns, ends), file.schema_arrow
+            return TableFile(
+                path, name, status.st_size, status.st_mtime_ns, ends
+            ), file.schema_arrow
     except FileNotFoundError:
         raise InputError(f"no file at {path}") from None
     except (OSError, pa.ArrowException) as problem:
-        raise InputError(f"{path} is not a whole Parquet file ({problem}): write it again") from None
+        raise InputError(
+            f"{path} is not a whole Parquet file ({problem}): write it again"
+        ) from None
 
 
 class RowGroups:
-    """The column `column` of some files, by file and row. Row groups lately used stay in memory, up to `cache_bytes`.
+    """The column `column` of some files, by file and row. Row groups lately used stay in memory, up
+    to `cache_bytes`.
 
     A row group larger than that is streamed in batches instead, and not kept.
     """
@@ -60,7 +71,8 @@ class RowGroups:
     def __init__(self, column: str, cache_bytes: int = CACHE_BYTES) -> None:
         if cache_bytes < 0:
             raise InputError(f"cache_bytes is {cache_bytes}: it must be 0 or more")
-        self.column, self.cache_bytes = column, cache_bytes
+        self.column = column
+        self.cache_bytes = cache_bytes
         self._kept: OrderedDict[tuple[TableFile, int], Any] = OrderedDict()
         self._lock = threading.Lock()  # pages and training may read at the same time
         self.held_bytes = 0
@@ -95,7 +107,9 @@ class RowGroups:
             part = opened.metadata.row_group(group)
             starts = [part.column(c).path_in_schema.split(".")[0] for c in range(part.num_columns)]
             size = sum(
-                part.column(c).total_uncompressed_size for c, name in enumerate(starts) if name == self.column
+                part.column(c).total_uncompressed_size
+                for c, name in enumerate(starts)
+                if name == self.column
             )
             if size <= self.cache_bytes:
                 table = opened.read_row_group(group, columns=[self.column])
@@ -103,9 +117,12 @@ class RowGroups:
                 self._keep((file, group), column)
                 return [_plain(column[row]) for row in rows]
             picked: list[Any] = []
-            done, ahead = 0, iter(rows)
+            done = 0
+            ahead = iter(rows)
             row = next(ahead, None)
-            for batch in opened.iter_batches(batch_size=256, row_groups=[group], columns=[self.column]):
+            for batch in opened.iter_batches(
+                batch_size=256, row_groups=[group], columns=[self.column]
+            ):
                 while row is not None and row < done + batch.num_rows:
                     picked.append(_plain(batch.column(0)[row - done]))
                     row = next(ahead, None)
@@ -125,7 +142,9 @@ class RowGroups:
 
 
 def _plain(scalar: Any) -> Any:
-    """A value as Python has it; a list of numbers as an array, which is much faster. A missing number is NaN in it."""
+    """A value as Python has it; a list of numbers as an array, which is much faster. A missing
+    number is NaN in it.
+    """
     values = getattr(scalar, "values", None)
     if values is None or not hasattr(values, "to_numpy"):
         return scalar.as_py()
@@ -133,7 +152,9 @@ def _plain(scalar: Any) -> Any:
 
 
 def unchanged(file: TableFile) -> TableFile | None:
-    """The file as it is now, where its row groups are still those remembered; None where they are not."""
+    """The file as it is now, where its row groups are still those remembered; None where they are
+    not.
+    """
     try:
         status = os.stat(file.path)
     except OSError:

@@ -24,14 +24,16 @@ FORMATS = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 class TextFile(Pool):
     """Texts of a CSV or JSONL file. One pass notes where each record lies; reading seeks there.
 
-    Ids come from the key column; without one they are the numbers of the records, from 0, as text. A broken line, and
-    one without a key, keeps its place and reads as Unreadable; under a key column its id is "line 7". Lines added at
-    the end join at `refresh`. A record that was changed in place reads as Unreadable until the pool is opened again.
+    Ids come from the key column; without one they are the numbers of the records, from 0, as text.
+    A broken line, and one without a key, keeps its place and reads as Unreadable; under a key
+    column its id is "line 7". Lines added at the end join at `refresh`. A record that was changed
+    in place reads as Unreadable until the pool is opened again.
 
     column           the texts; by itself `text`, or the only column that can be it
     key, label       the columns of ids and of labels (by itself `label` or `labels`)
-    label_separator  several labels in one cell are split here ("|"). A JSON list, or a column called `labels`, also
-                     means that an example may have several classes. An empty cell is no label; [] is the empty set
+    label_separator  several labels in one cell are split here ("|"). A JSON list, or a column
+                     called `labels`, also means that an example may have several classes. An empty
+                     cell is no label; [] is the empty set
     delimiter        between the cells of a CSV: by itself a comma, or a tab for .tsv
     format           "csv" or "jsonl"; by itself as the file's name ends
     """
@@ -54,25 +56,41 @@ class TextFile(Pool):
         if not self.path.is_file():
             raise InputError(f"no file at {self.path}: give an existing .csv or .jsonl file")
         self._options = {
-            "key": key, "label": label, "label_separator": label_separator, "delimiter": delimiter, "format": format,
+            "key": key,
+            "label": label,
+            "label_separator": label_separator,
+            "delimiter": delimiter,
+            "format": format,
             "encoding": None if encoding == "utf-8" else encoding,
-        }  # fmt: skip
-        self.key, self.label, self.label_separator = key, label, label_separator
+        }
+        self.key = key
+        self.label = label
+        self.label_separator = label_separator
         suffix = self.path.suffix.lower()
         kind = format or FORMATS.get(suffix)
         if kind not in ("csv", "jsonl"):
-            raise InputError(f"{self.path.name} ends in {suffix!r}: name its format, 'csv' or 'jsonl' (format=)")
+            raise InputError(
+                f"{self.path.name} ends in {suffix!r}: name its format, 'csv' or 'jsonl' (format=)"
+            )
         if label_separator == "":
-            raise InputError("label_separator is empty: give the text between two labels, such as '|'")
+            raise InputError(
+                "label_separator is empty: give the text between two labels, such as '|'"
+            )
         _check_encoding(encoding)
-        self._format = Jsonl(encoding) if kind == "jsonl" else Csv(encoding, _delimiter(delimiter, suffix))
-        self._next, self._line = 0, 1
+        self._format = (
+            Jsonl(encoding) if kind == "jsonl" else Csv(encoding, _delimiter(delimiter, suffix))
+        )
+        self._next = 0
+        self._line = 1
         self._columns = self._header()
         for given in (column, key, label):
             if given is not None and given not in self._columns:
                 raise UnknownName(f"column of {self.path.name}", given, self._columns)
         self.column = self._texts() if column is None else column
-        self._starts, self._ends, self._digests, self._lines = array("q"), array("q"), array("Q"), array("q")
+        self._starts = array("q")
+        self._ends = array("q")
+        self._digests = array("Q")
+        self._lines = array("q")
         self._ids: list[str] = []
         self._broken: dict[int, str] = {}
         self._open_end = False
@@ -87,10 +105,13 @@ class TextFile(Pool):
         if isinstance(self._format, Csv):
             first = next(self._records(0, 1), None)
             if first is None or first.values is None:
-                raise InputError(f"{self.path} has no header: {first.problem if first else 'it is empty'}")
+                raise InputError(
+                    f"{self.path} has no header: {first.problem if first else 'it is empty'}"
+                )
             names = [str(v).strip() for v in first.values.values()]
             check_unique(names, [f"column {i + 1} of the header" for i in range(len(names))])
-            self._format.header, self._next = names, first.end
+            self._format.header = names
+            self._next = first.end
             self._line = 1 + first.line + first.raw.rstrip(b"\n").count(b"\n")
             return names
         seen: dict[str, bool] = {}  # column -> a text was seen in it
@@ -98,7 +119,9 @@ class TextFile(Pool):
             for name, value in (record.values or {}).items():
                 seen[name] = seen.get(name, False) or isinstance(value, str)
         if not seen:
-            raise InputError(f"no JSON object in the first lines of {self.path}: each line must be one")
+            raise InputError(
+                f"no JSON object in the first lines of {self.path}: each line must be one"
+            )
         self._textual = [name for name, has_text in seen.items() if has_text]
         return list(seen)
 
@@ -109,7 +132,8 @@ class TextFile(Pool):
             return "text"
         if len(candidates) != 1:
             raise InputError(
-                f"the texts of {self.path.name} may be in {some(candidates)}: name the column (--column, or column= in "
+                f"the texts of {self.path.name} may be in {some(candidates)}: name the column "
+                "(--column, or column= in "
                 "Python)"
             )
         return candidates[0]
@@ -129,21 +153,31 @@ class TextFile(Pool):
     def _grow(self, first: bool) -> int:
         """Take in the records from where the last pass ended."""
         before = len(self._ids)
-        again = before - 1 if self._open_end else -1  # had no line end: more of it may have been written
-        start, line = (self._starts[again], self._lines[again]) if again >= 0 else (self._next, self._line)
-        ids, lines, notes = list(self._ids), array("q", self._lines), []
+        again = (
+            before - 1 if self._open_end else -1
+        )  # had no line end: more of it may have been written
+        start, line = (
+            (self._starts[again], self._lines[again]) if again >= 0 else (self._next, self._line)
+        )
+        ids = list(self._ids)
+        lines = array("q", self._lines)
+        notes = []
         for record in self._records(start, line):
             if not first and record.cut:
                 break  # half written: the next look takes it
             if again < 0 or record.start != start:
                 ids.append(self._id(record, len(ids)))
                 lines.append(record.line)
-            notes.append((record.start, record.end, _digest(record.raw), record.line, self._problem(record)))
+            notes.append(
+                (record.start, record.end, _digest(record.raw), record.line, self._problem(record))
+            )
             ended = (record.end, record.line + record.raw.count(b"\n"), not record.ends_line)
         check_unique(ids, lambda p: f"line {lines[p]} of {self.path.name}")
         self._ids = ids
         for position, (*numbers, problem) in enumerate(notes, before if again < 0 else again):
-            for column, number in zip((self._starts, self._ends, self._digests, self._lines), numbers):
+            for column, number in zip(
+                (self._starts, self._ends, self._digests, self._lines), numbers
+            ):
                 column[position : position + 1] = array(column.typecode, [number])
             self._broken.pop(position, None)
             if problem:
@@ -159,7 +193,11 @@ class TextFile(Pool):
         return f"line {record.line}" if value is None or value == "" else str(value)
 
     def _problem(self, record: Record) -> str:
-        if record.values is not None and self.key is not None and record.values.get(self.key) in (None, ""):
+        if (
+            record.values is not None
+            and self.key is not None
+            and record.values.get(self.key) in (None, "")
+        ):
             return f"no key in line {record.line}"
         return record.problem
 
@@ -170,9 +208,13 @@ class TextFile(Pool):
             with open(self.path, "rb") as file:
                 for position in sorted(set(checked)):
                     file.seek(self._starts[position])
-                    found[position] = self._text(position, file.read(self._ends[position] - self._starts[position]))
+                    found[position] = self._text(
+                        position, file.read(self._ends[position] - self._starts[position])
+                    )
         except OSError as problem:
-            reason = "missing" if isinstance(problem, FileNotFoundError) else f"can't be read: {problem}"
+            reason = (
+                "missing" if isinstance(problem, FileNotFoundError) else f"can't be read: {problem}"
+            )
             return [Unreadable(reason)] * len(checked)
         return [found[p] for p in checked]
 
@@ -180,12 +222,17 @@ class TextFile(Pool):
         if position in self._broken:
             return Unreadable(self._broken[position])
         if _digest(raw) != self._digests[position]:
-            return Unreadable(f"line {self._lines[position]} has changed since the file was opened: open it again")
+            return Unreadable(
+                f"line {self._lines[position]} has changed since the file was opened: open it again"
+            )
         return convert.text(self._format.parse(raw).get(self.column))
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
         checked = check_positions(positions, len(self))
-        return [f"{self.column}|{self._digests[p]:016x}|{self._ends[p] - self._starts[p]}" for p in checked]
+        return [
+            f"{self.column}|{self._digests[p]:016x}|{self._ends[p] - self._starts[p]}"
+            for p in checked
+        ]
 
     def labels(self) -> dict[str, Any] | None:
         column = choose_label(self._columns, self.label)
@@ -201,7 +248,9 @@ class TextFile(Pool):
                 known[self._ids[position]] = value
                 several = several or isinstance(value, list)
         if several:
-            return {one: value if isinstance(value, list) else [value] for one, value in known.items()}
+            return {
+                one: value if isinstance(value, list) else [value] for one, value in known.items()
+            }
         return known
 
     def _label(self, value: Any) -> Any:
@@ -220,7 +269,9 @@ class TextFile(Pool):
 
 
 def _digest(raw: bytes) -> int:
-    """Of a record without its line end, which a last line may get only when the next one is added."""
+    """Of a record without its line end, which a last line may get only when the next one is
+    added.
+    """
     return int.from_bytes(blake2b(raw.rstrip(b"\r\n"), digest_size=8).digest(), "little")
 
 
@@ -228,7 +279,9 @@ def _check_encoding(encoding: str) -> None:
     try:
         plain = "\n".encode(encoding) == b"\n"
     except LookupError:
-        raise InputError(f"unknown encoding {encoding!r}: 'utf-8' and 'cp1252' are common ones") from None
+        raise InputError(
+            f"unknown encoding {encoding!r}: 'utf-8' and 'cp1252' are common ones"
+        ) from None
     if not plain:
         raise InputError(f"encoding {encoding!r} has no plain line ends: save the file as UTF-8")
 
@@ -237,5 +290,7 @@ def _delimiter(given: str | None, suffix: str) -> str:
     if given is None:
         return "\t" if suffix == ".tsv" else ","
     if len(given) != 1 or given in '"\r\n':
-        raise InputError(f"delimiter is {given!r}: give one character other than a quote or a line end")
+        raise InputError(
+            f"delimiter is {given!r}: give one character other than a quote or a line end"
+        )
     return given

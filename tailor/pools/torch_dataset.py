@@ -16,20 +16,29 @@ _TRIED = 16
 
 
 class TorchDataset(Pool):
-    """Items of a Dataset: a tensor, an array, a PIL image or a text; or a tuple of that and its label.
+    """Items of a Dataset: a tensor, an array, a PIL image or a text; or a tuple of that and its
+    label.
 
-    Arrays of one dimension are vectors. Images may be (H, W), (H, W, C) or (C, H, W), uint8 or floats from 0 to 1: give
-    a dataset whose transform does not normalise. An item that raises an error is Unreadable.
+    Arrays of one dimension are vectors. Images may be (H, W), (H, W, C) or (C, H, W), uint8 or
+    floats from 0 to 1: give a dataset whose transform does not normalise. An item that raises an
+    error is Unreadable.
 
     ids      one a row; else row numbers as text
     classes  names of the classes, for labels that are numbers; by itself `dataset.classes`
     """
 
     def __init__(
-        self, dataset: Any, *, ids: Sequence[str] | None = None, classes: Sequence[str] | None = None
+        self,
+        dataset: Any,
+        *,
+        ids: Sequence[str] | None = None,
+        classes: Sequence[str] | None = None,
     ) -> None:
         if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
-            raise InputError(f"{type(dataset).__name__} has no length or no items by index: give a map-style Dataset")
+            raise InputError(
+                f"{type(dataset).__name__} has no length or no items by index: give a map-style "
+                "Dataset"
+            )
         self.dataset = dataset
         size = len(dataset)
         if size == 0:
@@ -53,7 +62,9 @@ class TorchDataset(Pool):
                 continue
             self._length = len(example) if kind == "vector" else None
             return kind
-        raise InputError(f"none of the first items of {type(self.dataset).__name__} can be used: {reason}")
+        raise InputError(
+            f"none of the first items of {type(self.dataset).__name__} can be used: {reason}"
+        )
 
     @property
     def ids(self) -> Sequence[str]:
@@ -85,10 +96,14 @@ class TorchDataset(Pool):
         return new
 
     def labels(self) -> dict[str, Any] | None:
-        """From the dataset's `targets`, `labels` or second tensor where it has them; else item by item."""
+        """From the dataset's `targets`, `labels` or second tensor where it has them; else item by
+        item.
+        """
         known: dict[str, Any] = {}
         stored = self._stored()
-        if stored is None and all(self._second(p) is None for p in range(min(_TRIED, len(self._ids)))):
+        if stored is None and all(
+            self._second(p) is None for p in range(min(_TRIED, len(self._ids)))
+        ):
             return None
         for position, one in enumerate(self._ids):
             value = stored[position] if stored is not None else self._second(position)
@@ -102,7 +117,9 @@ class TorchDataset(Pool):
         choices = [getattr(self.dataset, "targets", None), getattr(self.dataset, "labels", None)]
         if isinstance(tensors, (tuple, list)) and len(tensors) > 1:
             choices.append(tensors[1])
-        fitting: list[Any] = [c for c in choices if hasattr(c, "__getitem__") and hasattr(c, "__len__")]
+        fitting: list[Any] = [
+            c for c in choices if hasattr(c, "__getitem__") and hasattr(c, "__len__")
+        ]
         return next((c for c in fitting if len(c) == len(self._ids)), None)
 
     def _second(self, position: int) -> Any:
@@ -110,18 +127,30 @@ class TorchDataset(Pool):
             item = self.dataset[position]
         except Exception:  # Unreadable when it is read; no label here
             return None
-        return item[1] if isinstance(item, (tuple, list)) and len(item) > 1 and not _is_number(item[0]) else None
+        return (
+            item[1]
+            if isinstance(item, (tuple, list)) and len(item) > 1 and not _is_number(item[0])
+            else None
+        )
 
     def _label(self, value: Any) -> Any:
         if hasattr(value, "numpy"):
             value = value.detach().cpu().numpy()
         if isinstance(value, np.ndarray):
-            value = np.flatnonzero(value).tolist() if value.ndim == 1 else value.item() if value.ndim == 0 else value
+            value = (
+                np.flatnonzero(value).tolist()
+                if value.ndim == 1
+                else value.item()
+                if value.ndim == 0
+                else value
+            )
         return convert.label(value, self.classes)
 
 
 def to_example(item: Any, length: int | None = None) -> tuple[str, Any]:
-    """A tensor, array, PIL image, list of numbers or text -> its kind, and what `Pool.read` gives for it."""
+    """A tensor, array, PIL image, list of numbers or text -> its kind, and what `Pool.read` gives
+    for it.
+    """
     if isinstance(item, str):
         return "text", convert.text(item)
     if hasattr(item, "convert") and hasattr(item, "getexif"):
@@ -135,10 +164,16 @@ def to_example(item: Any, length: int | None = None) -> tuple[str, Any]:
     if isinstance(item, (tuple, list)):
         return "vector", convert.vector(item, length)
     if isinstance(item, np.ndarray):
-        return ("vector", convert.vector(item, length)) if item.ndim == 1 else ("image", convert.pixels(item))
+        return (
+            ("vector", convert.vector(item, length))
+            if item.ndim == 1
+            else ("image", convert.pixels(item))
+        )
     if item is None:
         return "", Unreadable("missing")
-    return "", Unreadable(f"an item of type {type(item).__name__}: give a tensor, an array, a PIL image or a text")
+    return "", Unreadable(
+        f"an item of type {type(item).__name__}: give a tensor, an array, a PIL image or a text"
+    )
 
 
 def _is_number(value: Any) -> bool:

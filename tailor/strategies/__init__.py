@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tailor.checks import check_list
+from tailor.common.checks import check_list
 from tailor.errors import InputError
 from tailor.registry import Registry
 from tailor.strategies.base import Arm, Cursor, ScoreStrategy, Strategy
@@ -23,8 +23,8 @@ registry: Registry[Strategy] = Registry(
         "margin": "tailor.strategies.softmax:Margin",
         "entropy": "tailor.strategies.softmax:Entropy",
         "most-likely-positive": "tailor.strategies.most_likely_positive:MostLikelyPositive",
-        "galaxy": "tailor.strategies.galaxy:Galaxy",
-        "galaxy-all": "tailor.strategies.galaxy:GalaxyAll",
+        "galaxy": "tailor.strategies.galaxy.family:Galaxy",
+        "galaxy-all": "tailor.strategies.galaxy.family:GalaxyAll",
         "badge": "tailor.strategies.badge:Badge",
         "submodular": "tailor.strategies.submodular:Submodular",
         "coreset": "tailor.strategies.coreset:Coreset",
@@ -53,12 +53,21 @@ def make_strategy(given: str | tuple[str, dict[str, Any]] | Strategy) -> Strateg
     return registry.make(name, **options)
 
 
-def make_arms(families: str | Iterable[str | tuple[str, dict[str, Any]] | Strategy], task: Task) -> list[Arm]:
+def make_arms(
+    families: str | Iterable[str | tuple[str, dict[str, Any]] | Strategy], task: Task
+) -> list[Arm]:
     """The arms of several families, in order, for one task. A text is one family."""
-    several = [families] if isinstance(families, str) else check_list(families, "families", "arm families")
+    several = (
+        [families]
+        if isinstance(families, str)
+        else check_list(families, "families", "arm families")
+    )
     arms = [arm for family in several for arm in make_strategy(family).arms(task)]
     if not arms:
-        raise InputError(f"families is empty, no arm is there: name at least one of {', '.join(registry.names())}")
+        raise InputError(
+            "families is empty, no arm is there: name at least one of "
+            f"{', '.join(registry.names())}"
+        )
     names = [arm.name for arm in arms]
     twice = {n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else set()
     if twice:
@@ -67,5 +76,13 @@ def make_arms(families: str | Iterable[str | tuple[str, dict[str, Any]] | Strate
 
 
 __all__ = [
-    "NARROW", "WIDE", "Arm", "Cursor", "ScoreStrategy", "Strategy", "make_arms", "make_strategy", "registry",
-]  # fmt: skip
+    "NARROW",
+    "WIDE",
+    "Arm",
+    "Cursor",
+    "ScoreStrategy",
+    "Strategy",
+    "make_arms",
+    "make_strategy",
+    "registry",
+]

@@ -8,26 +8,31 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tailor.errors import Exhausted
+from tailor.selection.pool_view import CHUNK, Need, PoolView
 from tailor.strategies.base import Arm, Cursor, Strategy, random_free
-from tailor.strategies.gradient import Centres, parts, rough_squared_norms, squared_norms
-from tailor.strategies.lazy import SLACK, LazyLargest
-from tailor.view import CHUNK, Need, RoundView
+from tailor.strategies.gradient_embeddings import Centres, parts, rough_squared_norms, squared_norms
+from tailor.strategies.lazy_maximum import SLACK, LazyLargest
 
 if TYPE_CHECKING:
     import torch
 
 
 class Badge(Strategy):
-    """BADGE (Ash et al. 2020): the first centre is the example of largest gradient norm; each further one is drawn
-    with probability proportional to its squared distance from the nearest centre. Every example taken in this batch,
-    by whichever arm, is a centre; so the largest norm is taken only where nothing was taken before.
+    """BADGE (Ash et al. 2020): the first centre is the example of largest gradient norm; each
+    further one is drawn with probability proportional to its squared distance from the nearest
+    centre. Every example taken in this batch, by whichever arm, is a centre; so the largest norm is
+    taken only where nothing was taken before.
     """
 
     name = "badge"
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
 
     def open(
-        self, arms: Sequence[Arm], view: RoundView, pulls: Sequence[int], rngs: Sequence[np.random.Generator]
+        self,
+        arms: Sequence[Arm],
+        view: PoolView,
+        pulls: Sequence[int],
+        rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
         return [BadgeCursor(view, rng) for rng in rngs]
 
@@ -35,13 +40,14 @@ class Badge(Strategy):
 class BadgeCursor(Cursor):
     """Draws in proportion to D^2 by racing clocks, so that few distances have to be known.
 
-    Give every example a clock that rings at rate D^2, its squared distance to the nearest centre: the first to ring
-    is a draw in proportion to D^2, and what the others have left of their (exponential) waiting is as good as new.
-    A rate only falls as centres come, so a ringing time computed from an old rate is a lower bound on the true one:
-    only the few examples whose bound comes up first have their distances brought up to date.
+    Give every example a clock that rings at rate D^2, its squared distance to the nearest centre:
+    the first to ring is a draw in proportion to D^2, and what the others have left of their
+    (exponential) waiting is as good as new. A rate only falls as centres come, so a ringing time
+    computed from an old rate is a lower bound on the true one: only the few examples whose bound
+    comes up first have their distances brought up to date.
     """
 
-    def __init__(self, view: RoundView, rng: np.random.Generator) -> None:
+    def __init__(self, view: PoolView, rng: np.random.Generator) -> None:
         super().__init__(view)
         self._rng = rng
         self._rough = rough_squared_norms(view)  # (N,)
@@ -81,19 +87,22 @@ class BadgeCursor(Cursor):
 class Clocks:
     """A clock for every example. Values are minus ringing times, so that the largest rings first.
 
-    What is kept of a clock holds from its `since` on: the waiting still to go, the rate, and how many centres that
-    rate knows of. Between two draws no time passes, however many centres come.
+    What is kept of a clock holds from its `since` on: the waiting still to go, the rate, and how
+    many centres that rate knows of. Between two draws no time passes, however many centres come.
     """
 
-    def __init__(self, view: RoundView, rough: torch.Tensor, rng: np.random.Generator) -> None:
+    def __init__(self, view: PoolView, rough: torch.Tensor, rng: np.random.Generator) -> None:
         """rough (N,): squared norms, for the first bounds"""
         import torch
 
         self.now = 0.0
-        self._view, self._rough, self._centres = view, rough, Centres(view)
+        self._view = view
+        self._rough = rough
+        self._centres = Centres(view)
         waiting = torch.from_numpy(rng.standard_exponential(view.size)).to(view.device)
         self._arrivals = waiting.new_empty(0)  # when each centre came
-        self._waiting, self._since = waiting, torch.zeros_like(waiting)
+        self._waiting = waiting
+        self._since = torch.zeros_like(waiting)
         self._rate = torch.full_like(waiting, torch.inf)
         self._known = torch.zeros(view.size, dtype=torch.int64, device=view.device)
         self._ids = self._known[:0]
@@ -102,13 +111,17 @@ class Clocks:
         import torch
 
         self._centres.add(positions)
-        self._arrivals = torch.cat([self._arrivals, self._arrivals.new_full((len(positions),), self.now)])
+        self._arrivals = torch.cat(
+            [self._arrivals, self._arrivals.new_full((len(positions),), self.now)]
+        )
 
     def first_bounds(self) -> torch.Tensor:
         """Before any distance is known: D <= own norm + the smallest norm of a centre."""
         import torch
 
-        rate = (self._rough.double().sqrt() + self._centres.norms.amin().sqrt()).square() * (1 + SLACK)
+        rate = (self._rough.double().sqrt() + self._centres.norms.amin().sqrt()).square() * (
+            1 + SLACK
+        )
         bounds = -(self._waiting / rate).masked_fill(self._view.closed, torch.inf)
         bounds[torch.from_numpy(self._view.ledger.taken.copy()).to(bounds.device)] = -torch.inf
         return bounds
@@ -118,9 +131,11 @@ class Clocks:
         import torch
 
         self._store()
-        self._ids, self._parts = ids, parts(self._view, ids)
+        self._ids = ids
+        self._parts = parts(self._view, ids)
         self._norms = squared_norms(self._parts)
-        known, since = self._known[ids], self._since[ids, None]
+        known = self._known[ids]
+        since = self._since[ids, None]
         start = int(known.amin())
         distances = self._distances(start)
         heard = torch.arange(start, self._centres.count, device=ids.device) < known[:, None]
@@ -130,7 +145,8 @@ class Clocks:
         times = torch.cat([since, self._arrivals[start:].maximum(since)], 1)
         spans = torch.cat([times[:, 1:], times.new_full((len(ids), 1), self.now)], 1) - times
         used = torch.where(spans > 0, falling * spans, 0).sum(1)
-        self._left, self._own_rate = (self._waiting[ids] - used).clamp_(min=0), falling[:, -1]
+        self._left = (self._waiting[ids] - used).clamp_(min=0)
+        self._own_rate = falling[:, -1]
         self._mark()
         return self._values()
 
@@ -145,7 +161,8 @@ class Clocks:
         return self._values()
 
     def _mark(self) -> None:
-        self._stopped, self._heard = self.now, self._centres.count
+        self._stopped = self.now
+        self._heard = self._centres.count
 
     def _values(self) -> torch.Tensor:
         import torch
@@ -159,7 +176,8 @@ class Clocks:
             self._since[self._ids], self._known[self._ids] = self._stopped, self._heard
 
     def _distances(self, start: int) -> torch.Tensor:
-        """(n, count - start) squared distances of those at hand to the centres from `start` on, float64.
+        """(n, count - start) squared distances of those at hand to the centres from `start` on,
+        float64.
 
         Rounding must not tell a copy from its original: it gets exactly 0.
         """

@@ -1,4 +1,6 @@
-"""What every family of arms is: a Strategy lists its Arms; an opened arm is a Cursor that hands out examples."""
+"""What every family of arms is: a Strategy lists its Arms; an opened arm is a Cursor that hands out
+examples.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from tailor.errors import Exhausted, InputError
+from tailor.selection.pool_view import Need, PoolView
 from tailor.task import Task
-from tailor.view import Need, RoundView
 
 if TYPE_CHECKING:
     import torch
@@ -24,7 +26,9 @@ MULTI_LABEL = frozenset({"multi-label"})
 
 @dataclass(frozen=True)
 class Arm:
-    """One candidate algorithm: a family, and the class it works for where the family has one arm a class."""
+    """One candidate algorithm: a family, and the class it works for where the family has one arm a
+    class.
+    """
 
     strategy: Strategy
     name: str
@@ -34,7 +38,7 @@ class Arm:
     def family(self) -> str:
         return self.strategy.name
 
-    def open(self, view: RoundView, pulls: int, rng: np.random.Generator) -> Cursor:
+    def open(self, view: PoolView, pulls: int, rng: np.random.Generator) -> Cursor:
         """Prepare for `pulls` takes in this round."""
         return self.strategy.open([self], view, [pulls], [rng])[0]
 
@@ -42,12 +46,16 @@ class Arm:
 class Cursor(ABC):
     """An opened arm. It reads view.ledger to learn what other arms took meanwhile."""
 
-    def __init__(self, view: RoundView) -> None:
-        self.view, self.ledger, self._seen = view, view.ledger, 0
+    def __init__(self, view: PoolView) -> None:
+        self.view = view
+        self.ledger = view.ledger
+        self._seen = 0
 
     @abstractmethod
     def take(self) -> int:
-        """The position of the next free example, or raises Exhausted. The caller enters it in the ledger."""
+        """The position of the next free example, or raises Exhausted. The caller enters it in the
+        ledger.
+        """
 
     def unseen(self) -> np.ndarray:
         """(n,) positions taken by any arm since this was last called, in order."""
@@ -67,16 +75,25 @@ class Strategy(ABC):
 
     def arms(self, task: Task) -> list[Arm]:
         if task.kind not in self.tasks:
-            raise InputError(f"{self.name!r} is for {' or '.join(sorted(self.tasks))} tasks, this one is {task.kind}")
+            raise InputError(
+                f"{self.name!r} is for {' or '.join(sorted(self.tasks))} tasks, this one is "
+                f"{task.kind}"
+            )
         if self.per_class:
             return [Arm(self, f"{self.name}[{c}]", k) for k, c in enumerate(task.classes)]
         return [Arm(self, self.name)]
 
     @abstractmethod
     def open(
-        self, arms: Sequence[Arm], view: RoundView, pulls: Sequence[int], rngs: Sequence[np.random.Generator]
+        self,
+        arms: Sequence[Arm],
+        view: PoolView,
+        pulls: Sequence[int],
+        rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
-        """Open the pulled arms of this family together, so that they can share a pass over the pool."""
+        """Open the pulled arms of this family together, so that they can share a pass over the
+        pool.
+        """
 
 
 class ScoreStrategy(Strategy):
@@ -85,7 +102,7 @@ class ScoreStrategy(Strategy):
     A family of one arm writes `score`; a family of one arm a class writes `class_score`.
     """
 
-    def score(self, view: RoundView) -> torch.Tensor:
+    def score(self, view: PoolView) -> torch.Tensor:
         """(N,) finite, on view.device."""
         raise InputError(f"{type(self).__name__} must define score")
 
@@ -94,31 +111,43 @@ class ScoreStrategy(Strategy):
         raise InputError(f"{type(self).__name__} must define class_score")
 
     def open(
-        self, arms: Sequence[Arm], view: RoundView, pulls: Sequence[int], rngs: Sequence[np.random.Generator]
+        self,
+        arms: Sequence[Arm],
+        view: PoolView,
+        pulls: Sequence[int],
+        rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
         found = zip(self.scores(view, [arm.klass for arm in arms]), pulls, strict=True)
         return [
-            RankedCursor(view, lowest(scores, first_depth(n), view), n, self._ranks_on(view, klass, scores))
+            RankedCursor(
+                view, lowest(scores, first_depth(n), view), n, self._ranks_on(view, klass, scores)
+            )
             for (klass, scores), n in found
         ]
 
-    def _ranks_on(self, view: RoundView, klass: int | None, scores: torch.Tensor) -> Callable[[int], np.ndarray]:
+    def _ranks_on(
+        self, view: PoolView, klass: int | None, scores: torch.Tensor
+    ) -> Callable[[int], np.ndarray]:
         """count -> as many of the best, in order, for an arm whose shortlist is used up.
 
-        A family of one arm keeps its scores, which may have cost dropout passes or a fine-tuning and may come out
-        otherwise the next time. Columns of probabilities stay what they are, and the scores of one arm a class would
-        take as much memory as those: they are computed again.
+        A family of one arm keeps its scores, which may have cost dropout passes or a fine-tuning
+        and may come out otherwise the next time. Columns of probabilities stay what they are, and
+        the scores of one arm a class would take as much memory as those: they are computed again.
         """
         if klass is None:
             return lambda count: lowest(scores, count, view)
         return partial(self.ranked, view, klass)
 
-    def ranked(self, view: RoundView, klass: int | None, count: int) -> np.ndarray:
-        """Positions of the `count` best-ranked examples, in order; all that are free where there are fewer."""
+    def ranked(self, view: PoolView, klass: int | None, count: int) -> np.ndarray:
+        """Positions of the `count` best-ranked examples, in order; all that are free where there
+        are fewer.
+        """
         ((_, scores),) = self.scores(view, [klass])
         return lowest(scores, count, view)
 
-    def scores(self, view: RoundView, classes: list[int | None]) -> Iterable[tuple[int | None, torch.Tensor]]:
+    def scores(
+        self, view: PoolView, classes: list[int | None]
+    ) -> Iterable[tuple[int | None, torch.Tensor]]:
         if self.per_class:
             columns = view.columns([k for k in classes if k is not None])
             return ((k, self.class_score(column)) for k, column in columns)
@@ -126,19 +155,21 @@ class ScoreStrategy(Strategy):
 
 
 class RankedCursor(Cursor):
-    """Hands out the best-ranked free examples. Holds a few more than it was told to give, and refills if others
-    take those.
+    """Hands out the best-ranked free examples. Holds a few more than it was told to give, and
+    refills if others take those.
 
     ranked  the best first_depth(pulls), in order
     rank    count -> as many of the best, in order
     """
 
     def __init__(
-        self, view: RoundView, ranked: np.ndarray, pulls: int, rank: Callable[[int], np.ndarray]
+        self, view: PoolView, ranked: np.ndarray, pulls: int, rank: Callable[[int], np.ndarray]
     ) -> None:
         super().__init__(view)
-        self._ranked, self._rank = ranked, rank
-        self._next, self._depth = 0, first_depth(pulls)
+        self._ranked = ranked
+        self._rank = rank
+        self._next = 0
+        self._depth = first_depth(pulls)
 
     def take(self) -> int:
         while True:
@@ -154,13 +185,16 @@ class RankedCursor(Cursor):
 
 
 def first_depth(pulls: int) -> int:
-    """How many of the best an arm that is pulled so often holds at the start: others take some of them."""
+    """How many of the best an arm that is pulled so often holds at the start: others take some of
+    them.
+    """
     return 2 * pulls + 16
 
 
-def lowest(scores: torch.Tensor, count: int, view: RoundView) -> np.ndarray:
-    """Positions of the `count` lowest-scored examples among those free at the round's start, in order; ties by
-    view.ties. Selects, then sorts only what it selected."""
+def lowest(scores: torch.Tensor, count: int, view: PoolView) -> np.ndarray:
+    """Positions of the `count` lowest-scored examples among those free at the round's start, in
+    order; ties by view.ties. Selects, then sorts only what it selected.
+    """
     count = min(count, len(view.free_ids))
     if count == 0:
         return np.empty(0, np.int64)

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from tailor.errors import Exhausted, InputError
+from tailor.selection.pool_view import Need, PoolView
 from tailor.strategies.base import MULTI_CLASS, Arm, Cursor, Strategy
 from tailor.strategies.softmax import Margin
-from tailor.view import Need, RoundView
 
 
 class ClusterMargin(Strategy):
-    """Cluster-Margin (Citovsky et al. 2021): of the `factor` x pulls examples of smallest margin, go round their
-    clusters from the smallest up and take a random one from each.
+    """Cluster-Margin (Citovsky et al. 2021): of the `factor` x pulls examples of smallest margin,
+    go round their clusters from the smallest up and take a random one from each.
 
-    Clusters come from average linkage on the features, `members` examples to a cluster on average. Linkage costs the
-    square of its input, so it sees at most `sample` of the candidates; the others join the nearest cluster's mean.
-    When the candidates are used up, the next ones are clustered.
+    Clusters come from average linkage on the features, `members` examples to a cluster on average.
+    Linkage costs the square of its input, so it sees at most `sample` of the candidates; the others
+    join the nearest cluster's mean. When the candidates are used up, the next ones are clustered.
     """
 
     name = "cluster-margin"
@@ -26,13 +26,23 @@ class ClusterMargin(Strategy):
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
 
     def __init__(self, *, factor: int = 10, members: int = 10, sample: int = 4000) -> None:
-        for option, value, least in (("factor", factor, 1), ("members", members, 1), ("sample", sample, 2)):
+        for option, value, least in (
+            ("factor", factor, 1),
+            ("members", members, 1),
+            ("sample", sample, 2),
+        ):
             if value < least:
                 raise InputError(f"{option} is {value}: at least {least} is needed")
-        self.factor, self.members, self.sample = factor, members, sample
+        self.factor = factor
+        self.members = members
+        self.sample = sample
 
     def open(
-        self, arms: Sequence[Arm], view: RoundView, pulls: Sequence[int], rngs: Sequence[np.random.Generator]
+        self,
+        arms: Sequence[Arm],
+        view: PoolView,
+        pulls: Sequence[int],
+        rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
         return [ClusterMarginCursor(view, self, n, rng) for n, rng in zip(pulls, rngs, strict=True)]
 
@@ -58,9 +68,12 @@ class ClusterMargin(Strategy):
 
 
 class ClusterMarginCursor(Cursor):
-    def __init__(self, view: RoundView, strategy: ClusterMargin, pulls: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, view: PoolView, strategy: ClusterMargin, pulls: int, rng: np.random.Generator
+    ) -> None:
         super().__init__(view)
-        self._strategy, self._rng = strategy, rng
+        self._strategy = strategy
+        self._rng = rng
         self._used = 0
         self._count = strategy.factor * max(1, pulls)
         self._ranked = Margin().ranked(view, None, self._count)
@@ -77,7 +90,9 @@ class ClusterMarginCursor(Cursor):
             self._fill()
 
     def _fill(self) -> None:
-        """Cluster the next candidates and lay them out in the order of the round robin, first one last."""
+        """Cluster the next candidates and lay them out in the order of the round robin, first one
+        last.
+        """
         import torch
 
         if self._used == len(self._ranked):
@@ -91,7 +106,9 @@ class ClusterMarginCursor(Cursor):
         self._queue = round_robin(candidates, clusters, self._rng)[::-1]
 
 
-def round_robin(candidates: np.ndarray, clusters: np.ndarray, rng: np.random.Generator) -> list[int]:
+def round_robin(
+    candidates: np.ndarray, clusters: np.ndarray, rng: np.random.Generator
+) -> list[int]:
     """One random member of each cluster in turn, smallest cluster first, until all are used."""
     shuffled = rng.permutation(len(candidates))
     by_cluster = shuffled[np.argsort(clusters[shuffled], kind="stable")]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tailor.errors import Exhausted
+from tailor.selection.pool_view import Need, PoolView
 from tailor.strategies.base import Arm, Cursor, Strategy, random_free
-from tailor.strategies.lazy import SLACK, LazyLargest
-from tailor.view import Need, RoundView
+from tailor.strategies.lazy_maximum import SLACK, LazyLargest
 
 if TYPE_CHECKING:
     import torch
@@ -23,14 +23,19 @@ TOGETHER = 4096
 
 
 class Coreset(Strategy):
-    """Greedy k-centre (Sener and Savarese 2018): the largest Euclidean distance, in features, to the nearest example
-    that is labelled, pending or taken. With none of those, a random one."""
+    """Greedy k-centre (Sener and Savarese 2018): the largest Euclidean distance, in features, to
+    the nearest example that is labelled, pending or taken. With none of those, a random one.
+    """
 
     name = "coreset"
     needs = frozenset({Need.FEATURES})
 
     def open(
-        self, arms: Sequence[Arm], view: RoundView, pulls: Sequence[int], rngs: Sequence[np.random.Generator]
+        self,
+        arms: Sequence[Arm],
+        view: PoolView,
+        pulls: Sequence[int],
+        rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
         return [CoresetCursor(view, rng) for rng in rngs]
 
@@ -38,9 +43,10 @@ class Coreset(Strategy):
 class CoresetCursor(Cursor):
     """Distances only fall as centres come, so few have to be brought up to date for each pick."""
 
-    def __init__(self, view: RoundView, rng: np.random.Generator) -> None:
+    def __init__(self, view: PoolView, rng: np.random.Generator) -> None:
         super().__init__(view)
-        self._rng, self._distances = rng, Distances(view)
+        self._rng = rng
+        self._distances = Distances(view)
         self._search: LazyLargest | None = None
 
     def take(self) -> int:
@@ -56,19 +62,22 @@ class CoresetCursor(Cursor):
         if self._distances.count == 0:
             return random_free(self.ledger.free, self.view.free_ids, self._rng)
         if self._search is None:
-            self._search = LazyLargest(self._distances.first_bounds(), self._distances, self.view.ties)
+            self._search = LazyLargest(
+                self._distances.first_bounds(), self._distances, self.view.ties
+            )
         return self._search.largest()[0]
 
 
 class Distances:
     """Squared distances to the nearest centre, and how many centres each knows of.
 
-    |x - c|^2 is computed as |x|^2 + |c|^2 - 2 x.c, so that the work is a matrix product. What all features have in
-    common, such as the 2,000 of a column of years, would make these terms large and their difference mere rounding.
-    So everything is measured from an origin amid the first centres, and what decides in double precision.
+    |x - c|^2 is computed as |x|^2 + |c|^2 - 2 x.c, so that the work is a matrix product. What all
+    features have in common, such as the 2,000 of a column of years, would make these terms large
+    and their difference mere rounding. So everything is measured from an origin amid the first
+    centres, and what decides in double precision.
     """
 
-    def __init__(self, view: RoundView) -> None:
+    def __init__(self, view: PoolView) -> None:
         import torch
 
         self._view = view
@@ -87,12 +96,16 @@ class Distances:
         self._centres = torch.cat([self._centres, self._view.feature_rows(positions)])
 
     def first_bounds(self) -> torch.Tensor:
-        """Settles the origin: to be called once, when there is a centre and before anything is loaded."""
+        """Settles the origin: to be called once, when there is a centre and before anything is
+        loaded.
+        """
         import torch
 
         first = self._centres[:FIRST]
         self._origin = first.double().mean(0)
-        bounds = self._view.per_row(partial(_bounds, first, self._origin)).masked_fill_(self._view.closed, -torch.inf)
+        bounds = self._view.per_row(partial(_bounds, first, self._origin)).masked_fill_(
+            self._view.closed, -torch.inf
+        )
         bounds[torch.from_numpy(self._view.ledger.taken.copy()).to(bounds.device)] = -torch.inf
         return bounds
 
@@ -110,13 +123,17 @@ class Distances:
         ids = self._ids
         for low in range(start, self.count, TOGETHER):
             centres = Points(self._centres[low : low + TOGETHER].double(), self._origin)
-            self._nearest[ids] = torch.minimum(self._nearest[ids], squared_distances(self._points, centres).amin(1))
+            self._nearest[ids] = torch.minimum(
+                self._nearest[ids], squared_distances(self._points, centres).amin(1)
+            )
         self._known[ids] = self.count
         return self._nearest[ids]
 
 
 class Points:
-    """The features (n, d) of some examples, measured from an origin (d,), and their squared norms (n,)."""
+    """The features (n, d) of some examples, measured from an origin (d,), and their squared norms
+    (n,).
+    """
 
     def __init__(self, features: torch.Tensor, origin: torch.Tensor) -> None:
         self.rows = features - origin.to(features.dtype)
@@ -133,8 +150,11 @@ def squared_distances(points: Points, centres: Points) -> torch.Tensor:
     return squared.masked_fill_(squared <= 16 * torch.finfo(sums.dtype).eps * sums, 0)
 
 
-def _bounds(centres: torch.Tensor, origin: torch.Tensor, view: RoundView, part: slice) -> torch.Tensor:
+def _bounds(
+    centres: torch.Tensor, origin: torch.Tensor, view: PoolView, part: slice
+) -> torch.Tensor:
     """(n,) float64: no squared distance to the nearest of centres (c, d) is larger."""
-    points, others = Points(view.feature_rows(part), origin), Points(centres, origin)
+    points = Points(view.feature_rows(part), origin)
+    others = Points(centres, origin)
     nearest, at = squared_distances(points, others).min(1)
     return (nearest + SLACK * (points.norms + others.norms[at])).double()

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tailor.selection.pool_view import PoolView
 from tailor.strategies.base import Arm, Cursor, Strategy, random_free
-from tailor.view import RoundView
 
 
 class Random(Strategy):
@@ -16,13 +16,17 @@ class Random(Strategy):
     name = "random"
 
     def open(
-        self, arms: Sequence[Arm], view: RoundView, pulls: Sequence[int], rngs: Sequence[np.random.Generator]
+        self,
+        arms: Sequence[Arm],
+        view: PoolView,
+        pulls: Sequence[int],
+        rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
         return [RandomCursor(view, rng) for rng in rngs]
 
 
 class RandomCursor(Cursor):
-    def __init__(self, view: RoundView, rng: np.random.Generator) -> None:
+    def __init__(self, view: PoolView, rng: np.random.Generator) -> None:
         super().__init__(view)
         self._rng = rng
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tailor.selection.pool_view import PoolView
 from tailor.strategies.base import MULTI_CLASS, ScoreStrategy
-from tailor.view import RoundView
 
 if TYPE_CHECKING:
     import torch
@@ -17,7 +17,7 @@ class Confidence(ScoreStrategy):
     name = "confidence"
     tasks = MULTI_CLASS
 
-    def score(self, view: RoundView) -> torch.Tensor:
+    def score(self, view: PoolView) -> torch.Tensor:
         return view.row_max
 
 
@@ -27,7 +27,7 @@ class Margin(ScoreStrategy):
     name = "margin"
     tasks = MULTI_CLASS
 
-    def score(self, view: RoundView) -> torch.Tensor:
+    def score(self, view: PoolView) -> torch.Tensor:
         return view.per_row(margins)
 
 
@@ -37,16 +37,16 @@ class Entropy(ScoreStrategy):
     name = "entropy"
     tasks = MULTI_CLASS
 
-    def score(self, view: RoundView) -> torch.Tensor:
+    def score(self, view: PoolView) -> torch.Tensor:
         return view.per_row(negative_entropies)
 
 
-def margins(view: RoundView, part: slice) -> torch.Tensor:
+def margins(view: PoolView, part: slice) -> torch.Tensor:
     top = view.rows(part).topk(2, dim=1).values
     return top[:, 0] - top[:, 1]
 
 
-def negative_entropies(view: RoundView, part: slice) -> torch.Tensor:
+def negative_entropies(view: PoolView, part: slice) -> torch.Tensor:
     import torch
 
     p = view.rows(part).double()

@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tailor.errors import Exhausted, InputError
+from tailor.selection.pool_view import Need, PoolView
 from tailor.strategies.base import Arm, Cursor, Strategy
-from tailor.strategies.gradient import Parts, parts, rough_parts
-from tailor.strategies.lazy import SLACK, LazyLargest
-from tailor.view import Need, RoundView
+from tailor.strategies.gradient_embeddings import Parts, parts, rough_parts
+from tailor.strategies.lazy_maximum import SLACK, LazyLargest
 
 if TYPE_CHECKING:
     import torch
 
 
 class Submodular(Strategy):
-    """SIMILAR's FLQMI (Kothawade et al. 2021), with up to `queries` labelled examples a class as the query set.
+    """SIMILAR's FLQMI (Kothawade et al. 2021), with up to `queries` labelled examples a class as
+    the query set.
 
-    f(A) = sum over q of max over j in A of s_qj + eta * sum over j in A of max over q of s_qj, s the cosine of
-    gradient embeddings, and the max over an empty A is 0, so that a negative cosine counts as none. A is the batch so
-    far, whichever arm took it. It needs one labelled example of any class; without one it is exhausted.
+    f(A) = sum over q of max over j in A of s_qj + eta * sum over j in A of max over q of s_qj, s
+    the cosine of gradient embeddings, and the max over an empty A is 0, so that a negative cosine
+    counts as none. A is the batch so far, whichever arm took it. It needs one labelled example of
+    any class; without one it is exhausted.
     """
 
     name = "submodular"
@@ -33,15 +35,22 @@ class Submodular(Strategy):
         if not 0 <= eta < np.inf:
             raise InputError(f"eta is {eta}: it must be finite and at least 0")
         if queries < 1:
-            raise InputError(f"queries is {queries}: at least one labelled example a class is needed")
-        self.eta, self.queries = eta, queries
+            raise InputError(
+                f"queries is {queries}: at least one labelled example a class is needed"
+            )
+        self.eta = eta
+        self.queries = queries
 
     def open(
-        self, arms: Sequence[Arm], view: RoundView, pulls: Sequence[int], rngs: Sequence[np.random.Generator]
+        self,
+        arms: Sequence[Arm],
+        view: PoolView,
+        pulls: Sequence[int],
+        rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
         return [SubmodularCursor(view, self.query_set(view, rng), self.eta) for rng in rngs]
 
-    def query_set(self, view: RoundView, rng: np.random.Generator) -> np.ndarray:
+    def query_set(self, view: PoolView, rng: np.random.Generator) -> np.ndarray:
         """Positions of up to `queries` random labelled examples of each class, each once."""
         chosen = []
         for k in range(view.task.size):
@@ -53,7 +62,7 @@ class Submodular(Strategy):
 class SubmodularCursor(Cursor):
     """Gains only fall as the batch grows, so few have to be computed again for each pick."""
 
-    def __init__(self, view: RoundView, queries: np.ndarray, eta: float) -> None:
+    def __init__(self, view: PoolView, queries: np.ndarray, eta: float) -> None:
         super().__init__(view)
         self._gains = Gains(view, queries, eta) if len(queries) else None
         if self._gains is not None:
@@ -76,10 +85,11 @@ class SubmodularCursor(Cursor):
 class Gains:
     """f(A + j) - f(A), for the batch A so far."""
 
-    def __init__(self, view: RoundView, queries: np.ndarray, eta: float) -> None:
+    def __init__(self, view: PoolView, queries: np.ndarray, eta: float) -> None:
         import torch
 
-        self._view, self._eta = view, eta
+        self._view = view
+        self._eta = eta
         self._queries = units(parts(view, torch.from_numpy(queries).to(view.device)))
         self._covered = self._queries[0].new_zeros(len(queries))  # (Q,) max over A of s_qj
 
@@ -106,8 +116,9 @@ class Gains:
 
 
 def gains(own: torch.Tensor, covered: torch.Tensor, best: torch.Tensor) -> torch.Tensor:
-    """(n,) what each example adds, by its cosines (n, Q) with the queries, how far those (Q,) are covered already, and
-    its own eta * largest cosine (n,)."""
+    """(n,) what each example adds, by its cosines (n, Q) with the queries, how far those (Q,) are
+    covered already, and its own eta * largest cosine (n,).
+    """
     return (own - covered).clamp_(min=0).sum(1) + best
 
 
@@ -116,7 +127,9 @@ def similarity(rows: Parts, queries: Parts) -> torch.Tensor:
     return (rows[0] @ queries[0].T).mul_(rows[1] @ queries[1].T)
 
 
-def _first_bounds(queries: Parts, covered: torch.Tensor, eta: float, view: RoundView, part: slice) -> torch.Tensor:
+def _first_bounds(
+    queries: Parts, covered: torch.Tensor, eta: float, view: PoolView, part: slice
+) -> torch.Tensor:
     """(n,) float64: no gain is larger."""
     rows = units(rough_parts(view, part))
     a, h = (query.to(row.dtype) for query, row in zip(queries, rows))
@@ -130,4 +143,6 @@ def units(embeddings: Parts) -> Parts:
     import torch
 
     a, h = embeddings
-    return torch.nn.functional.normalize(a, dim=1, eps=1e-30), torch.nn.functional.normalize(h, dim=1, eps=1e-30)
+    return torch.nn.functional.normalize(a, dim=1, eps=1e-30), torch.nn.functional.normalize(
+        h, dim=1, eps=1e-30
+    )

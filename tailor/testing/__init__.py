@@ -1,4 +1,5 @@
-"""Contracts that every arm, selector, pool, model and store keeps. A plugin's author calls them from a test.
+"""Contracts that every arm, selector, pool, model and store keeps. A plugin's author calls them
+from a test.
 
 >>> from tailor import MultiClass
 >>> from tailor.strategies.softmax import Margin
@@ -16,6 +17,18 @@ from tailor.testing.store_contract import STORE_CHECKS, check_store
 from tailor.testing.strategies import STRATEGY_CHECKS, check_strategy, take_all
 
 __all__ = [
-    "SELECTOR_CHECKS", "STORE_CHECKS", "STRATEGY_CHECKS", "Pool", "check_model", "check_pool", "check_selector",
-    "check_store", "check_strategy", "make_contest", "make_outcomes", "make_pool", "make_view", "take_all",
-]  # fmt: skip
+    "SELECTOR_CHECKS",
+    "STORE_CHECKS",
+    "STRATEGY_CHECKS",
+    "Pool",
+    "check_model",
+    "check_pool",
+    "check_selector",
+    "check_store",
+    "check_strategy",
+    "make_contest",
+    "make_outcomes",
+    "make_pool",
+    "make_view",
+    "take_all",
+]

@@ -1,4 +1,6 @@
-"""What every model keeps: shapes, valid probabilities, the same result for the same seed, saving, odd labels."""
+"""What every model keeps: shapes, valid probabilities, the same result for the same seed, saving,
+odd labels.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ import numpy as np
 from tailor.models.base import Model
 from tailor.models.targets import Targets
 from tailor.pools.base import Pool, Unreadable
+from tailor.selection.pool_view import check_probabilities
 from tailor.task import MultiClass, Task
-from tailor.view import check_probabilities
 
 #: (task, pool) -> a model that is not trained yet
 MakeModel = Callable[[Task, Pool], Model]
@@ -22,15 +24,20 @@ WORDS = ("river", "stone", "cloud", "ember", "harbour", "meadow", "lantern", "co
 
 
 class ToyPool(Pool):
-    """Made-up examples whose class can be told from their content. Some can't be read; more come with refresh().
+    """Made-up examples whose class can be told from their content. Some can't be read; more come
+    with refresh().
 
     classes  (n,) int, the class of each
     bad      positions that can't be read
     later    how many of them appear only with refresh()
     """
 
-    def __init__(self, classes: np.ndarray, *, bad: Sequence[int] = (), later: int = 0, keys: bool = True) -> None:
-        self.classes, self.bad, self.keys = np.asarray(classes), frozenset(bad), keys
+    def __init__(
+        self, classes: np.ndarray, *, bad: Sequence[int] = (), later: int = 0, keys: bool = True
+    ) -> None:
+        self.classes = np.asarray(classes)
+        self.bad = frozenset(bad)
+        self.keys = keys
         self._ids = [f"toy-{i}" for i in range(len(classes) - later)]
         self.reads = 0
 
@@ -40,7 +47,10 @@ class ToyPool(Pool):
 
     def read(self, positions: Sequence[int]) -> list[Any]:
         self.reads += len(positions)
-        return [Unreadable("made so") if p in self.bad else self.example(p, int(self.classes[p])) for p in positions]
+        return [
+            Unreadable("made so") if p in self.bad else self.example(p, int(self.classes[p]))
+            for p in positions
+        ]
 
     def example(self, position: int, klass: int) -> Any:
         raise NotImplementedError
@@ -66,7 +76,9 @@ class ToyImages(ToyPool):
     kind = "image"
 
     def example(self, position: int, klass: int) -> np.ndarray:
-        picture = np.random.default_rng(position).integers(0, 60, (16, 16 + position % 2, 3), np.uint8)
+        picture = np.random.default_rng(position).integers(
+            0, 60, (16, 16 + position % 2, 3), np.uint8
+        )
         picture[4 * (klass % 4) : 4 * (klass % 4) + 4, :, klass % 3] += 180
         return picture
 
@@ -102,7 +114,9 @@ def check_model(make: MakeModel, task: Task, kind: str = "vector") -> None:
         check(make, task, kind)
 
 
-def _trained(make: MakeModel, task: Task, kind: str, seed: int = 3, **options: Any) -> tuple[Model, ToyPool]:
+def _trained(
+    make: MakeModel, task: Task, kind: str, seed: int = 3, **options: Any
+) -> tuple[Model, ToyPool]:
     pool = toy(task, kind, **options)
     model = make(task, pool)
     model.prepare()
@@ -114,8 +128,12 @@ def _trained(make: MakeModel, task: Task, kind: str, seed: int = 3, **options: A
 def _valid(task: Task, probs: Any, rows: int) -> np.ndarray:
     import torch
 
-    assert isinstance(probs, np.ndarray), f"probabilities are a {type(probs).__name__}, not an array"
-    assert probs.shape == (rows, task.size), f"probabilities have shape {probs.shape}, not {(rows, task.size)}"
+    assert isinstance(probs, np.ndarray), (
+        f"probabilities are a {type(probs).__name__}, not an array"
+    )
+    assert probs.shape == (rows, task.size), (
+        f"probabilities have shape {probs.shape}, not {(rows, task.size)}"
+    )
     check_probabilities(torch.from_numpy(np.array(probs)), task)
     return probs
 
@@ -140,7 +158,8 @@ def check_learns(make: MakeModel, task: Task, kind: str) -> None:
     """The labelled examples are told apart better than by saying the same of all."""
     model, pool = _trained(make, task, kind)
     known = np.arange(24)
-    probs, labels = model.predict(known).probs, toy_labels(task, pool, known)
+    probs = model.predict(known).probs
+    labels = toy_labels(task, pool, known)
     assert np.abs(probs - labels).mean() < np.abs(labels.mean(0) - labels).mean()
 
 
@@ -152,15 +171,20 @@ def check_seed(make: MakeModel, task: Task, kind: str) -> None:
     torch.rand(5)
     second, _ = _trained(make, task, kind)
     where = np.arange(len(pool))
-    a, b = first.predict(where), second.predict(where)
+    a = first.predict(where)
+    b = second.predict(where)
     assert a.probs.tobytes() == b.probs.tobytes()
     assert a.features.tobytes() == b.features.tobytes()
     known = np.arange(24)
     first.fit(known, toy_labels(task, pool, known), seed=3)
-    assert first.predict(where).probs.tobytes() == a.probs.tobytes(), "a second fit does not start afresh"
+    assert first.predict(where).probs.tobytes() == a.probs.tobytes(), (
+        "a second fit does not start afresh"
+    )
     before = torch.random.get_rng_state()
     first.fit(known, toy_labels(task, pool, known), seed=4)
-    assert torch.equal(before, torch.random.get_rng_state()), "fit() changed torch's global random numbers"
+    assert torch.equal(before, torch.random.get_rng_state()), (
+        "fit() changed torch's global random numbers"
+    )
 
 
 def check_save(make: MakeModel, task: Task, kind: str) -> None:
@@ -193,7 +217,9 @@ def check_finetune(make: MakeModel, task: Task, kind: str) -> None:
     before = model.predict(where).probs
     tuned = model.finetune(before.copy(), 1, seed=0)
     _valid(task, tuned, len(pool))
-    np.testing.assert_array_equal(model.predict(where).probs, before, "finetune() changed the model")
+    np.testing.assert_array_equal(
+        model.predict(where).probs, before, "finetune() changed the model"
+    )
     np.testing.assert_array_equal(model.finetune(before.copy(), 1, seed=0), tuned)
 
 
@@ -215,7 +241,9 @@ def check_in_parts(make: MakeModel, task: Task, kind: str) -> None:
         tuned = model.tuned(Targets(lambda at: before[at], where, task.size), 1, seed=0)
         probs = _valid(task, tuned.predict(where).probs, len(pool))
         np.testing.assert_allclose(probs, model.finetune(before.copy(), 1, seed=0), atol=1e-5)
-        np.testing.assert_array_equal(model.predict(where).probs, before, "tuned() changed the model")
+        np.testing.assert_array_equal(
+            model.predict(where).probs, before, "tuned() changed the model"
+        )
     if type(model).dropout_at is not Model.dropout_at:
         for a, b in zip(model.dropout_at(where, 2, seed=1), model.dropout(2, seed=1), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-5)
@@ -238,7 +266,8 @@ def check_unreadable(make: MakeModel, task: Task, kind: str) -> None:
 def check_growth(make: MakeModel, task: Task, kind: str) -> None:
     """What came later is read by prepare(), and nothing is read twice."""
     model, pool = _trained(make, task, kind, later=8, bad=(38,))
-    before, old = pool.reads, model.predict(np.arange(32))
+    before = pool.reads
+    old = model.predict(np.arange(32))
     assert pool.refresh() == 8
     assert set(model.prepare()) == {38}
     assert pool.reads - before == 8, f"{pool.reads - before} examples were read for 8 new ones"
@@ -248,6 +277,14 @@ def check_growth(make: MakeModel, task: Task, kind: str) -> None:
 
 
 MODEL_CHECKS: tuple[Callable[[MakeModel, Task, str], None], ...] = (
-    check_shapes, check_learns, check_seed, check_save, check_odd_labels, check_finetune, check_dropout,
-    check_in_parts, check_unreadable, check_growth,
-)  # fmt: skip
+    check_shapes,
+    check_learns,
+    check_seed,
+    check_save,
+    check_odd_labels,
+    check_finetune,
+    check_dropout,
+    check_in_parts,
+    check_unreadable,
+    check_growth,
+)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tailor.selection.pool_view import Need, PoolView
 from tailor.task import MultiClass, Task
-from tailor.view import Need, RoundView
 
 EVERYTHING = frozenset(Need)
 
@@ -31,7 +31,9 @@ class Pool:
         return (targets.double().numpy() + self.probs) / 2
 
     def dropout(self) -> Iterable[np.ndarray]:
-        """Three passes: as it is, flattened towards uniform, and with the examples' features mixed in."""
+        """Three passes: as it is, flattened towards uniform, and with the examples' features mixed
+        in.
+        """
         flat = 1 / self.task.size if isinstance(self.task, MultiClass) else 0.5
         yield self.probs
         yield (self.probs + flat) / 2
@@ -44,7 +46,8 @@ def make_pool(
 ) -> Pool:
     """`size` examples with `dims` features.
 
-    grid    probabilities are multiples of 1/grid (many ties; exact sums for a power of two); None: any number
+    grid    probabilities are multiples of 1/grid (many ties; exact sums for a power of two); None:
+            any number
     copies  the share of examples that are exact copies of another one
     """
     rng = np.random.default_rng(seed)
@@ -63,7 +66,9 @@ def make_pool(
         features = np.round(features * 4) / 4
     copy = rng.random(size) < copies
     original = np.where(copy, rng.integers(size, size=size), np.arange(size))
-    return Pool(task, probs[original], features[original], truth.astype(np.float32).reshape(size, task.size))
+    return Pool(
+        task, probs[original], features[original], truth.astype(np.float32).reshape(size, task.size)
+    )
 
 
 def make_view(
@@ -76,7 +81,7 @@ def make_view(
     never: int | None = None,
     needs: frozenset[Need] = EVERYTHING,
     dtype: Any = np.float64,
-) -> RoundView:
+) -> PoolView:
     """A view of the pool; one example at least stays free.
 
     labelled, pending, skipped  the shares of the pool in each state
@@ -91,7 +96,7 @@ def make_view(
     if never is not None:
         state[(state == 1) & (pool.truth[:, never] == 1)] = 0
     known = np.flatnonzero(state == 1)
-    return RoundView(
+    return PoolView(
         pool.task,
         pool.probs.astype(dtype),
         pool.features.astype(dtype) if Need.FEATURES in needs else None,

@@ -20,13 +20,17 @@ Make = Callable[[], Pool]
 
 
 def check_pool(make: Make) -> None:
-    """make opens one and the same small pool anew each time (at least two entries, one of them readable)."""
+    """make opens one and the same small pool anew each time (at least two entries, one of them
+    readable).
+    """
     for check in POOL_CHECKS:
         check(make)
 
 
 def check_ids(make: Make) -> None:
-    """Ids are strings that can be stored, each once, as many as the pool is long, and the same when opened again."""
+    """Ids are strings that can be stored, each once, as many as the pool is long, and the same when
+    opened again.
+    """
     pool = make()
     ids = list(pool.ids)
     assert len(ids) == len(pool) >= 2, "the contract needs a pool of at least two entries"
@@ -39,7 +43,9 @@ def check_ids(make: Make) -> None:
 
 
 def check_reading(make: Make) -> None:
-    """read gives what `kind` says, for positions in any order and more than once, and the same each time."""
+    """read gives what `kind` says, for positions in any order and more than once, and the same each
+    time.
+    """
     pool = make()
     assert pool.kind in ("image", "text", "vector"), f"unknown kind {pool.kind!r}"
     everything = list(range(len(pool)))
@@ -50,10 +56,15 @@ def check_reading(make: Make) -> None:
         check_example(pool.kind, example)
     mixed = [*everything[::-1], 0, len(pool) - 1, 0]
     for position, example in zip(mixed, pool.read(mixed)):
-        assert same(example, examples[position]), f"position {position} reads differently the second time"
+        assert same(example, examples[position]), (
+            f"position {position} reads differently the second time"
+        )
     for position in everything:
-        assert same(pool.read([position])[0], examples[position]), f"position {position} alone reads differently"
-    assert same(pool.read(np.array([1, 0]))[0], examples[1]), "positions as an array read differently"  # type: ignore[arg-type]
+        assert same(pool.read([position])[0], examples[position]), (
+            f"position {position} alone reads differently"
+        )
+    as_array: Any = np.array([1, 0])
+    assert same(pool.read(as_array)[0], examples[1]), "positions as an array read differently"
     assert pool.read([]) == []
     lengths = {len(e) for e in examples if not isinstance(e, Unreadable)}
     assert pool.kind != "vector" or len(lengths) == 1, f"vectors of several lengths: {lengths}"
@@ -90,7 +101,9 @@ def check_range(make: Make) -> None:
             except InputError as problem:
                 assert str(position) in str(problem), "the message does not give the position"  # noqa: PT017
             else:
-                raise AssertionError(f"{ask.__name__}([{position}]) of {len(pool)} entries is no InputError")
+                raise AssertionError(
+                    f"{ask.__name__}([{position}]) of {len(pool)} entries is no InputError"
+                )
 
 
 def check_owned(make: Make) -> None:
@@ -102,23 +115,32 @@ def check_owned(make: Make) -> None:
         if not isinstance(example, Unreadable):
             before = example.copy()
             example += 1
-            assert same(pool.read([position])[0], before), "writing into an example changed the pool"
+            assert same(pool.read([position])[0], before), (
+                "writing into an example changed the pool"
+            )
 
 
 def check_keys(make: Make) -> None:
-    """Content keys, where there are any, are texts; the same for the same content, different for different content."""
-    pool, again = make(), make()
+    """Content keys, where there are any, are texts; the same for the same content, different for
+    different content.
+    """
+    pool = make()
+    again = make()
     positions = list(range(len(pool)))
     keys = pool.content_keys(positions)
     if keys is None:
         return
     assert all(isinstance(k, str) for k in keys)
     assert len(keys) == len(pool)
-    assert again.content_keys(positions[::-1]) == keys[::-1], "opened again, the content keys differ"
+    assert again.content_keys(positions[::-1]) == keys[::-1], (
+        "opened again, the content keys differ"
+    )
     examples = pool.read(positions)
     first: dict[str, Any] = {}
     for key, example in zip(keys, examples):
-        assert same(first.setdefault(key, example), example), f"content key {key!r} stands for two contents"
+        assert same(first.setdefault(key, example), example), (
+            f"content key {key!r} stands for two contents"
+        )
 
 
 def check_refresh(make: Make) -> None:
@@ -139,11 +161,15 @@ def check_labels(make: Make) -> None:
     kinds = {type(v) for v in labels.values()}
     assert kinds <= {str} or kinds <= {list}, f"labels of several types: {kinds}"
     for value in labels.values():
-        assert all(isinstance(one, str) and one for one in ([value] if isinstance(value, str) else value))
+        assert all(
+            isinstance(one, str) and one for one in ([value] if isinstance(value, str) else value)
+        )
 
 
 def check_description(make: Make) -> None:
-    """describe gives plain values that open the same pool again, or an InputError that says why not."""
+    """describe gives plain values that open the same pool again, or an InputError that says why
+    not.
+    """
     pool = make()
     try:
         described = pool.describe()
@@ -174,6 +200,13 @@ def same(a: Any, b: Any) -> bool:
 
 
 POOL_CHECKS: tuple[Callable[[Make], None], ...] = (
-    check_ids, check_reading, check_range, check_owned, check_keys, check_refresh, check_labels, check_description,
+    check_ids,
+    check_reading,
+    check_range,
+    check_owned,
+    check_keys,
+    check_refresh,
+    check_labels,
+    check_description,
     check_set_aside,
-)  # fmt: skip
+)

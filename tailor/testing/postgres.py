@@ -1,7 +1,7 @@
 """A PostgreSQL server of one's own, on loopback and with a password, for tests and benchmarks.
 
-    with postgres_server() as server:
-        store = PostgresStore(server.url(run="photos"))
+with postgres_server() as server:
+    store = PostgresStore(server.url(run="photos"))
 """
 
 from __future__ import annotations
@@ -32,19 +32,26 @@ def programs() -> Path:
         return Path(found).resolve().parent
     versions = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     if not versions:
-        raise NotInstalled("PostgreSQL's initdb is not installed (Debian: apt-get install postgresql)")
+        raise NotInstalled(
+            "PostgreSQL's initdb is not installed (Debian: apt-get install postgresql)"
+        )
     return max(versions, key=lambda path: float(path.parent.name))
 
 
 class Server:
-    """One data folder, started and stopped at will. It answers with a password only, on loopback only."""
+    """One data folder, started and stopped at will. It answers with a password only, on loopback
+    only.
+    """
 
     def __init__(self, folder: Path, options: str = "") -> None:
-        self.folder, self.options, self.password = folder, options, secrets.token_hex(12)
+        self.folder = folder
+        self.options = options
+        self.password = secrets.token_hex(12)
         self._programs = programs()
         secret = folder / "password"
         secret.write_text(self.password)
-        # PostgreSQL refuses to run as root: its own user, which its package made, gets the folder then.
+        # PostgreSQL refuses to run as root: its own user, which its package made, gets the folder
+        # then.
         self._as: dict[str, Any] = {}
         if os.geteuid() == 0:
             self._as = {"user": "postgres", "group": "postgres", "extra_groups": []}
@@ -71,9 +78,13 @@ class Server:
             return cursor.fetchall() if cursor.description else []
 
     def start(self) -> None:
-        options = f"{self.options} -p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"
+        options = (
+            f"{self.options} -p {self.port} -c listen_addresses=127.0.0.1 -c "
+            "unix_socket_directories=''"
+        )
         if int((self.folder / "data" / "PG_VERSION").read_text()) >= 14:
-            options += " -c recovery_init_sync_method=syncfs"  # after a crash: one call instead of a thousand files
+            # after a crash: one call instead of a thousand files
+            options += " -c recovery_init_sync_method=syncfs"
         self._run("pg_ctl", "-o", options, "-l", str(self.folder / "log"), "-w", "start")
 
     def stop(self, mode: str = "fast") -> None:
@@ -87,7 +98,11 @@ class Server:
         command = [str(self._programs / program), "-D", str(self.folder / "data"), *words]
         # Into a file: the server inherits it, and a pipe would stay open as long as it runs.
         with tempfile.TemporaryFile("w+") as said:
-            streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": said, "stderr": subprocess.STDOUT}
+            streams: dict[str, Any] = {
+                "stdin": subprocess.DEVNULL,
+                "stdout": said,
+                "stderr": subprocess.STDOUT,
+            }
             done = subprocess.run(command, cwd=self.folder, **streams, **self._as)
             if check and done.returncode:
                 said.seek(0)
@@ -97,7 +112,9 @@ class Server:
 
 @contextlib.contextmanager
 def postgres_server(options: str = "") -> Iterator[Server]:
-    """Started with options such as "-c fsync=off", and in the end stopped and removed. Raises NotInstalled."""
+    """Started with options such as "-c fsync=off", and in the end stopped and removed. Raises
+    NotInstalled.
+    """
     programs()
     with tempfile.TemporaryDirectory(prefix="tailor-postgres-") as folder:
         server = Server(Path(folder), options)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tailor import bandit
-from tailor.bandit.base import Contest, Fit, Outcomes, Selector
+from tailor import bandits
+from tailor.bandits.base import Contest, Fit, Outcomes, Selector
 from tailor.task import MultiClass, Task
 
 Factory = Callable[[Contest], Selector]
@@ -25,11 +25,15 @@ def check_selector(given: str | Factory, task: Task) -> None:
         check(factory, task)
 
 
-def make_contest(task: Task, *, arms: int | None = None, rounds: int = 5, slots: int = 12) -> Contest:
+def make_contest(
+    task: Task, *, arms: int | None = None, rounds: int = 5, slots: int = 12
+) -> Contest:
     """Arms "random" and "search[class]"; with `arms` only the first few of them."""
     names = ["random", *(f"search[{c}]" for c in task.classes)][:arms]
     families = ["random", *["search"] * task.size][:arms]
-    return Contest(task, tuple(names), tuple(families), tuple(range(-1, len(names) - 1)), rounds, slots)
+    return Contest(
+        task, tuple(names), tuple(families), tuple(range(-1, len(names) - 1)), rounds, slots
+    )
 
 
 def make_outcomes(
@@ -37,7 +41,8 @@ def make_outcomes(
 ) -> Outcomes:
     """Answers to a plan: random labels, predictions and Fit."""
     rng = np.random.default_rng((seed, number))
-    task, n = contest.task, len(plan)
+    task = contest.task
+    n = len(plan)
     predicted = rng.random((n, task.size)).astype(np.float32)
     labels: Any = rng.random((n, task.size)) < 0.4
     if isinstance(task, MultiClass):
@@ -48,7 +53,9 @@ def make_outcomes(
 
 
 def plans_arms(factory: Factory, task: Task) -> None:
-    """A plan is (slots,) integers that name arms; any number of slots, whatever was planned at the start."""
+    """A plan is (slots,) integers that name arms; any number of slots, whatever was planned at the
+    start.
+    """
     selector = factory(contest := make_contest(task))
     for number, slots in enumerate((1, 12, 50)):
         plan = selector.plan(slots, _weights(task), np.random.default_rng(number))
@@ -68,13 +75,17 @@ def same_seed_same_plan(factory: Factory, task: Task) -> None:
     selector = _experienced(factory, task)
     before = selector.state()
     plans = [selector.plan(20, _weights(task), np.random.default_rng(7)) for _ in range(2)]
-    _says(bool((plans[0] == plans[1]).all()), f"{selector.name!r} planned {plans[0]} and, again, {plans[1]}")
+    _says(
+        bool((plans[0] == plans[1]).all()),
+        f"{selector.name!r} planned {plans[0]} and, again, {plans[1]}",
+    )
     _same(selector.state(), before, f"planning changed the state of {selector.name!r}")
 
 
 def state_is_all_there_is(factory: Factory, task: Task) -> None:
     """A new selector that restores another's state goes on as that one does."""
-    first, second = _experienced(factory, task), factory(make_contest(task))
+    first = _experienced(factory, task)
+    second = factory(make_contest(task))
     second.restore(first.state())
     for number in range(2, 5):
         plans = [s.plan(20, _weights(task), np.random.default_rng(number)) for s in (first, second)]
@@ -88,12 +99,15 @@ def state_is_all_there_is(factory: Factory, task: Task) -> None:
 
 
 def state_is_a_copy(factory: Factory, task: Task) -> None:
-    """What state() gave is not changed by what is learned later, so that a failed round can go back to it."""
+    """What state() gave is not changed by what is learned later, so that a failed round can go back
+    to it.
+    """
     selector = _experienced(factory, task)
     state = selector.state()
     _says(
         all(isinstance(v, np.ndarray) and v.dtype != object for v in state.values()),
-        f"the state of {selector.name!r} must be plain arrays, got {list(map(type, state.values()))}",
+        f"the state of {selector.name!r} must be plain arrays, got "
+        f"{list(map(type, state.values()))}",
     )
     kept = {name: array.copy() for name, array in state.items()}
     _learn(selector, np.zeros(6, np.int64), 2)
@@ -108,10 +122,15 @@ def chances_are_probabilities(factory: Factory, task: Task) -> None:
     plan = selector.plan(15, _weights(task), np.random.default_rng(3))
     chances = selector.chances(plan)
     _says(
-        chances.shape == (selector.contest.size,) and bool(((chances >= 0) & (chances <= 1 + 1e-9)).all()),
-        f"chances of {selector.name!r} are {chances}: ({selector.contest.size},) in [0, 1] is needed",
+        chances.shape == (selector.contest.size,)
+        and bool(((chances >= 0) & (chances <= 1 + 1e-9)).all()),
+        f"chances of {selector.name!r} are {chances}: ({selector.contest.size},) in [0, 1] is "
+        "needed",
     )
-    _says(bool((chances[plan] > 0).all()), f"{selector.name!r} planned an arm whose chance it gives as 0")
+    _says(
+        bool((chances[plan] > 0).all()),
+        f"{selector.name!r} planned an arm whose chance it gives as 0",
+    )
 
 
 def leaves_its_inputs_alone(factory: Factory, task: Task) -> None:
@@ -156,8 +175,8 @@ SELECTOR_CHECKS: tuple[Callable[[Factory, Task], None], ...] = (
 
 
 def _by_name(text: str) -> Factory:
-    name, options = bandit.registry.parse(text)
-    return lambda contest: bandit.registry.make(name, contest, **options)
+    name, options = bandits.registry.parse(text)
+    return lambda contest: bandits.registry.make(name, contest, **options)
 
 
 def _weights(task: Task) -> np.ndarray:
@@ -165,7 +184,9 @@ def _weights(task: Task) -> np.ndarray:
 
 
 def _learn(selector: Selector, plan: np.ndarray, number: int) -> None:
-    selector.learn(make_outcomes(selector.contest, plan, _weights(selector.contest.task), number, seed=1))
+    selector.learn(
+        make_outcomes(selector.contest, plan, _weights(selector.contest.task), number, seed=1)
+    )
 
 
 def _experienced(factory: Factory, task: Task) -> Selector:
@@ -177,7 +198,9 @@ def _experienced(factory: Factory, task: Task) -> Selector:
 
 def _same(one: dict[str, np.ndarray], other: dict[str, np.ndarray], message: str) -> None:
     differ = [
-        k for k in {*one, *other} if k not in one or k not in other or not np.array_equal(one[k], other[k])
+        k
+        for k in {*one, *other}
+        if k not in one or k not in other or not np.array_equal(one[k], other[k])
     ]
     _says(not differ, f"{message}: {', '.join(sorted(differ))}")
 

@@ -1,7 +1,7 @@
 """The contract that every store keeps. The author of another one calls `check_store` from a test.
 
 >>> import tempfile
->>> from tailor.store import SqliteStore
+>>> from tailor.storage import SqliteStore
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     places = iter(range(100))
 ...     def place():
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tailor.errors import InputError, TailorError
-from tailor.store import Busy, Event, Missing, Store, StoreError
+from tailor.storage import Busy, Event, Missing, Store, StoreError
 
 
 class Opener(Protocol):
@@ -30,13 +30,42 @@ class Opener(Protocol):
 
 Place = Callable[[], Opener]
 
-#: ids that something on the way might take for something else: quotes, escapes, the marks of COPY, long ones
+#: ids that something on the way might take for something else: quotes, escapes, the marks of COPY,
+#: long ones
 ODD_IDS = [
-    "", " ", "plain", "plain ", "PLAIN", "a/b/../c.jpg", "ü", "u\N{COMBINING DIAERESIS}", "猫", "😀", "\u202eabc",
-    "\ufeff", "'", '"', "%s", "{}", "$1", "?", ":x", "\\", "\\N", "\\.", "\\x00", "NULL", "tab\there", "line\nbreak",
-    "\r\n", "\x7f\x01",
-    "x" * 10_000, "y" * 2_000, "é" * 1_001, "".join(chr(0x4E00 + i * 7 % 20_000) for i in range(3_000)),
-]  # fmt: skip
+    "",
+    " ",
+    "plain",
+    "plain ",
+    "PLAIN",
+    "a/b/../c.jpg",
+    "ü",
+    "u\N{COMBINING DIAERESIS}",
+    "猫",
+    "😀",
+    "\u202eabc",
+    "\ufeff",
+    "'",
+    '"',
+    "%s",
+    "{}",
+    "$1",
+    "?",
+    ":x",
+    "\\",
+    "\\N",
+    "\\.",
+    "\\x00",
+    "NULL",
+    "tab\there",
+    "line\nbreak",
+    "\r\n",
+    "\x7f\x01",
+    "x" * 10_000,
+    "y" * 2_000,
+    "é" * 1_001,
+    "".join(chr(0x4E00 + i * 7 % 20_000) for i in range(3_000)),
+]
 
 
 def check_store(place: Place) -> None:
@@ -59,8 +88,11 @@ def contents(store: Store) -> list[tuple[int, str, dict[str, Any], bytes | None]
 
 
 def check_events(place: Place) -> None:
-    """They come back as they were, in order, with the time at which they were added, also after opening again."""
-    open_it, before = place(), time.time()
+    """They come back as they were, in order, with the time at which they were added, also after
+    opening again.
+    """
+    open_it = place()
+    before = time.time()
     given: list[tuple[str, dict[str, Any], bytes | None]] = [
         ("told", {"n": 1, "nested": [{"a": None}, 0.1, True]}, None),
         ("told", {}, b""),
@@ -74,7 +106,9 @@ def check_events(place: Place) -> None:
     for readonly in (False, True):
         with open_it(readonly) as store:
             assert contents(store) == [(n, *event) for n, event in enumerate(given, 1)]
-            assert [list(e.body) for e in store.events()][3] == ["b", "a", "large", "small"], "keys change places"
+            assert [list(e.body) for e in store.events()][3] == ["b", "a", "large", "small"], (
+                "keys change places"
+            )
             assert [e.number for e in store.events(after=2)] == [3, 4]
             assert list(store.events(after=4)) == list(store.events(after=99)) == []
             assert store.last() == list(store.events())[-1]
@@ -142,11 +176,15 @@ def check_examples(place: Place) -> None:
         assert store.examples() == [*ODD_IDS, "one more"]
         counted = [(e.kind, e.body) for e in store.events()]
     size = len(ODD_IDS)
-    assert counted == [("examples", {"first": f, "count": c}) for f, c in [(0, size), (size, 0), (size, 1)]]
+    assert counted == [
+        ("examples", {"first": f, "count": c}) for f, c in [(0, size), (size, 0), (size, 1)]
+    ]
 
 
 def check_one_writer(place: Place) -> None:
-    """A second writer is told who writes and changes nothing; readers see each event as soon as it is there."""
+    """A second writer is told who writes and changes nothing; readers see each event as soon as it
+    is there.
+    """
     open_it = place()
     with refused(Missing):
         open_it(True)
@@ -173,7 +211,12 @@ def check_closing(place: Place) -> None:
     store.append("told", {})
     store.close()
     store.close()
-    for use in (lambda: store.append("told", {}), lambda: list(store.events()), store.examples, store.last):
+    for use in (
+        lambda: store.append("told", {}),
+        lambda: list(store.events()),
+        store.examples,
+        store.last,
+    ):
         with refused():
             use()
     with open_it() as again:
@@ -189,7 +232,9 @@ def check_threads(place: Place) -> None:
         for n in range(15):
             numbers[thread].append(store.append("told", {"thread": thread, "n": n}))
             store.add_examples([f"{thread}-{n}"])
-            assert [e.number for e in store.events()][: numbers[thread][-1]] == list(range(1, numbers[thread][-1] + 1))
+            assert [e.number for e in store.events()][: numbers[thread][-1]] == list(
+                range(1, numbers[thread][-1] + 1)
+            )
 
     with place()() as store:
         threads = [threading.Thread(target=work, args=(store, i)) for i in range(4)]
@@ -198,16 +243,25 @@ def check_threads(place: Place) -> None:
         for thread in threads:
             thread.join()
         assert sorted(len(found) for found in numbers.values()) == [15] * 4
-        told = {(e.body["thread"], e.body["n"]): e.number for e in store.events() if e.kind == "told"}
-        assert told == {(i, n): number for i, found in numbers.items() for n, number in enumerate(found)}
+        told = {
+            (e.body["thread"], e.body["n"]): e.number for e in store.events() if e.kind == "told"
+        }
+        assert told == {
+            (i, n): number for i, found in numbers.items() for n, number in enumerate(found)
+        }
         assert [e.number for e in store.events()] == list(range(1, 121))
         assert len(store.examples()) == 60
 
 
 def check_restore(place: Place) -> None:
-    """Everything of another store, numbers and times too; nothing where it fails; never over something."""
-    events = [Event(1, 0.1 + 0.2, "opened", {"ü": "\0"}, None), Event(2, 1e9 / 3, "told", {}, b"\0\1"),
-              Event(3, 5.0, "asked", {}, b"")]  # fmt: skip
+    """Everything of another store, numbers and times too; nothing where it fails; never over
+    something.
+    """
+    events = [
+        Event(1, 0.1 + 0.2, "opened", {"ü": "\0"}, None),
+        Event(2, 1e9 / 3, "told", {}, b"\0\1"),
+        Event(3, 5.0, "asked", {}, b""),
+    ]
     open_it = place()
 
     def fails() -> None:
@@ -227,6 +281,13 @@ def check_restore(place: Place) -> None:
 
 
 STORE_CHECKS = [
-    check_events, check_many_events, check_reading_while_writing, check_no_holes, check_examples, check_one_writer,
-    check_closing, check_threads, check_restore,
-]  # fmt: skip
+    check_events,
+    check_many_events,
+    check_reading_while_writing,
+    check_no_holes,
+    check_examples,
+    check_one_writer,
+    check_closing,
+    check_threads,
+    check_restore,
+]

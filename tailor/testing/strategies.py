@@ -7,39 +7,43 @@ from collections.abc import Callable
 import numpy as np
 
 from tailor.errors import Exhausted, InputError
-from tailor.loop import Loop
+from tailor.selection.learner import Learner
+from tailor.selection.pool_view import PoolView
 from tailor.strategies.base import Arm, Cursor, Strategy
 from tailor.task import Task
 from tailor.testing.pools import Pool, make_pool, make_view
-from tailor.view import RoundView
 
 SIZE = 40
 
 
 def check_strategy(strategy: Strategy, task: Task) -> None:
-    """Raises AssertionError where a family of arms breaks a rule that rounds and selectors rely on."""
+    """Raises AssertionError where a family of arms breaks a rule that rounds and selectors rely
+    on.
+    """
     for check in STRATEGY_CHECKS:
         check(strategy, task)
 
 
-def take_all(arm: Arm, view: RoundView, seed: int = 0, others: float = 0.0) -> list[int]:
+def take_all(arm: Arm, view: PoolView, seed: int = 0, others: float = 0.0) -> list[int]:
     """Take from one arm until nothing is left, entering each in the ledger; its own picks in order.
 
     others  how often another arm takes a random example in between
     """
-    cursor, rng = (
-        arm.open(view, max(1, view.ledger.left), np.random.default_rng(seed)),
-        np.random.default_rng(seed),
-    )
+    cursor = arm.open(view, max(1, view.ledger.left), np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
     mine = []
     while view.ledger.left:
         if rng.random() < others:
             view.ledger.take(int(rng.choice(np.flatnonzero(view.ledger.free))))
             continue
         index = _take(arm, cursor)
-        _expect(0 <= index < view.size, arm, f"gave position {index}, the pool has {view.size} examples")
         _expect(
-            bool(view.ledger.free[index]), arm, f"gave example {index}, which is labelled, taken or set aside"
+            0 <= index < view.size, arm, f"gave position {index}, the pool has {view.size} examples"
+        )
+        _expect(
+            bool(view.ledger.free[index]),
+            arm,
+            f"gave example {index}, which is labelled, taken or set aside",
         )
         view.ledger.take(index)
         mine.append(index)
@@ -47,12 +51,16 @@ def take_all(arm: Arm, view: RoundView, seed: int = 0, others: float = 0.0) -> l
         extra = cursor.take()
     except Exhausted:
         return mine
-    raise AssertionError(f"arm {arm.name!r} gave example {extra} when none was free: it must raise Exhausted")
+    raise AssertionError(
+        f"arm {arm.name!r} gave example {extra} when none was free: it must raise Exhausted"
+    )
 
 
 def names(strategy: Strategy, task: Task) -> None:
     """Arms are named after the family, with the class in brackets where there is one a class."""
-    _says(bool(strategy.name) and strategy.name == strategy.name.strip(), f"{strategy!r} has no name")
+    _says(
+        bool(strategy.name) and strategy.name == strategy.name.strip(), f"{strategy!r} has no name"
+    )
     _says(
         task.kind in strategy.tasks,
         f"{strategy.name!r} is not for {task.kind} tasks: check it on another task",
@@ -69,17 +77,23 @@ def names(strategy: Strategy, task: Task) -> None:
     )
     for arm in arms:
         _expect(
-            arm.strategy is strategy and arm.family == strategy.name, arm, "does not belong to its family"
+            arm.strategy is strategy and arm.family == strategy.name,
+            arm,
+            "does not belong to its family",
         )
 
 
 def gives_every_free_example_once(strategy: Strategy, task: Task) -> None:
-    """B picks from B free examples, all different, none labelled, pending or set aside; then Exhausted."""
+    """B picks from B free examples, all different, none labelled, pending or set aside; then
+    Exhausted.
+    """
     for arm in _some(strategy, task):
         view = make_view(_pool(task), 1, pending=0.1, skipped=0.1)
         taken = take_all(arm, view)
         _expect(
-            sorted(taken) == view.free_ids.tolist(), arm, f"gave {sorted(taken)}, free were {view.free_ids}"
+            sorted(taken) == view.free_ids.tolist(),
+            arm,
+            f"gave {sorted(taken)}, free were {view.free_ids}",
         )
 
 
@@ -100,10 +114,14 @@ def one_example_left(strategy: Strategy, task: Task) -> None:
     """The last free example is given, in a pool of one too."""
     for arm in _some(strategy, task):
         view = make_view(_pool(task), 4, labelled=1.0)
-        _expect(take_all(arm, view) == view.free_ids.tolist(), arm, "did not give the last free example")
+        _expect(
+            take_all(arm, view) == view.free_ids.tolist(), arm, "did not give the last free example"
+        )
         if not _needs_labels(arm, task):
             alone = make_view(make_pool(task, 1, seed=0), 4, labelled=0.0)
-            _expect(take_all(arm, alone) == [0], arm, "did not give the only example of a pool of one")
+            _expect(
+                take_all(arm, alone) == [0], arm, "did not give the only example of a pool of one"
+            )
 
 
 def nothing_labelled(strategy: Strategy, task: Task) -> None:
@@ -122,45 +140,55 @@ def opened_together_as_alone(strategy: Strategy, task: Task) -> None:
     """Opening a family's arms in one call gives the same picks as opening them one by one."""
     arms = strategy.arms(task)
     view = make_view(_pool(task), 6)
-    pulls, seeds = [3] * len(arms), range(len(arms))
+    pulls = [3] * len(arms)
+    seeds = range(len(arms))
     together = strategy.open(arms, view, pulls, [np.random.default_rng(s) for s in seeds])
     _says(
-        len(together) == len(arms), f"{strategy.name!r} opened {len(together)} cursors for {len(arms)} arms"
+        len(together) == len(arms),
+        f"{strategy.name!r} opened {len(together)} cursors for {len(arms)} arms",
     )
     for arm, cursor, seed in zip(arms, together, seeds):
         alone = arm.open(make_view(_pool(task), 6), 3, np.random.default_rng(seed))
-        _expect(_take(arm, cursor) == _take(arm, alone), arm, "gives another example when opened alone")
+        _expect(
+            _take(arm, cursor) == _take(arm, alone), arm, "gives another example when opened alone"
+        )
 
 
 def pulls_are_a_hint(strategy: Strategy, task: Task) -> None:
     """An arm that inherits slots is asked more often than it was told, and goes on giving."""
     for arm in _some(strategy, task):
         view = make_view(_pool(task), 7)
-        cursor, wanted = arm.open(view, 1, np.random.default_rng(0)), view.ledger.left
+        cursor = arm.open(view, 1, np.random.default_rng(0))
+        wanted = view.ledger.left
         for _ in range(wanted):
             view.ledger.take(_take(arm, cursor))
         _expect(view.ledger.left == 0, arm, f"stopped with {view.ledger.left} examples left")
 
 
 def never_reads_a_hidden_label(strategy: Strategy, task: Task) -> None:
-    """Pools that differ only in labels nobody has told give the same picks; no arm asks for such a label."""
+    """Pools that differ only in labels nobody has told give the same picks; no arm asks for such a
+    label.
+    """
     pool = _pool(task)
     hidden = Pool(task, pool.probs, pool.features, np.roll(pool.truth, 1, axis=1))
     known = np.arange(8)
     batches = []
     for truth in (pool.truth, hidden.truth):
         annotator = Annotator(truth)
-        loop = Loop(task, len(pool), families=[strategy], selector="random-meta", batch=6)
-        loop.tell(known, pool.truth[known])
+        learner = Learner(task, len(pool), families=[strategy], selector="random-meta", batch=6)
+        learner.tell(known, pool.truth[known])
         for number in range(3):
-            batch = loop.ask(pool.probs, pool.features, finetune=pool.finetune, dropout=pool.dropout)
+            batch = learner.ask(
+                pool.probs, pool.features, finetune=pool.finetune, dropout=pool.dropout
+            )
             if number == 0:
                 batches.append(batch.indices.tolist())
             annotator.asked.update(batch.indices.tolist())
-            loop.tell(batch.indices, annotator.answer(batch.indices))
+            learner.tell(batch.indices, annotator.answer(batch.indices))
     _says(
         batches[0] == batches[1],
-        f"{strategy.name!r} took {batches[0]}, and {batches[1]} when labels that nobody had told were others",
+        f"{strategy.name!r} took {batches[0]}, and {batches[1]} when labels that nobody had told "
+        "were others",
     )
     view = make_view(pool, 8, pending=0.2)
     told = view.labels.copy()
@@ -177,16 +205,23 @@ def leaves_its_inputs_alone(strategy: Strategy, task: Task) -> None:
     view = make_view(pool, 9, pending=0.1, skipped=0.1)
     assert view.features is not None
     shared = {
-        "probabilities": view.probs.numpy(), "features": view.features.numpy(), "labels": view.labels,
-        "labelled": view.labelled, "pending": view.pending, "free": view.free,
-    }  # fmt: skip
+        "probabilities": view.probs.numpy(),
+        "features": view.features.numpy(),
+        "labels": view.labels,
+        "labelled": view.labelled,
+        "pending": view.pending,
+        "free": view.free,
+    }
     before = {name: array.copy() for name, array in shared.items()}
     for arm in _some(strategy, task):
         cursor = arm.open(view, 3, np.random.default_rng(0))
         for _ in range(min(3, view.ledger.left)):
             view.ledger.take(_take(arm, cursor))
     for name, array in shared.items():
-        _says(np.array_equal(array, before[name]), f"{strategy.name!r} changed the {name} it was given")
+        _says(
+            np.array_equal(array, before[name]),
+            f"{strategy.name!r} changed the {name} it was given",
+        )
 
 
 def needs_are_enough(strategy: Strategy, task: Task) -> None:
@@ -206,7 +241,9 @@ def single_and_half_precision(strategy: Strategy, task: Task) -> None:
         for arm in _some(strategy, task):
             view = make_view(_pool(task), 11, dtype=dtype)
             taken = take_all(arm, view)
-            _expect(sorted(taken) == view.free_ids.tolist(), arm, f"fails on {np.dtype(dtype)} inputs")
+            _expect(
+                sorted(taken) == view.free_ids.tolist(), arm, f"fails on {np.dtype(dtype)} inputs"
+            )
 
 
 STRATEGY_CHECKS: tuple[Callable[[Strategy, Task], None], ...] = (
@@ -229,7 +266,8 @@ class Annotator:
     """Knows all labels, and raises if one is wanted that was not asked for."""
 
     def __init__(self, truth: np.ndarray) -> None:
-        self._truth, self.asked = truth, set[int]()
+        self._truth = truth
+        self.asked = set[int]()
 
     def answer(self, positions: np.ndarray) -> np.ndarray:
         early = [i for i in positions.tolist() if i not in self.asked]
@@ -261,7 +299,9 @@ def _take(arm: Arm, cursor: Cursor) -> int:
     try:
         index = cursor.take()
     except Exhausted as error:
-        raise AssertionError(f"arm {arm.name!r} is exhausted while examples are free: {error}") from error
+        raise AssertionError(
+            f"arm {arm.name!r} is exhausted while examples are free: {error}"
+        ) from error
     _expect(isinstance(index, (int, np.integer)), arm, f"gave {index!r}, not a position")
     return int(index)
 

@@ -1,1 +1,3 @@
-"""The labelling page: FastAPI, server-rendered pages and a little plain script. All of it is in the package."""
+"""The labelling page: FastAPI, server-rendered pages and a little plain script. All of it is in the
+package.
+"""

@@ -12,9 +12,9 @@ from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
 
 from tailor import __version__
-from tailor.live import Room
-from tailor.project import Project
-from tailor.web import api, door, download, pages, problems
+from tailor.annotation import Coordinator
+from tailor.run.project import Project
+from tailor.web import api, download, pages, problems, sign_in_routes
 from tailor.web.access import Access
 from tailor.web.examples import Examples
 from tailor.web.limits import Limits
@@ -22,12 +22,24 @@ from tailor.web.security import Guard
 from tailor.web.site import HERE, SignIn, Site
 
 ROUTERS = (
-    api.router, api.changes, api.pictures, pages.router, pages.changes, door.router, door.changes, download.router,
-)  # fmt: skip
+    api.router,
+    api.changes,
+    api.pictures,
+    pages.router,
+    pages.changes,
+    sign_in_routes.router,
+    sign_in_routes.changes,
+    download.router,
+)
 
 
 def create_app(
-    project: Project, room: Room, access: Access, *, hosts: Sequence[str] = (), limits: Limits | None = None
+    project: Project,
+    coordinator: Coordinator,
+    access: Access,
+    *,
+    hosts: Sequence[str] = (),
+    limits: Limits | None = None,
 ) -> FastAPI:
     """The pages of one project. The room is started with the server and closed with it.
 
@@ -36,16 +48,20 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        room.start()
+        coordinator.start()
         yield
-        room.close()
+        coordinator.close()
 
     app = FastAPI(
-        title="TAILOR", version=__version__, lifespan=lifespan,
-        docs_url=None, redoc_url=None, openapi_url=None,  # api.py has a route for it, which needs someone signed in
-    )  # fmt: skip
+        title="TAILOR",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,  # api.py has a route for it, which needs someone signed in
+    )
     templates = Jinja2Templates(HERE / "templates")
-    app.state.site = Site(project, room, Examples(project.pool()), access, templates)
+    app.state.site = Site(project, coordinator, Examples(project.pool()), access, templates)
     for router in ROUTERS:
         app.include_router(router)
     app.mount("/static", _Static(directory=HERE / "static"), name="static")

@@ -18,7 +18,9 @@ class Tick:
 
 @dataclass(frozen=True)
 class Line:
-    """Accuracy over labels: a line, the band of its interval, and what to say to those who don't see it."""
+    """Accuracy over labels: a line, the band of its interval, and what to say to those who don't
+    see it.
+    """
 
     path: str
     band: str
@@ -48,8 +50,10 @@ def accuracy_line(estimates: Sequence[dict[str, Any]]) -> Line | None:
     below = [f"{x(e['labels'])},{y(e['lower'])}" for e in reversed(estimates)]
     last = estimates[-1]
     words = (
-        f"Accuracy on the reserve after {last['labels']} labels: {last['accuracy']:.0%}, between {last['lower']:.0%} "
-        f"and {last['upper']:.0%}. {len(estimates)} measurements, the first {estimates[0]['accuracy']:.0%}."
+        f"Accuracy on the reserve after {last['labels']} labels: {last['accuracy']:.0%}, between "
+        f"{last['lower']:.0%} "
+        f"and {last['upper']:.0%}. {len(estimates)} measurements, the first "
+        f"{estimates[0]['accuracy']:.0%}."
     )
     return Line(
         path="M" + " L".join(f"{px},{py}" for px, py in points),
@@ -78,13 +82,23 @@ def class_bars(counts: Sequence[dict[str, Any]]) -> list[Bar]:
 
 
 def arm_bars(arms: Sequence[dict[str, Any]], classes: int = 3) -> list[Bar]:
-    """arms: [{"name", "pulls", "round_pulls", "found": {class: count}}, ...] -> bars with what each found most."""
+    """arms: [{"name", "pulls", "round_pulls", "found": {class: count}}, ...] -> bars with what each
+    found most.
+    """
     most = max((one["pulls"] for one in arms), default=0) or 1
     bars = []
     for one in arms:
-        found = sorted(((n, c) for c, n in one["found"].items() if n), key=lambda pair: (-pair[0], pair[1]))
+        found = sorted(
+            ((n, c) for c, n in one["found"].items() if n), key=lambda pair: (-pair[0], pair[1])
+        )
         rest = sum(n for n, _ in found[classes:])
-        note = ", ".join(f"{name} {n}" for n, name in found[:classes]) + (f", others {rest}" if rest else "")
+        note = ", ".join(f"{name} {n}" for n, name in found[:classes]) + (
+            f", others {rest}" if rest else ""
+        )
         share = round(100 * one["pulls"] / most, 1)
-        bars.append(Bar(one["name"], one["pulls"], share, note or "nothing answered yet", one["round_pulls"]))
+        bars.append(
+            Bar(
+                one["name"], one["pulls"], share, note or "nothing answered yet", one["round_pulls"]
+            )
+        )
     return bars

@@ -1,7 +1,9 @@
-"""Connections that send their requests too slowly, or not at all, are closed: they must not keep others out.
+"""Connections that send their requests too slowly, or not at all, are closed: they must not keep
+others out.
 
-uvicorn has a time-out between two requests of a connection, but none for a request that has begun. A thousand
-half-sent ones would take every file that the process may open, and the page would be gone for everybody.
+uvicorn has a time-out between two requests of a connection, but none for a request that has begun.
+A thousand half-sent ones would take every file that the process may open, and the page would be
+gone for everybody.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ from typing import Any
 
 from tailor.web.limits import neighbourhood
 
-#: connections that wait to be accepted; and files that the process needs beside its connections, these among them
+#: connections that wait to be accepted; and files that the process needs beside its connections,
+#: these among them
 BACKLOG, OTHER_FILES = 128, 256
-#: how many times the patience for a request a closed connection is given to fetch what was written to it
+#: how many times the patience for a request a closed connection is given to fetch what was written
+#: to it
 LINGER = 10
 
 
@@ -23,16 +27,21 @@ LINGER = 10
 class Patience:
     """How long, how many and how much is waited for."""
 
-    seconds: float = 20.0  # for a whole request, head and body, from its first byte (or from the connection)
+    seconds: float = (
+        20.0  # for a whole request, head and body, from its first byte (or from the connection)
+    )
     connections: int = 512  # in all
-    of_address: int | None = 256  # from one address; None: no such limit, since all come from a proxy
+    of_address: int | None = (
+        256  # from one address; None: no such limit, since all come from a proxy
+    )
     head: int = 64 * 1024  # bytes before a request's head is complete
 
 
 class Connections:
-    """All that are open. Where there are too many, the one whose request has been incomplete for longest is closed, or
-    where there is none the one that has been idle for longest. So half-sent requests only ever push each other out,
-    and those that are being answered are left alone."""
+    """All that are open. Where there are too many, the one whose request has been incomplete for
+    longest is closed, or where there is none the one that has been idle for longest. So half-sent
+    requests only ever push each other out, and those that are being answered are left alone.
+    """
 
     def __init__(self, patience: Patience) -> None:
         self.patience = patience
@@ -44,7 +53,8 @@ class Connections:
 
     def admit(self, protocol: Any, address: str) -> bool:
         """Whether there is room for it, if need be in the place of another one."""
-        client, of_address = neighbourhood(address), self.patience.of_address
+        client = neighbourhood(address)
+        of_address = self.patience.of_address
         neighbours = [one for one, theirs in self._open.items() if theirs == client]
         has_room = True
         if of_address is not None and len(neighbours) >= of_address:
@@ -60,10 +70,13 @@ class Connections:
 
 
 def _close_one(protocols: list[Any]) -> bool:
-    """Whether one could be closed: of those that wait, or else one that does not fetch what it asked for."""
+    """Whether one could be closed: of those that wait, or else one that does not fetch what it
+    asked for.
+    """
     waiting = [one for one in protocols if one.is_waiting and not one.transport.is_closing()]
     if waiting:
-        # an idle connection costs its owner nothing but patience: an incomplete request goes before it
+        # an idle connection costs its owner nothing but patience: an incomplete request goes before
+        # it
         longest = min(waiting, key=lambda one: (not one.has_begun, one.waiting_since))
         longest.give_up()
         return True
@@ -92,16 +105,21 @@ def impatient(patience: Patience) -> type[asyncio.Protocol]:
     class Impatient(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
         _clock: asyncio.TimerHandle | None = None
         _head = 0  # bytes of a head that is not complete
-        waiting_since = 0.0  # by the loop's clock: the connection, a request's first byte, or the last response's end
+        # by the loop's clock: the connection, a request's first byte, or the last response's end
+        waiting_since = 0.0
 
         @property
         def has_begun(self) -> bool:
-            """Whether a request is awaited whose time runs: the first one, or one of which a part is there."""
+            """Whether a request is awaited whose time runs: the first one, or one of which a part
+            is there.
+            """
             return self._clock is not None
 
         @property
         def is_waiting(self) -> bool:
-            """Whether the client has to send something before there is anything to do: a request, or the rest."""
+            """Whether the client has to send something before there is anything to do: a request,
+            or the rest.
+            """
             return self._awaits_head or self.cycle.more_body
 
         @property
@@ -134,7 +152,7 @@ def impatient(patience: Patience) -> type[asyncio.Protocol]:
             self._head = 0
             if self._awaits_head and not self.cycle.more_body:
                 self._stop_clock()  # the next request's time begins with its first byte
-                self.waiting_since = self.loop.time()
+                self.waiting_since = self.learner.time()
             else:  # one that was sent along with the last, and is not complete
                 self._look_at_clock()
 
@@ -143,17 +161,23 @@ def impatient(patience: Patience) -> type[asyncio.Protocol]:
             self._set_clock(LINGER * patience.seconds, self.transport.abort)
 
         def give_up(self, status: int = 408, reason: str = "Request Timeout") -> None:
-            """Close it, with a word where a first request is awaited: between two the client may be sending by now."""
+            """Close it, with a word where a first request is awaited: between two the client may be
+            sending by now.
+            """
             if self.transport.is_closing():
                 return
             if self.cycle is None:
-                head = f"HTTP/1.1 {status} {reason}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+                head = (
+                    f"HTTP/1.1 {status} {reason}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+                )
                 self.transport.write(head.encode())
             self.transport.close()
             self._set_clock(LINGER * patience.seconds, self.transport.abort)
 
         def _look_at_clock(self) -> None:
-            """A request's time runs from its first byte until it is complete, however often a byte comes."""
+            """A request's time runs from its first byte until it is complete, however often a byte
+            comes.
+            """
             if not self.is_waiting:
                 self._stop_clock()
             elif self._clock is None and not self.transport.is_closing():
@@ -161,12 +185,12 @@ def impatient(patience: Patience) -> type[asyncio.Protocol]:
 
         def _begin(self) -> None:
             """A request's time."""
-            self.waiting_since = self.loop.time()
+            self.waiting_since = self.learner.time()
             self._set_clock(patience.seconds, self.give_up)
 
         def _set_clock(self, seconds: float, then: Callable[[], None]) -> None:
             self._stop_clock()
-            self._clock = self.loop.call_later(seconds, then)
+            self._clock = self.learner.call_later(seconds, then)
 
         def _stop_clock(self) -> None:
             if self._clock is not None:

@@ -18,21 +18,27 @@ router = APIRouter(dependencies=[Depends(person_of_page)], include_in_schema=Fal
 
 @router.get("/export")
 def export_page(site: SiteOf, person: PageUser, request: Request) -> Response:
-    return render(site, request, person, "export.html", now=site.room.overview())
+    return render(site, request, person, "export.html", now=site.coordinator.overview())
 
 
 @router.get("/export/labels.{form}")
 def download(site: SiteOf, person: PageUser, form: Literal["csv", "jsonl", "parquet"]) -> Response:
     """Every label with its provenance, as `tailor export` writes it."""
-    from tailor.export import export
+    from tailor.run.export import export
 
     folder = tempfile.TemporaryDirectory(prefix="tailor-export-")
     out = Path(folder.name) / f"labels.{form}"
     try:
-        export(site.room.journal(), out, form)
+        export(site.coordinator.run_state(), out, form)
     except BaseException:
         folder.cleanup()
         raise
-    kind = {"csv": "text/csv", "jsonl": "application/x-ndjson", "parquet": "application/vnd.apache.parquet"}[form]
+    kind = {
+        "csv": "text/csv",
+        "jsonl": "application/x-ndjson",
+        "parquet": "application/vnd.apache.parquet",
+    }[form]
     name = f"{site.name}-labels.{form}"
-    return FileResponse(out, media_type=kind, filename=name, background=BackgroundTask(folder.cleanup))
+    return FileResponse(
+        out, media_type=kind, filename=name, background=BackgroundTask(folder.cleanup)
+    )

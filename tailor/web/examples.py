@@ -1,4 +1,6 @@
-"""Examples as the page shows them: found by id in the pool, never by path; pictures are encoded anew."""
+"""Examples as the page shows them: found by id in the pool, never by path; pictures are encoded
+anew.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from tailor.pools.convert import decode_image
 LONGEST_TEXT, MOST_VALUES = 20_000, 32
 LOSSLESS = 256  # pixels a side up to which a picture is sent as PNG
 MEMORY = 64 * 1024 * 1024  # bytes of encoded pictures kept
-LOOK_AGAIN = 5.0  # seconds between two looks for entries that are new in the pool; longer where looking takes long
+# seconds between two looks for entries that are new in the pool; longer where looking takes long
+LOOK_AGAIN = 5.0
 
 
 @dataclass(frozen=True)
@@ -33,16 +36,22 @@ class Examples:
     """The pool, read for the eye. Safe to use from several threads."""
 
     def __init__(self, pool: Pool, memory: int = MEMORY) -> None:
-        self.pool, self.kind, self._memory = pool, pool.kind, memory
+        self.pool = pool
+        self.kind = pool.kind
+        self._memory = memory
         self._place: dict[str, int] = {}
         self._looked: float | None = None  # when the pool was last listed, and how long that took
         self._took = 0.0
-        self._finding, self._reading, self._caching = threading.Lock(), threading.Lock(), threading.Lock()
+        self._finding = threading.Lock()
+        self._reading = threading.Lock()
+        self._caching = threading.Lock()
         self._cache: OrderedDict[tuple[str, int], Picture] = OrderedDict()
         self._cached = 0
 
     def shown(self, ids: Sequence[str]) -> list[dict[str, Any]]:
-        """For each id what a page needs to show it: a text, some values, or the mere fact that it is a picture."""
+        """For each id what a page needs to show it: a text, some values, or the mere fact that it
+        is a picture.
+        """
         if self.kind == "image":
             return [{"kind": "image"}] * len(ids)
         places = [self._position(one) for one in ids]
@@ -52,9 +61,14 @@ class Examples:
 
     def _shown(self, example: Any) -> dict[str, Any]:
         if example is None or isinstance(example, Unreadable):
-            return {"kind": "unreadable", "reason": "not in the pool any more" if example is None else example.reason}
+            return {
+                "kind": "unreadable",
+                "reason": "not in the pool any more" if example is None else example.reason,
+            }
         if self.kind == "text":
-            text = example[:LONGEST_TEXT].encode("utf-8", "replace").decode()  # halves of surrogate pairs can't be sent
+            text = (
+                example[:LONGEST_TEXT].encode("utf-8", "replace").decode()
+            )  # halves of surrogate pairs can't be sent
             return {"kind": "text", "text": text, "length": len(example)}
         values = [round(float(v), 4) for v in example[:MOST_VALUES]]
         return {"kind": "vector", "values": values, "length": len(example)}
@@ -62,8 +76,8 @@ class Examples:
     def picture(self, one: str, side: int) -> Picture | Unreadable | None:
         """The picture with its longer side at most `side`; None for an id that is not in the pool.
 
-        What is sent was decoded and encoded here, so nothing but pixels gets through: no script in an SVG, no HTML
-        under a picture's name, no place in the EXIF.
+        What is sent was decoded and encoded here, so nothing but pixels gets through: no script in
+        an SVG, no HTML under a picture's name, no place in the EXIF.
         """
         if self.kind != "image":
             return None
@@ -100,7 +114,9 @@ class Examples:
         if file is not None:  # of its own: many at once, and no larger than needed
             sides = [s for s in (side, getattr(self.pool, "max_side", None)) if s]
             picture = decode_image(file, min(sides, default=None), checkered=True)
-            if os.path.exists(file):  # else a small cache has let this copy go, maybe before it was read
+            if os.path.exists(
+                file
+            ):  # else a small cache has let this copy go, maybe before it was read
                 return picture
         with self._reading:
             return self.pool.read([position])[0]
@@ -122,7 +138,9 @@ class Examples:
 
     def _may_look(self) -> bool:
         """Whoever sends ids that don't exist must not have a million files listed all the time."""
-        return self._looked is None or time.monotonic() >= self._looked + LOOK_AGAIN * max(1.0, 4 * self._took)
+        return self._looked is None or time.monotonic() >= self._looked + LOOK_AGAIN * max(
+            1.0, 4 * self._took
+        )
 
 
 def _encode(pixels: np.ndarray, side: int) -> Picture:

@@ -17,13 +17,17 @@ class Limits:
     body: int = 64 * 1024  # bytes of a request
     rate: float = 200.0  # requests a second, in the long run
     burst: float = 600.0  # and at once: a grid of pictures is many requests
-    people: float = 10.0  # from one address as much as so many may do: without users a name costs nothing
+    people: float = (
+        10.0  # from one address as much as so many may do: without users a name costs nothing
+    )
     tries: float = 10.0  # failed ones a minute at signing in, for one name from one address
     tries_in_all: float = 50.0  # and from one address, whatever the names
 
 
 def neighbourhood(address: str) -> str:
-    """What one client can call its own: an IPv4 address, or the 2**64 addresses of an IPv6 network."""
+    """What one client can call its own: an IPv4 address, or the 2**64 addresses of an IPv6
+    network.
+    """
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -34,10 +38,21 @@ def neighbourhood(address: str) -> str:
 
 
 class Buckets:
-    """A bucket of permits for each key, refilled at a steady rate. The longest unused key is forgotten first."""
+    """A bucket of permits for each key, refilled at a steady rate. The longest unused key is
+    forgotten first.
+    """
 
-    def __init__(self, rate: float, burst: float, most: int = 10_000, clock: Callable[[], float] = time.monotonic):
-        self.rate, self.burst, self.most, self._clock = rate, burst, most, clock
+    def __init__(
+        self,
+        rate: float,
+        burst: float,
+        most: int = 10_000,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self.rate = rate
+        self.burst = burst
+        self.most = most
+        self._clock = clock
         self._lock = threading.Lock()
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # key -> (permits, when)
 

@@ -13,32 +13,48 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from tailor.errors import InputError
 from tailor.web.access import Person
 from tailor.web.charts import accuracy_line, arm_bars, class_bars
-from tailor.web.notes import Note
-from tailor.web.shapes import NewName, Offset
+from tailor.web.flash_messages import FlashMessage
+from tailor.web.schemas import NewName, Offset
 from tailor.web.site import PageUser, Site, SiteOf, person_of_page, same_session
 
-router = APIRouter(dependencies=[Depends(person_of_page)], include_in_schema=False, default_response_class=HTMLResponse)
+router = APIRouter(
+    dependencies=[Depends(person_of_page)],
+    include_in_schema=False,
+    default_response_class=HTMLResponse,
+)
 changes = APIRouter(dependencies=[Depends(same_session)], include_in_schema=False)
 
 GRID = 60  # examples on a page of the review
 
 
-def render(site: Site, request: Request, person: Person | None, template: str, **more: Any) -> Response:
-    """A page; `data` is what its script gets to know. Strangers get to know nothing but the project's name."""
+def render(
+    site: Site, request: Request, person: Person | None, template: str, **more: Any
+) -> Response:
+    """A page; `data` is what its script gets to know. Strangers get to know nothing but the
+    project's name.
+    """
     data: dict[str, Any] = {}
     if person is not None:
         data = {
-            "csrf": person.csrf, "name": person.name, "project": site.key, "classes": list(site.room.classes),
-            "multi": site.room.kind == "multi-label",
-        }  # fmt: skip
-    known = {"site": site, "person": person, "data": data | more.pop("data", {}), "mode": site.access.mode}
+            "csrf": person.csrf,
+            "name": person.name,
+            "project": site.key,
+            "classes": list(site.coordinator.classes),
+            "multi": site.coordinator.kind == "multi-label",
+        }
+    known = {
+        "site": site,
+        "person": person,
+        "data": data | more.pop("data", {}),
+        "mode": site.access.mode,
+    }
     return site.templates.TemplateResponse(request, template, known | more)
 
 
 @router.get("/")
 def label(site: SiteOf, person: PageUser, request: Request) -> Response:
     what = {"image": "picture", "text": "text"}.get(site.examples.kind, "example")
-    multi = site.room.kind == "multi-label"
+    multi = site.coordinator.kind == "multi-label"
     question = f"What is in this {what}?" if multi else f"What is this {what}?"
     data = {"question": question, "kind": site.examples.kind}
     return render(site, request, person, "label.html", data=data, what=what, **panel_data(site))
@@ -47,12 +63,12 @@ def label(site: SiteOf, person: PageUser, request: Request) -> Response:
 @router.get("/panel")
 def panel(site: SiteOf, person: PageUser, request: Request) -> Response:
     """The numbers beside the picture, drawn anew."""
-    site.room.heartbeat(person.name)
+    site.coordinator.heartbeat(person.name)
     return site.templates.TemplateResponse(request, "panel.html", panel_data(site))
 
 
 def panel_data(site: Site) -> dict[str, Any]:
-    now = site.room.overview()
+    now = site.coordinator.overview()
     return {
         "now": now,
         "line": accuracy_line(now["reserve"]),
@@ -66,26 +82,49 @@ def panel_data(site: Site) -> dict[str, Any]:
 
 @router.get("/review")
 def review(
-    site: SiteOf, person: PageUser, request: Request, klass: str = "", arm: str = "", annotator: str = "",
-    disagrees: bool = False, offset: Offset = 0,
-) -> Response:  # fmt: skip
-    page = site.room.labelled(
-        klass=klass or None, arm=arm or None, annotator=annotator or None, disagrees=disagrees, offset=offset,
+    site: SiteOf,
+    person: PageUser,
+    request: Request,
+    klass: str = "",
+    arm: str = "",
+    annotator: str = "",
+    disagrees: bool = False,
+    offset: Offset = 0,
+) -> Response:
+    page = site.coordinator.labelled(
+        klass=klass or None,
+        arm=arm or None,
+        annotator=annotator or None,
+        disagrees=disagrees,
+        offset=offset,
         limit=GRID,
-    )  # fmt: skip
-    now = site.room.overview()
-    chosen = {"klass": klass, "arm": arm, "annotator": annotator, "disagrees": "true" if disagrees else ""}
+    )
+    now = site.coordinator.overview()
+    chosen = {
+        "klass": klass,
+        "arm": arm,
+        "annotator": annotator,
+        "disagrees": "true" if disagrees else "",
+    }
 
     def there(start: int) -> str:
         return "/review?" + urlencode({k: v for k, v in chosen.items() if v} | {"offset": start})
 
     return render(
-        site, request, person, "review.html", items=site.show(page.items), total=page.total, offset=offset,
+        site,
+        request,
+        person,
+        "review.html",
+        items=site.show(page.items),
+        total=page.total,
+        offset=offset,
         before=there(max(0, offset - GRID)) if offset else None,
         after=there(offset + GRID) if offset + GRID < page.total else None,
-        chosen=chosen, now=now, all_arms=[one["name"] for one in now["arms"]],
+        chosen=chosen,
+        now=now,
+        all_arms=[one["name"] for one in now["arms"]],
         annotators=[one["name"] for one in now["annotators"]],
-    )  # fmt: skip
+    )
 
 
 # ---------------------------------------------------------------------- classes
@@ -93,49 +132,84 @@ def review(
 
 @router.get("/classes")
 def classes(site: SiteOf, person: PageUser, request: Request) -> Response:
-    now, said = site.room.overview(), site.notes.take(person.cookie)
+    now = site.coordinator.overview()
+    said = site.notes.take(person.cookie)
     return render(
-        site, request, person, "classes.html", bars=class_bars(now["counts"]), said=said, merge=site.room.last_merge()
+        site,
+        request,
+        person,
+        "classes.html",
+        bars=class_bars(now["counts"]),
+        said=said,
+        merge=site.coordinator.last_merge(),
     )
 
 
 @changes.post("/classes/merge")
 def merge_classes(
-    site: SiteOf, person: PageUser, request: Request, old: Annotated[str, Form(max_length=1000)] = "",
-    into: Annotated[str, Form(max_length=1000)] = "", confirmed: Annotated[bool, Form()] = False,
-) -> Response:  # fmt: skip
+    site: SiteOf,
+    person: PageUser,
+    request: Request,
+    old: Annotated[str, Form(max_length=1000)] = "",
+    into: Annotated[str, Form(max_length=1000)] = "",
+    confirmed: Annotated[bool, Form()] = False,
+) -> Response:
     """Asks first: it says how many labels move, and what becomes of them."""
-    room = site.room
+    coordinator = site.coordinator
     if confirmed:
         done = f"{old} is part of {into} now."
-        return _changed(site, person, lambda: room.merge_classes(old, into, person.name), done)
+        return _changed(
+            site, person, lambda: coordinator.merge_classes(old, into, person.name), done
+        )
     try:
-        moving, there = room.labels_to_merge(old, into)  # or why it can't be done, before anybody is asked
+        moving, there = coordinator.labels_to_merge(
+            old, into
+        )  # or why it can't be done, before anybody is asked
     except InputError as error:
         return _back(site, person, str(error), is_problem=True)
-    multi = room.kind == "multi-label"
-    return render(site, request, person, "merge.html", old=old, into=into, moving=moving, there=there, multi=multi)
+    multi = coordinator.kind == "multi-label"
+    return render(
+        site,
+        request,
+        person,
+        "merge.html",
+        old=old,
+        into=into,
+        moving=moving,
+        there=there,
+        multi=multi,
+    )
 
 
 @changes.post("/classes/undo")
 def undo_merge(site: SiteOf, person: PageUser, merge: Annotated[int, Form(ge=1)]) -> Response:
     def undo() -> None:
-        site.room.undo_merge(merge, person.name)
+        site.coordinator.undo_merge(merge, person.name)
 
     return _changed(site, person, undo, "The merge is taken back: its labels are what they were.")
 
 
 @changes.post("/classes/add")
 def add_class(site: SiteOf, person: PageUser, name: Annotated[NewName, Form()]) -> Response:
-    return _changed(site, person, lambda: site.room.add_class(name, person.name), f"{name} is a class now.")
+    return _changed(
+        site,
+        person,
+        lambda: site.coordinator.add_class(name, person.name),
+        f"{name} is a class now.",
+    )
 
 
 @changes.post("/classes/rename")
 def rename_class(
-    site: SiteOf, person: PageUser, name: Annotated[NewName, Form()], old: Annotated[str, Form(max_length=1000)] = ""
+    site: SiteOf,
+    person: PageUser,
+    name: Annotated[NewName, Form()],
+    old: Annotated[str, Form(max_length=1000)] = "",
 ) -> Response:
     done = f"{old} is called {name} now."
-    return _changed(site, person, lambda: site.room.rename_class(old, name, person.name), done)
+    return _changed(
+        site, person, lambda: site.coordinator.rename_class(old, name, person.name), done
+    )
 
 
 def _changed(site: Site, person: Person, change: Callable[[], object], done: str) -> Response:
@@ -148,7 +222,7 @@ def _changed(site: Site, person: Person, change: Callable[[], object], done: str
 
 
 def _back(site: Site, person: Person, text: str, *, is_problem: bool = False) -> Response:
-    site.notes.leave(person.cookie, Note(text, is_problem))
+    site.notes.leave(person.cookie, FlashMessage(text, is_problem))
     return RedirectResponse("/classes", 303)
 
 
@@ -157,8 +231,16 @@ def _back(site: Site, person: Person, text: str, *, is_problem: bool = False) ->
 
 @router.get("/team")
 def team(site: SiteOf, person: PageUser, request: Request, offset: Offset = 0) -> Response:
-    page = site.room.disagreements(offset, GRID)
+    page = site.coordinator.disagreements(offset, GRID)
     return render(
-        site, request, person, "team.html", now=site.room.overview(), agreement=site.room.agreement(),
-        items=site.show(page.items), total=page.total, offset=offset, clock=time.time(),
-    )  # fmt: skip
+        site,
+        request,
+        person,
+        "team.html",
+        now=site.coordinator.overview(),
+        agreement=site.coordinator.agreement(),
+        items=site.show(page.items),
+        total=page.total,
+        offset=offset,
+        clock=time.time(),
+    )

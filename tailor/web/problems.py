@@ -14,22 +14,30 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
 
+from tailor.annotation.planner import NO_DATABASE
 from tailor.errors import InputError, TailorError, without_paths
-from tailor.live.planner import NO_DATABASE
-from tailor.store import Away
+from tailor.storage import Away
 from tailor.web.security import HEADERS
 from tailor.web.site import PlainJSON, site_of, visitor
 
 log = logging.getLogger(__name__)
 
-#: seconds after which a page may try again what the server could not do; and between two lines in the log about one
-#: kind of error
+#: seconds after which a page may try again what the server could not do; and between two lines in
+#: the log about one kind of error
 RETRY, LOG_EVERY = 3, 60.0
 TITLES = {
-    400: "That can't be understood", 401: "Sign in first", 403: "That is not allowed", 404: "There is nothing here",
-    405: "That is not allowed", 413: "That is too much", 421: "Not by this name", 422: "That can't be used",
-    429: "Not so fast", 500: "Something broke", 503: "Not now",
-}  # fmt: skip
+    400: "That can't be understood",
+    401: "Sign in first",
+    403: "That is not allowed",
+    404: "There is nothing here",
+    405: "That is not allowed",
+    413: "That is too much",
+    421: "Not by this name",
+    422: "That can't be used",
+    429: "Not so fast",
+    500: "Something broke",
+    503: "Not now",
+}
 #: where the framework alone had something to say
 SENTENCES = {
     400: "the request can't be read",
@@ -39,25 +47,35 @@ SENTENCES = {
 }
 #: No style sheet can be fetched where every request is refused: it stands in the page.
 STANDALONE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>{title} · TAILOR</title>
-<style>body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 40em; margin: 12vh auto; padding: 0 20px; }}
+<style>body {{ font: 16px/1.5 system-ui, sans-serif;
+max-width: 40em; margin: 12vh auto; padding: 0 20px; }}
 h1 {{ font-size: 26px; }} [role=alert]::first-letter {{ text-transform: uppercase; }}</style></head>
-<body><main><h1>{title}</h1><p role="alert">{text}</p><p><a href="/">Back to labelling</a></p></main></body></html>
+<body><main><h1>{title}</h1><p role="alert">{text}</p>
+<p><a href="/">Back to labelling</a></p></main></body></html>
 """
-STANDALONE_POLICY = HEADERS["Content-Security-Policy"].replace("style-src 'self'", "style-src 'unsafe-inline'")
+STANDALONE_POLICY = HEADERS["Content-Security-Policy"].replace(
+    "style-src 'self'", "style-src 'unsafe-inline'"
+)
 
 
 def respond(request: Request, status: int, text: str) -> Response:
     """An error as whoever asks can use it."""
     if _is_program(request):
         return PlainJSON({"error": text}, status)
-    site, title = site_of(request), TITLES.get(status, "That did not work")
+    site = site_of(request)
+    title = TITLES.get(status, "That did not work")
     try:
         from tailor.web.pages import render
 
-        response = render(site, request, visitor(request), "problem.html", title=title, text=_sentence(text))
-    except Exception:  # the door itself is broken, say: who is there can't be told, so no page of theirs can be drawn
+        response = render(
+            site, request, visitor(request), "problem.html", title=title, text=_sentence(text)
+        )
+    except Exception:
+        # the door itself is broken, say: who is there can't be told, so no page of theirs can be
+        # drawn
         return standalone(request, status, text)
     response.status_code = status
     return response
@@ -79,7 +97,9 @@ def _is_program(request: Request) -> bool:
 
 
 def _sentence(text: str) -> str:
-    """With its end; its first letter is made large by the style sheet, so that names stay as they are written."""
+    """With its end; its first letter is made large by the style sheet, so that names stay as they
+    are written.
+    """
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
@@ -99,7 +119,8 @@ def add_to(app: FastAPI) -> None:
 
     def note(error: Exception) -> None:
         """In full, for whoever runs the server; of each kind not with every request."""
-        now, kind = time.monotonic(), type(error)
+        now = time.monotonic()
+        kind = type(error)
         if now > logged.get(kind, -math.inf) + LOG_EVERY:
             logged[kind] = now
             log.warning("%s", error)
@@ -141,7 +162,9 @@ def add_to(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     def broken(request: Request, error: Exception) -> Response:
-        """A fault of ours; the server logs it. It stands outside of the guard, so its headers are set here."""
+        """A fault of ours; the server logs it. It stands outside of the guard, so its headers are
+        set here.
+        """
         response = standalone(request, 500, SENTENCES[500])
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
@@ -177,7 +200,9 @@ _WORDS = {
 
 def explained(error: dict[str, Any]) -> str:
     """One of the validator's findings in our words: where, and what is needed."""
-    words = _WORDS.get(error["type"], "it can't be used").format_map(_Limits(error.get("ctx") or {}))
+    words = _WORDS.get(error["type"], "it can't be used").format_map(
+        _Limits(error.get("ctx") or {})
+    )
     place = ".".join(str(part) for part in error["loc"][1:] if isinstance(part, str))
     return f"{place}: {words}" if place and error["type"] != "json_invalid" else words
 

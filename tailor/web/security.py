@@ -1,4 +1,6 @@
-"""What every request passes: the Host header, the limits; and the headers that every answer carries."""
+"""What every request passes: the Host header, the limits; and the headers that every answer
+carries.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from tailor.web.limits import Buckets, Limits, neighbourhood
 HEADERS = {
     # No inline script or style, nothing from elsewhere, no frames.
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+        "connect-src 'self'; "
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
@@ -40,10 +43,13 @@ class Guard:
         limits: Limits | None = None,
     ) -> None:
         """refuse makes the answer to what is not let through."""
-        self.app, self.access, self.limits = app, access, limits or Limits()
+        self.app = app
+        self.access = access
+        self.limits = limits or Limits()
         self._refuse = refuse
         self.hosts = {host.lower() for host in hosts}
-        #: a name that leads to this machine only by an attacker's DNS must not reach a server without a door
+        #: a name that leads to this machine only by an attacker's DNS must not reach a server
+        #: without a door
         self.any_host = not is_loopback(access.host) and not hosts
         self._too_long = f"a request may hold {self.limits.body} bytes"
         people = self.limits.people
@@ -63,9 +69,12 @@ class Guard:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        headers, request = Headers(scope=scope), Request(scope)
+        headers = Headers(scope=scope)
+        request = Request(scope)
         if not self._known_host(headers.get("host", "")):
-            refused = self._refuse(request, 421, "this address is not served here: see --allow-host")
+            refused = self._refuse(
+                request, 421, "this address is not served here: see --allow-host"
+            )
         elif wait := self._wait(scope, headers):
             refused = self._refuse(request, 429, "too many requests: slow down")
             refused.headers["Retry-After"] = str(int(wait) + 1)
@@ -97,8 +106,9 @@ class Guard:
         return is_loopback(name.lower()) or name.lower() in self.hosts
 
     def _wait(self, scope: Scope, headers: Headers) -> float:
-        """Seconds until this request may come. Someone signed in has limits of his own, with any number of browsers;
-        strangers share those of their address."""
+        """Seconds until this request may come. Someone signed in has limits of his own, with any
+        number of browsers; strangers share those of their address.
+        """
         address = neighbourhood((scope.get("client") or ("nobody", 0))[0])
         person = self._person(headers)
         wait = self._rates.take(f"person {person.name}" if person else f"address {address}")
@@ -108,9 +118,15 @@ class Guard:
         try:
             cookie = SimpleCookie(headers.get("cookie", "")).get(self.access.cookie)
             return self.access.person(cookie.value if cookie else None)
-        except (CookieError, TailorError, OSError):  # who it is can't be told, and the page will say why
+        except (
+            CookieError,
+            TailorError,
+            OSError,
+        ):  # who it is can't be told, and the page will say why
             return None
 
 
 def _too_long(given: str | None, limit: int) -> bool:
-    return given is not None and (not (given.isascii() and given.isdigit()) or int(given[:18]) > limit)
+    return given is not None and (
+        not (given.isascii() and given.isdigit()) or int(given[:18]) > limit
+    )

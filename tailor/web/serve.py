@@ -14,9 +14,9 @@ from urllib.parse import quote
 import uvicorn
 from fastapi import FastAPI
 
+from tailor.annotation import Coordinator
 from tailor.errors import InputError
-from tailor.live import Room
-from tailor.project import Project
+from tailor.run.project import Project
 from tailor.web.access import Access, is_loopback
 from tailor.web.app import create_app
 from tailor.web.connections import BACKLOG, Patience, impatient
@@ -48,53 +48,75 @@ def serve(
     _check_token_is_of_use(project, token)
     access = Access(project.folder, host=host, token=token, name=name or _login_name(), hosts=hosts)
     with listening(host, port) as sock:
-        room = Room(project, overlap=overlap, overlap_share=overlap_share, lease=lease)
+        coordinator = Coordinator(
+            project, overlap=overlap, overlap_share=overlap_share, lease=lease
+        )
         try:
-            app = create_app(project, room, access, hosts=hosts)
+            app = create_app(project, coordinator, access, hosts=hosts)
             server = make_server(app, behind_proxy=bool(hosts))
             address = url(host, sock.getsockname()[1])
             if port is None and sock.getsockname()[1] != PORT:
-                say(f"Port {PORT} is in use, by another run perhaps: this one is at {sock.getsockname()[1]}.")
+                say(
+                    f"Port {PORT} is in use, by another run perhaps: this one is at "
+                    f"{sock.getsockname()[1]}."
+                )
             say(f"Label at {address}{_door(token) if access.mode == 'token' and token else ''}")
             if not is_loopback(host):
-                say("Names and answers travel unencrypted: put a proxy with TLS before it on any net you don't trust.")
+                say(
+                    "Names and answers travel unencrypted: put a proxy with TLS before it on any "
+                    "net you don't trust."
+                )
             say("Ctrl-C ends it; everything answered is saved.")
             if open_browser:
                 threading.Thread(target=_open, args=(server, address), daemon=True).start()
             server.run(sockets=[sock])
         finally:
-            room.close()
+            coordinator.close()
 
 
 def _check_token_is_of_use(project: Project, token: str | None) -> None:
     names = Users(project.folder).names
     if token and names:
         raise InputError(
-            f"{project.folder} has users ({', '.join(names)}), who sign in with passwords: a token lets nobody in. "
-            "Leave out --token (and TAILOR_TOKEN), or take the users away with `tailor users remove NAME`"
+            f"{project.folder} has users ({', '.join(names)}), who sign in with passwords: a "
+            "token lets nobody in. "
+            "Leave out --token (and TAILOR_TOKEN), or take the users away with `tailor users "
+            "remove NAME`"
         )
 
 
-def make_server(app: FastAPI, *, behind_proxy: bool = False, patience: Patience | None = None) -> uvicorn.Server:
+def make_server(
+    app: FastAPI, *, behind_proxy: bool = False, patience: Patience | None = None
+) -> uvicorn.Server:
     """A server that waits for nobody too long. behind_proxy: all connections are the proxy's."""
     patience = patience or Patience()
     if behind_proxy:
         patience = replace(patience, of_address=None)
     config = uvicorn.Config(
-        app, http=impatient(patience), log_level="warning", access_log=False, server_header=False, date_header=False,
+        app,
+        http=impatient(patience),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=False,
         proxy_headers=behind_proxy,  # without a proxy anyone could claim to come from anywhere
-        ws="none",  # there are none, and a connection that is handed over to them would be counted for ever
-        timeout_graceful_shutdown=GRACE, backlog=BACKLOG,
-    )  # fmt: skip
+        # there are none, and a connection that is handed over to them would be counted for ever
+        ws="none",
+        timeout_graceful_shutdown=GRACE,
+        backlog=BACKLOG,
+    )
     return uvicorn.Server(config)
 
 
 def listening(host: str, port: int | None) -> socket.socket:
-    """A socket at this port (0: any); for None at the usual one, or where others use it at one of the next."""
+    """A socket at this port (0: any); for None at the usual one, or where others use it at one of
+    the next.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     ports = range(PORT, PORT + TRIES) if port is None else [port]
     for wanted in ports:
-        # asyncio sends at once only where TCP is named; else a reply waits for the acknowledgement of its head, 40 ms
+        # asyncio sends at once only where TCP is named; else a reply waits for the acknowledgement
+        # of its head, 40 ms
         sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -104,8 +126,14 @@ def listening(host: str, port: int | None) -> socket.socket:
         except OSError as error:
             sock.close()
             if error.errno != errno.EADDRINUSE:
-                raise InputError(f"can't listen at {host}, port {wanted}: {error.strerror or error}") from error
-    busy = f"port {port} at {host} is" if port is not None else f"ports {PORT} to {ports[-1]} at {host} are all"
+                raise InputError(
+                    f"can't listen at {host}, port {wanted}: {error.strerror or error}"
+                ) from error
+    busy = (
+        f"port {port} at {host} is"
+        if port is not None
+        else f"ports {PORT} to {ports[-1]} at {host} are all"
+    )
     raise InputError(f"{busy} in use: name another --port, or 0 for any that is free")
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from tailor.web.files import read_private, write_private
+from tailor.web.private_files import read_private, write_private
 
 FILE = Path("web") / "sessions.json"  # in the project's folder
 LIFETIME = 30 * 24 * 3600.0
@@ -26,7 +26,8 @@ class Visitor:
 
     name: str
     since: float
-    stamp: str  # what let him in, as it was then: another password, another token, and the session is over
+    # what let him in, as it was then: another password, another token, and the session is over
+    stamp: str
     owner: str = ""  # whom it counts for: a user, or an address where anyone may take any name
     used: float = 0.0  # last time; 0 for one that never came back with its cookie
 
@@ -35,16 +36,26 @@ class Sessions:
     """Sessions of one project, in a private file."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
-        self.path, self._clock = folder / FILE, clock
+        self.path = folder / FILE
+        self._clock = clock
         self._lock = threading.Lock()
-        self._known = {key: Visitor(**one) for key, one in read_private(self.path).get("sessions", {}).items()}
+        self._known = {
+            key: Visitor(**one) for key, one in read_private(self.path).get("sessions", {}).items()
+        }
 
-    def open(self, name: str, stamp: str, owner: str, most: int = OF_ONE_USER, instead_of: str | None = None) -> str:
+    def open(
+        self,
+        name: str,
+        stamp: str,
+        owner: str,
+        most: int = OF_ONE_USER,
+        instead_of: str | None = None,
+    ) -> str:
         """A new session; what its cookie holds.
 
-        Where its owner has `most` already, the one of them that has been unused for longest ends. Where there are too
-        many in all, it is one of whoever has most: nobody else's session ends by it, and nobody is kept out.
-        instead_of: the cookie of a session that ends with it
+        Where its owner has `most` already, the one of them that has been unused for longest ends.
+        Where there are too many in all, it is one of whoever has most: nobody else's session ends
+        by it, and nobody is kept out. instead_of: the cookie of a session that ends with it
         """
         cookie = secrets.token_urlsafe(32)
         with self._lock:
@@ -78,7 +89,9 @@ class Sessions:
 
 
 def _leave_at_most(most: int, sessions: dict[str, Visitor], owner: str) -> None:
-    """Of one owner: first those go that were never used, as a script leaves them behind, then the longest unused."""
+    """Of one owner: first those go that were never used, as a script leaves them behind, then the
+    longest unused.
+    """
     own = [key for key, one in sessions.items() if one.owner == owner]
     own.sort(key=lambda key: (sessions[key].used, sessions[key].since))
     for key in own[: max(0, len(own) - most)]:
@@ -86,7 +99,9 @@ def _leave_at_most(most: int, sessions: dict[str, Visitor], owner: str) -> None:
 
 
 def csrf_token(cookie: str) -> str:
-    """What a form or script of this session must send along. Another site can't know it: the cookie is HttpOnly."""
+    """What a form or script of this session must send along. Another site can't know it: the cookie
+    is HttpOnly.
+    """
     return hmac.new(cookie.encode(), b"tailor csrf", sha256).hexdigest()
 
 

@@ -15,12 +15,12 @@ from fastapi import Depends, HTTPException, Request
 from fastapi.responses import JSONResponse
 from fastapi.templating import Jinja2Templates
 
-from tailor.live import Item, Room
+from tailor.annotation import Coordinator, Item
 from tailor.pools.convert import THREADS
-from tailor.project import Project
+from tailor.run.project import Project
 from tailor.web.access import Access, Person
 from tailor.web.examples import Examples
-from tailor.web.notes import Notes
+from tailor.web.flash_messages import FlashMessages
 
 HERE = Path(__file__).parent
 
@@ -28,15 +28,15 @@ HERE = Path(__file__).parent
 @dataclass(frozen=True)
 class Site:
     project: Project
-    room: Room
+    coordinator: Coordinator
     examples: Examples
     access: Access
     templates: Jinja2Templates
 
     @cached_property
-    def notes(self) -> Notes:
+    def notes(self) -> FlashMessages:
         """What was just done, for the next page of the same session."""
-        return Notes()
+        return FlashMessages()
 
     # Whoever waits for heavy work waits without a thread: those that there are belong to labelling.
 
@@ -86,7 +86,8 @@ def visitor(request: Request) -> Person | None:
     return access.person(request.cookies.get(access.cookie))
 
 
-# What routes depend on is async although it never waits: FastAPI would send it to another thread and back.
+# What routes depend on is async although it never waits: FastAPI would send it to another thread
+# and back.
 
 
 async def site_of_route(request: Request) -> Site:
@@ -132,9 +133,13 @@ def set_cookie(response: Any, request: Request, value: str) -> None:
     from tailor.web.sessions import LIFETIME
 
     response.set_cookie(
-        site_of(request).access.cookie, value, max_age=int(LIFETIME), httponly=True, samesite="lax",
+        site_of(request).access.cookie,
+        value,
+        max_age=int(LIFETIME),
+        httponly=True,
+        samesite="lax",
         secure=request.url.scheme == "https",
-    )  # fmt: skip
+    )
 
 
 SiteOf = Annotated[Site, Depends(site_of_route)]

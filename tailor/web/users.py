@@ -8,7 +8,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from tailor.errors import InputError, UnknownName
-from tailor.web.files import changing, read_private, write_private
+from tailor.web.private_files import changing, read_private, write_private
 
 FILE = Path("web") / "users.json"  # in the project's folder
 SHORTEST_PASSWORD, LONGEST_PASSWORD, LONGEST_NAME = 8, 1024, 60
@@ -22,7 +22,10 @@ def check_name(name: str) -> str:
     """A name of an annotator, without spaces around it."""
     name = name.strip()
     if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
-        raise InputError(f"the name {name[:80]!r} can't be used: 1 to {LONGEST_NAME} printable characters are needed")
+        raise InputError(
+            f"the name {name[:80]!r} can't be used: 1 to {LONGEST_NAME} printable characters are "
+            "needed"
+        )
     return name
 
 
@@ -36,14 +39,17 @@ class Users:
 
     @property
     def _hashes(self) -> dict[str, str]:
-        """Read anew when the file has changed: `tailor users` may add someone while the server runs."""
+        """Read anew when the file has changed: `tailor users` may add someone while the server
+        runs.
+        """
         try:
             status = self.path.stat()
             now = (status.st_mtime_ns, status.st_ino)
         except FileNotFoundError:
             now = None
         if now != self._seen:
-            self._read, self._seen = self._load(), now
+            self._read = self._load()
+            self._seen = now
         return self._read
 
     def __len__(self) -> int:
@@ -56,8 +62,12 @@ class Users:
     def add(self, name: str, password: str) -> bool:
         """A new user (True), or a new password for one who is there (False)."""
         if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
-            raise InputError(f"the password has {len(password)} characters: at least {SHORTEST_PASSWORD} are needed")
-        name, made = check_name(name), _HASHER.hash(password)
+            raise InputError(
+                f"the password has {len(password)} characters: at least {SHORTEST_PASSWORD} are "
+                "needed"
+            )
+        name = check_name(name)
+        made = _HASHER.hash(password)
         with changing(self.path):
             users = self._load()
             is_new = name not in users
@@ -69,7 +79,9 @@ class Users:
             users = self._load()
             if name not in users:
                 raise UnknownName("user", name, users)
-            write_private(self.path, {"users": {one: known for one, known in users.items() if one != name}})
+            write_private(
+                self.path, {"users": {one: known for one, known in users.items() if one != name}}
+            )
 
     def _load(self) -> dict[str, str]:
         users: dict[str, str] = read_private(self.path).get("users", {})

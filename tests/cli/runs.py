@@ -1,4 +1,6 @@
-"""Runs for the commands: digits as pictures in a folder per class, and as vectors with several labels."""
+"""Runs for the commands: digits as pictures in a folder per class, and as vectors with several
+labels.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,21 @@ def python_m(*words, **options):
     """A command in a process of its own."""
     environment = os.environ | {"COLUMNS": "200"}
     return subprocess.run(
-        [sys.executable, "-m", "tailor", *map(str, words)], capture_output=True, text=True, env=environment, **options
+        [sys.executable, "-m", "tailor", *map(str, words)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        **options,
     )
 
 
 def main_here(*words, columns=200):
-    """What `tailor` does with its arguments, in this process: a new one would import torch first, for seconds."""
+    """What `tailor` does with its arguments, in this process: a new one would import torch first,
+    for seconds.
+    """
     argv = ["tailor", *map(str, words)]
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     arguments = patch.object(sys, "argv", argv)
     terminal = patch.dict(os.environ, COLUMNS=str(columns))
     with arguments, terminal, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -55,7 +64,8 @@ def main_here(*words, columns=200):
 
 
 def refused(*words, **options):
-    """A command that must fail as every error does: status 2, one message on standard error, no traceback.
+    """A command that must fail as every error does: status 2, one message on standard error, no
+    traceback.
 
     With options of subprocess.run() in a process of its own.
     """
@@ -67,7 +77,9 @@ def refused(*words, **options):
 
 
 def pictures(folder: Path, size: int = 150) -> Path:
-    """Digits 0 to 3 as 8 x 8 PNGs, 0 ten times as frequent as the others, and one picture that can't be read."""
+    """Digits 0 to 3 as 8 x 8 PNGs, 0 ten times as frequent as the others, and one picture that
+    can't be read.
+    """
     digits = DIGITS
     common = np.flatnonzero(digits.target == 0)[: size // 2]
     rare = np.flatnonzero((digits.target > 0) & (digits.target < 4))[: size - 1 - len(common)]
@@ -116,7 +128,19 @@ def begin(folder: Path, *, batch: int = 20, **keys) -> Path:
     if not pool.exists():
         pictures(pool)
     run = folder / "run"
-    tailor("init", pool, "--run", run, "--labels", "folder", *QUICK, "--backbone", "pixels(size=8)", "--batch", batch)
+    tailor(
+        "init",
+        pool,
+        "--run",
+        run,
+        "--labels",
+        "folder",
+        *QUICK,
+        "--backbone",
+        "pixels(size=8)",
+        "--batch",
+        batch,
+    )
     edit(run, rounds=2, holdout=0.2, device="cpu", **keys)
     return run
 
@@ -124,7 +148,19 @@ def begin(folder: Path, *, batch: int = 20, **keys) -> Path:
 def begin_several(folder: Path, **keys) -> Path:
     run = folder / "several"
     pool = vectors(folder / "vectors.parquet")
-    tailor("init", pool, "--run", run, "--labels", "labels", *QUICK, "--backbone", "given", "--batch", 20)
+    tailor(
+        "init",
+        pool,
+        "--run",
+        run,
+        "--labels",
+        "labels",
+        *QUICK,
+        "--backbone",
+        "given",
+        "--batch",
+        20,
+    )
     edit(run, key="name", rounds=2, holdout=0.2, device="cpu", **keys)
     return run
 
@@ -153,10 +189,12 @@ def write_jsonl(path: Path, rows: list[dict]) -> Path:
 
 def labels(run: Path) -> list[tuple]:
     """What is labelled, and how it came to be: all of it that doesn't hold a time."""
-    from tailor.export import rows
-    from tailor.project import Project
+    from tailor.run.export import rows
+    from tailor.run.project import Project
 
-    return [tuple(str(row[k]) for k in row if k != "time") for row in rows(Project(run).journal())]
+    return [
+        tuple(str(row[k]) for k in row if k != "time") for row in rows(Project(run).run_state())
+    ]
 
 
 def truth(one: str):

@@ -1,4 +1,6 @@
-"""Every command, on digits with one class each and with several; exports have a file of their own."""
+"""Every command, on digits with one class each and with several; exports have a file of their
+own.
+"""
 
 from __future__ import annotations
 
@@ -27,34 +29,61 @@ from runs import (
     write_jsonl,
 )
 
-from tailor import bandit, config, strategies
+from tailor import bandits, strategies
 from tailor.cli.arms import described
 from tailor.pools import open_pool
+from tailor.run import config
 
 # ---------------------------------------------------------------------- init and run
 
 
 def test_init_writes_what_it_found(tmp_path):
     pictures(tmp_path / "pictures", 20)
-    said = tailor("init", tmp_path / "pictures", "--run", tmp_path / "run", "--labels", "folder", "--budget", 30,
-                  "--seed", 5)  # fmt: skip
+    said = tailor(
+        "init",
+        tmp_path / "pictures",
+        "--run",
+        tmp_path / "run",
+        "--labels",
+        "folder",
+        "--budget",
+        30,
+        "--seed",
+        5,
+    )
     assert "20 examples, 4 classes (multi-class)" in said
     assert "tailor run --run" in said
     written = config.read(tmp_path / "run")
     assert sorted(written.values["task"]["classes"]) == sorted(NAMES.values())
     assert written.section("stop") == {"budget": 30}
     assert written.values["selection"]["seed"] == 5
-    assert (tmp_path / "run" / written.values["pool"]["path"]).resolve() == (tmp_path / "pictures").resolve()
+    assert (tmp_path / "run" / written.values["pool"]["path"]).resolve() == (
+        tmp_path / "pictures"
+    ).resolve()
 
 
 def test_init_takes_classes_by_name_and_lists_as_several_labels(tmp_path):
     pictures(tmp_path / "pictures", 20)
-    said = tailor("init", tmp_path / "pictures", "--run", tmp_path / "a", "--classes", "cat, dog", "--multi-label")
+    said = tailor(
+        "init",
+        tmp_path / "pictures",
+        "--run",
+        tmp_path / "a",
+        "--classes",
+        "cat, dog",
+        "--multi-label",
+    )
     assert "tailor ask" in said
-    assert config.read(tmp_path / "a").values["task"] == {"kind": "multi-label", "classes": ["cat", "dog"]}
+    assert config.read(tmp_path / "a").values["task"] == {
+        "kind": "multi-label",
+        "classes": ["cat", "dog"],
+    }
     vectors(tmp_path / "v.parquet", 30)
     tailor("init", tmp_path / "v.parquet", "--run", tmp_path / "b", "--labels", "labels")
-    assert config.read(tmp_path / "b").values["task"] == {"kind": "multi-label", "classes": ["even", "large", "round"]}
+    assert config.read(tmp_path / "b").values["task"] == {
+        "kind": "multi-label",
+        "classes": ["even", "large", "round"],
+    }
 
 
 def test_the_pool_is_found_from_a_linked_folder(tmp_path):
@@ -68,7 +97,12 @@ def test_the_pool_is_found_from_a_linked_folder(tmp_path):
 
 def test_a_run_labels_what_was_planned(home):
     found = state(home / "run")
-    assert (found["examples"], found["answered"], found["waiting"], found["round"]) == (150, 60, 0, 2)
+    assert (found["examples"], found["answered"], found["waiting"], found["round"]) == (
+        150,
+        60,
+        0,
+        2,
+    )
     assert 3 <= found["reserve"] <= 25
     assert list(found["aside"]) == [BROKEN]
     rows = labels(home / "run")
@@ -129,7 +163,9 @@ def test_ask_fill_tell_in_csv_and_jsonl(tmp_path):
     asked = read_csv(tmp_path / "ask.csv")
     assert {row["label"] for row in asked} == {""}
     assert {row["arm"] for row in asked} <= {"random start", "reserve"}
-    tailor("ask", "--run", run, "--out", tmp_path / "again.csv", "-n", 5)  # not answered: the same ones again
+    tailor(
+        "ask", "--run", run, "--out", tmp_path / "again.csv", "-n", 5
+    )  # not answered: the same ones again
     assert read_csv(tmp_path / "again.csv") == asked[:5]
 
     filled = [row | {"label": truth(row["id"])} for row in asked]
@@ -138,16 +174,26 @@ def test_ask_fill_tell_in_csv_and_jsonl(tmp_path):
     said = tailor("tell", write_csv(tmp_path / "filled.csv", filled), "--run", run, "--by", "Zoë")
     assert said == "18 answers, 1 skipped; 1 still waiting.\n"
     assert (state(run)["answered"], state(run)["skipped"], state(run)["waiting"]) == (18, 1, 1)
-    tailor("tell", write_jsonl(tmp_path / "last.jsonl", [{"id": asked[1]["id"], "label": truth(asked[1]["id"])}]),
-           "--run", run)  # fmt: skip
+    tailor(
+        "tell",
+        write_jsonl(
+            tmp_path / "last.jsonl", [{"id": asked[1]["id"], "label": truth(asked[1]["id"])}]
+        ),
+        "--run",
+        run,
+    )
 
     tailor("ask", "--run", run, "--out", tmp_path / "ask.jsonl")
     second = [json.loads(line) for line in (tmp_path / "ask.jsonl").read_text().splitlines()]
     assert len(second) == 20
     assert all(row["prediction"] in NAMES.values() and row["round"] == 1 for row in second)
     assert not {row["id"] for row in second} & {row["id"] for row in asked}
-    tailor("tell", write_jsonl(tmp_path / "b.jsonl", [row | {"label": truth(row["id"])} for row in second]),
-           "--run", run)  # fmt: skip
+    tailor(
+        "tell",
+        write_jsonl(tmp_path / "b.jsonl", [row | {"label": truth(row["id"])} for row in second]),
+        "--run",
+        run,
+    )
     rows = labels(run)
     assert len(rows) == 39
     assert {row[-3] for row in rows} == {"Zoë", "None"}
@@ -158,7 +204,14 @@ def test_an_answer_is_corrected_by_telling_again(copy):
     run = copy / "run"
     before = state(run)["counts"]
     one = next(row[0] for row in labels(run) if row[1] == "two")
-    tailor("tell", write_csv(copy / "fix.csv", [{"id": one, "label": "three"}]), "--run", run, "--by", "me")
+    tailor(
+        "tell",
+        write_csv(copy / "fix.csv", [{"id": one, "label": "three"}]),
+        "--run",
+        run,
+        "--by",
+        "me",
+    )
     after = state(run)["counts"]
     assert (after["two"], after["three"]) == (before["two"] - 1, before["three"] + 1)
     assert next(row[1] for row in labels(run) if row[0] == one) == "three"
@@ -172,11 +225,18 @@ def test_several_labels_are_asked_and_told(copy):
     allowed = {"even", "large", "round", "none"}
     assert all(set(row["prediction"].split("|")) - {""} <= allowed for row in asked)
     given = ["even|large", "round", "none", "-", "even | round", "large"]
-    tailor("tell", write_csv(copy / "t.csv", [r | {"label": g} for r, g in zip(asked, given)]), "--run", run)
+    tailor(
+        "tell",
+        write_csv(copy / "t.csv", [r | {"label": g} for r, g in zip(asked, given)]),
+        "--run",
+        run,
+    )
     found = {row[0]: row[1] for row in labels(run)}
     expected = [["even", "large"], ["round"], [], [], ["even", "round"], ["large"]]
     assert [found[row["id"]] for row in asked] == [str(e) for e in expected]
-    tailor("tell", write_jsonl(copy / "t.jsonl", [{"id": asked[0]["id"], "label": []}]), "--run", run)
+    tailor(
+        "tell", write_jsonl(copy / "t.jsonl", [{"id": asked[0]["id"], "label": []}]), "--run", run
+    )
     assert {row[0]: row[1] for row in labels(run)}[asked[0]["id"]] == "[]"
 
 
@@ -194,11 +254,21 @@ def test_what_was_not_asked_is_taken_as_outside_knowledge(copy):
 
 def test_status_shows_classes_arms_reserve_and_what_is_set_aside(home):
     said = python_m("status", "--run", home / "run").stdout
-    for word in ("60 labels of 150 examples", "zero [0]", "Accuracy on the reserve", "random start", "galaxy[",
-                 f"set aside: {BROKEN}"):  # fmt: skip
+    for word in (
+        "60 labels of 150 examples",
+        "zero [0]",
+        "Accuracy on the reserve",
+        "random start",
+        "galaxy[",
+        f"set aside: {BROKEN}",
+    ):
         assert word in said
     found = state(home / "run")
-    assert found["estimates"][-1]["lower"] <= found["estimates"][-1]["accuracy"] <= found["estimates"][-1]["upper"]
+    assert (
+        found["estimates"][-1]["lower"]
+        <= found["estimates"][-1]["accuracy"]
+        <= found["estimates"][-1]["upper"]
+    )
     assert sum(arm["picks"] for arm in found["arms"].values()) == 60
     total = Counter()
     for arm in found["arms"].values():
@@ -222,9 +292,12 @@ def test_a_class_called_like_a_column_is_counted(tmp_path):
 
 def test_arms_are_listed_by_their_whole_names():
     said = tailor("arms")
-    assert all(f" {name} " in said for name in (*strategies.registry, *bandit.registry))
-    fixed, galaxy = bandit.registry.find("fixed"), strategies.registry.find("galaxy")
-    assert described(fixed, bandit.registry.options("fixed")).endswith("arm=[/]")  # it has no default
+    assert all(f" {name} " in said for name in (*strategies.registry, *bandits.registry))
+    fixed = bandits.registry.find("fixed")
+    galaxy = strategies.registry.find("galaxy")
+    assert described(fixed, bandits.registry.options("fixed")).endswith(
+        "arm=[/]"
+    )  # it has no default
     assert described(galaxy, {}) == "GALAXY (Zhang et al. 2022), one arm a class"
 
 
@@ -252,7 +325,16 @@ def test_train_and_predict(home, tmp_path):
     assert sum(row["prediction"] == truth(row["id"]) for row in rows) > 0.8 * 149
 
     other = pictures(tmp_path / "others", 30)
-    said = tailor("predict", tmp_path / "model", "--run", home / "run", "--pool", other, "-o", tmp_path / "o.jsonl")
+    said = tailor(
+        "predict",
+        tmp_path / "model",
+        "--run",
+        home / "run",
+        "--pool",
+        other,
+        "-o",
+        tmp_path / "o.jsonl",
+    )
     assert "29 predictions" in said
     assert "1 could not be read" in said
     others = {r["id"]: r for r in map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())}
@@ -261,13 +343,24 @@ def test_train_and_predict(home, tmp_path):
     assert all(others[row["id"]]["prediction"] == row["prediction"] for row in same)
 
 
-@pytest.mark.parametrize("model", ["finetune(network=small-cnn, epochs=1)", "probe(backbone=efficientnet-lite0)"])
+@pytest.mark.parametrize(
+    "model", ["finetune(network=small-cnn, epochs=1)", "probe(backbone=efficientnet-lite0)"]
+)
 def test_pictures_of_other_sizes_are_brought_to_the_size_that_the_model_knows(tmp_path, model):
     """Without a size in tailor.toml it is chosen by the run's own pictures, which are small."""
     if model.startswith("probe"):
         parts.need("EfficientNet-Lite0")
     run = tmp_path / "run"
-    tailor("init", pictures(tmp_path / "pictures"), "--run", run, "--labels", "folder", "--model", model)
+    tailor(
+        "init",
+        pictures(tmp_path / "pictures"),
+        "--run",
+        run,
+        "--labels",
+        "folder",
+        "--model",
+        model,
+    )
     edit(run, device="cpu")
     tailor("run", "--run", run, "--rounds", 1)
     tailor("train", tmp_path / "model", "--run", run)
@@ -283,11 +376,14 @@ def test_pictures_of_other_sizes_are_brought_to_the_size_that_the_model_knows(tm
 def test_a_model_is_written_over_only_when_forced(home, tmp_path):
     from tailor.errors import InputError
 
-    model, run = tmp_path / "model", home / "run"
+    model = tmp_path / "model"
+    run = home / "run"
     tailor("train", model, "--run", run)
     (model / "notes.txt").write_text("mine")
     (model / "model.json").write_text("{}")
-    with pytest.raises(InputError, match="holds a model already: name a new folder, or write over it with --force"):
+    with pytest.raises(
+        InputError, match="holds a model already: name a new folder, or write over it with --force"
+    ):
         tailor("train", model, "--run", run)
     assert (model / "model.json").read_text() == "{}"
     tailor("train", model, "--run", run, "--force")
@@ -305,15 +401,22 @@ def test_train_and_predict_several(home, tmp_path):
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert len(rows) == 150
     for row in rows:
-        assert row["prediction"] == [name for name in ("even", "large", "round") if row[f"p_{name}"] > 0.5]
-    hits = sum((name in row["prediction"]) == (name in truth(row["id"])) for row in rows for name in
-               ("even", "large", "round"))  # fmt: skip
+        assert row["prediction"] == [
+            name for name in ("even", "large", "round") if row[f"p_{name}"] > 0.5
+        ]
+    hits = sum(
+        (name in row["prediction"]) == (name in truth(row["id"]))
+        for row in rows
+        for name in ("even", "large", "round")
+    )
     assert hits > 0.75 * 450
 
 
 def test_a_new_file_joins_and_can_be_asked(copy):
     run = copy / "run"
-    shutil.copy(copy / "pictures" / labels(copy / "run")[0][0], copy / "pictures" / "one" / "0000-new.png")
+    shutil.copy(
+        copy / "pictures" / labels(copy / "run")[0][0], copy / "pictures" / "one" / "0000-new.png"
+    )
     edit(run, batch=100)
     tailor("run", "--run", run, "--rounds", 1)
     assert state(run)["examples"] == 151
@@ -321,9 +424,20 @@ def test_a_new_file_joins_and_can_be_asked(copy):
 
 
 def test_the_real_command(tmp_path):
-    """From nothing to a table in processes of their own, as a user types it; no progress bar without a terminal."""
+    """From nothing to a table in processes of their own, as a user types it; no progress bar
+    without a terminal.
+    """
     pool = pictures(tmp_path / "pictures", 40)
-    words = ("--labels", "folder", "--model", "probe(steps=40)", "--backbone", "pixels(size=8)", "--batch", 10)
+    words = (
+        "--labels",
+        "folder",
+        "--model",
+        "probe(steps=40)",
+        "--backbone",
+        "pixels(size=8)",
+        "--batch",
+        10,
+    )
     begun = python_m("init", pool, *words, cwd=tmp_path)
     assert begun.returncode == 0, begun.stderr
     ran = python_m("run", "--rounds", 2, cwd=tmp_path)

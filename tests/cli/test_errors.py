@@ -1,4 +1,6 @@
-"""What a user can do wrong: status 2, one message that says what and where, and nothing is changed."""
+"""What a user can do wrong: status 2, one message that says what and where, and nothing is
+changed.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,24 @@ import sys
 
 import numpy as np
 import pytest
-from runs import app, begin, begin_several, edit, labels, python_m, refused, state, tailor, write_csv, write_jsonl
+from runs import (
+    app,
+    begin,
+    begin_several,
+    edit,
+    labels,
+    python_m,
+    refused,
+    state,
+    tailor,
+    write_csv,
+    write_jsonl,
+)
 from typer.testing import CliRunner
 
 from tailor.errors import InputError, TailorError
-from tailor.project import Project
-from tailor.store import Busy, SqliteStore, StoreError
+from tailor.run.project import Project
+from tailor.storage import Busy, SqliteStore, StoreError
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +47,11 @@ def run(home, tmp_path):
 
 def files(folder):
     """What must not change; the lock and SQLite's own side files come and go."""
-    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file() and p.name in ("run.db", "tailor.toml")}
+    return {
+        p.name: p.read_bytes()
+        for p in folder.iterdir()
+        if p.is_file() and p.name in ("run.db", "tailor.toml")
+    }
 
 
 def line_of(run, text):
@@ -133,7 +151,8 @@ def test_a_begun_run_keeps_its_settings(run):
         assert "this run has seed = 0, now it is 9" in refusal(command, "--run", run)
 
 
-# ---------------------------------------------------------------------- the contract, in processes of their own
+# ---------------------------------------------------------------------- the contract, in processes
+# of their own
 
 
 def test_init_refuses_to_overwrite(run):
@@ -150,7 +169,9 @@ def test_init_says_what_is_missing(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("words", [("status",), ("run",), ("ask",), ("export", "a.csv"), ("train",), ("predict",)])
+@pytest.mark.parametrize(
+    "words", [("status",), ("run",), ("ask",), ("export", "a.csv"), ("train",), ("predict",)]
+)
 def test_a_folder_without_a_run(tmp_path, words):
     message = refusal(*words, "--run", tmp_path / "nowhere")
     assert "no tailor.toml in" in message
@@ -158,7 +179,9 @@ def test_a_folder_without_a_run(tmp_path, words):
     assert not (tmp_path / "nowhere").exists()
 
 
-@pytest.mark.parametrize("words", [("status",), ("run",), ("tell", "a.csv"), ("export", "a.csv"), ("train",)])
+@pytest.mark.parametrize(
+    "words", [("status",), ("run",), ("tell", "a.csv"), ("export", "a.csv"), ("train",)]
+)
 def test_without_run_those_that_lie_here_are_suggested(run, tmp_path, monkeypatch, words):
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
@@ -194,8 +217,16 @@ def test_bad_options_are_refused_by_the_parser():
 @pytest.mark.parametrize(
     ("rows", "line", "words"),
     [
-        ([{"id": "GOOD", "label": "one"}, {"id": "one/nope.png", "label": "one"}], 3, ["unknown example"]),
-        ([{"id": "GOOD", "label": "one"}, {"id": "OTHER", "label": "oen"}], 3, ["'oen'", "did you mean 'one'"]),
+        (
+            [{"id": "GOOD", "label": "one"}, {"id": "one/nope.png", "label": "one"}],
+            3,
+            ["unknown example"],
+        ),
+        (
+            [{"id": "GOOD", "label": "one"}, {"id": "OTHER", "label": "oen"}],
+            3,
+            ["'oen'", "did you mean 'one'"],
+        ),
         ([{"id": "GOOD", "label": "one"}, {"id": "GOOD", "label": "two"}], 3, ["is there twice"]),
         ([{"id": "GOOD", "class": "one"}], 2, ["columns id and label are needed, found id, class"]),
     ],
@@ -288,11 +319,19 @@ def test_a_corrupt_store_is_left_as_it_is(run, damage):
 
 BAD_EVENTS = {
     "unknown": ("dreamt", "{}", "is a 'dreamt', which this tailor does not know: upgrade it"),
-    "unknown among several": ("several", '{"events": [["dreamt", {}]]}', "is a 'dreamt', which this tailor does not"),
+    "unknown among several": (
+        "several",
+        '{"events": [["dreamt", {}]]}',
+        "is a 'dreamt', which this tailor does not",
+    ),
     "no JSON": ("told", '{"answers": [', "is damaged"),
     "a list": ("told", "[1, 2]", "is damaged"),
     "nothing in it": ("told", "{}", "can't be taken in"),
-    "no such example": ("told", '{"answers": [[99999999, [0]]], "skipped": []}', "can't be taken in"),
+    "no such example": (
+        "told",
+        '{"answers": [[99999999, [0]]], "skipped": []}',
+        "can't be taken in",
+    ),
     "no list": ("asked", '{"round": 0}', "can't be taken in"),
     "classes": ("classes", '{"classes": 7}', "is damaged"),
 }
@@ -303,7 +342,9 @@ def test_an_event_that_cant_be_understood_is_told_in_one_sentence(run, kind):
     name, body, expected = BAD_EVENTS[kind]
     store = sqlite3.connect(run / "run.db")
     with store:
-        store.execute("INSERT INTO events (time, kind, body, data) VALUES (0.0, ?, ?, x'01')", (name, body))
+        store.execute(
+            "INSERT INTO events (time, kind, body, data) VALUES (0.0, ?, ?, x'01')", (name, body)
+        )
     store.close()
     for words in (("status",), ("export", run / "x.csv")):
         assert expected in refusal(*words, "--run", run)
@@ -334,7 +375,9 @@ def test_damaged_pages_are_told_in_one_sentence(run):
                 other.unlink()
             path.write_bytes(whole[:start] + page + whole[start + 4096 :])
             result = CliRunner().invoke(app, ["status", "--run", str(run)])
-            assert result.exception is None or isinstance(result.exception, TailorError), result.exception
+            assert result.exception is None or isinstance(result.exception, TailorError), (
+                result.exception
+            )
             said.append(str(result.exception))
     assert sum("damaged" in text for text in said) > len(said) / 3
     path.write_bytes(whole[:4096] + noise * (len(whole) // 4096 - 1))
@@ -375,20 +418,29 @@ def test_a_damaged_shape_of_a_model(run, shape):
     tailor("train", model, "--run", run)
     settings = json.loads((model / "model.json").read_text())
     (model / "model.json").write_text(json.dumps(settings | {"shape": json.loads(shape)}))
-    assert "damaged: its shape is" in refusal("predict", model, "--run", run, "--out", run / "p.csv")
+    assert "damaged: its shape is" in refusal(
+        "predict", model, "--run", run, "--out", run / "p.csv"
+    )
 
 
 def test_a_tiny_file_that_claims_a_trillion_rows(tmp_path):
     path = tmp_path / "x.npy"
     with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (10**12, 8)})
+        np.lib.format.write_array_header_1_0(
+            file, {"descr": "<f4", "fortran_order": False, "shape": (10**12, 8)}
+        )
     message = refused("init", path, "--run", tmp_path / "run", "--classes", "a,b")
-    assert "claims an array of shape (1000000000000, 8) with 32000000000000 bytes, 0 follow it" in message
+    assert (
+        "claims an array of shape (1000000000000, 8) with 32000000000000 bytes, 0 follow it"
+        in message
+    )
     assert not (tmp_path / "run").exists()
 
 
 def bound_by_permissions():
-    """In a child, before it starts: root gives up the right to write where the permissions forbid it."""
+    """In a child, before it starts: root gives up the right to write where the permissions forbid
+    it.
+    """
     import ctypes
 
     if os.geteuid() == 0:
@@ -403,7 +455,9 @@ def test_a_read_only_folder_is_explained(run, lock):
     before = files(run)
     for path in (*run.iterdir(), run):
         path.chmod(0o555 if path.is_dir() else 0o444)
-    tried = subprocess.run(["touch", run / "x"], capture_output=True, preexec_fn=bound_by_permissions)
+    tried = subprocess.run(
+        ["touch", run / "x"], capture_output=True, preexec_fn=bound_by_permissions
+    )
     if tried.returncode == 0:
         pytest.skip("this system lets root write to read-only folders, and root can't give that up")
     message = refused("run", "--run", run, preexec_fn=bound_by_permissions)
@@ -420,7 +474,9 @@ def test_nothing_is_written_over(run):
     folder.mkdir()
     (folder / "mine.txt").write_text("mine")
     for form in ("folders", "huggingface"):
-        assert "is not empty: name a new folder" in refusal("export", folder, "--run", run, "--format", form)
+        assert "is not empty: name a new folder" in refusal(
+            "export", folder, "--run", run, "--format", form
+        )
         assert "is a file" in refusal("export", folder / "mine.txt", "--run", run, "--format", form)
     assert "is not empty" in refusal("train", folder, "--run", run)
     assert "is a file" in refusal("train", folder / "mine.txt", "--run", run)
@@ -429,26 +485,41 @@ def test_nothing_is_written_over(run):
 
 
 def test_formats_are_named(run):
-    assert "did you mean 'folders'" in refusal("export", run / "x", "--run", run, "--format", "folder")
+    assert "did you mean 'folders'" in refusal(
+        "export", run / "x", "--run", run, "--format", "folder"
+    )
     assert "name a --format" in refusal("export", run / "x", "--run", run)
 
 
 def test_folders_need_a_folder_of_images(tmp_path):
     run = begin_several(tmp_path)
     tailor("run", "--run", run, "--rounds", 1)
-    assert "a folder of images only" in refusal("export", tmp_path / "out", "--run", run, "--format", "folders")
+    assert "a folder of images only" in refusal(
+        "export", tmp_path / "out", "--run", run, "--format", "folders"
+    )
     assert not (tmp_path / "out").exists()
 
 
 def test_training_without_answers(tmp_path):
-    assert "nothing is labelled yet" in refusal("train", tmp_path / "model", "--run", begin(tmp_path))
+    assert "nothing is labelled yet" in refusal(
+        "train", tmp_path / "model", "--run", begin(tmp_path)
+    )
     assert not (tmp_path / "model").exists()
 
 
 def test_a_model_of_other_classes_is_refused(run):
     tailor("train", run.parent / "model", "--run", run)
     other = run.parent / "other"
-    tailor("init", run.parent / "pictures", "--run", other, "--classes", "cat,dog", "--backbone", "pixels(size=8)")
+    tailor(
+        "init",
+        run.parent / "pictures",
+        "--run",
+        other,
+        "--classes",
+        "cat,dog",
+        "--backbone",
+        "pixels(size=8)",
+    )
     out = run.parent / "p.csv"
     message = refused("predict", run.parent / "model", "--run", other, "--out", out)
     assert "is multi-class for one, three, two, zero [0]" in message
@@ -469,9 +540,14 @@ def test_a_pool_without_labels_cannot_be_simulated(tmp_path):
 
 
 def test_errors_are_of_the_package(run):
-    """What the commands turn into status 2 are the package's own errors; the store's are among them."""
+    """What the commands turn into status 2 are the package's own errors; the store's are among
+    them.
+    """
     assert issubclass(InputError, TailorError)
     assert issubclass(StoreError, TailorError)
-    code = "from tailor.cli import main; import sys; sys.argv = ['tailor', 'status', '--run', sys.argv[1]]; main()"
+    code = (
+        "from tailor.cli import main; import sys; sys.argv = ['tailor', 'status', '--run', "
+        "sys.argv[1]]; main()"
+    )
     done = subprocess.run([sys.executable, "-c", code, run / "no"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")

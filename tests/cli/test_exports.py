@@ -48,7 +48,11 @@ def test_export_of_several_labels(home, tmp_path, form):
     assert len(rows) == 150
     assert Counter(row["source"] for row in rows) == {"asked": 60, "predicted": 90}
     assert all(row["label"] == truth(row["id"]) for row in rows if row["source"] == "asked")
-    assert all(not row["label"] and 0.5 <= float(row["confidence"]) <= 1 for row in rows if row["source"] != "asked")
+    assert all(
+        not row["label"] and 0.5 <= float(row["confidence"]) <= 1
+        for row in rows
+        if row["source"] != "asked"
+    )
 
 
 def test_predictions_for_the_unlabelled_leave_the_broken_out(home, tmp_path):
@@ -65,11 +69,16 @@ def test_predictions_for_the_unlabelled_leave_the_broken_out(home, tmp_path):
 
 def test_export_as_folders(home, tmp_path):
     out = tmp_path / "folders"
-    assert "60 rows" in tailor("export", out, "--run", home / "run", "--format", "folders", "--predictions")
+    assert "60 rows" in tailor(
+        "export", out, "--run", home / "run", "--format", "folders", "--predictions"
+    )
     copies = {path: path.read_bytes() for path in out.rglob("*.png")}
     assert len(copies) == 60
     for row in labels(home / "run"):
-        assert copies[out / row[1] / row[0].replace("/", "%2f")] == (home / "pictures" / row[0]).read_bytes()
+        assert (
+            copies[out / row[1] / row[0].replace("/", "%2f")]
+            == (home / "pictures" / row[0]).read_bytes()
+        )
 
 
 def test_folders_leave_out_what_has_vanished(copy):
@@ -87,7 +96,8 @@ def test_export_as_a_hugging_face_folder(home, tmp_path):
     assert pool.labels() == {row[0]: row[1] for row in labels(home / "run")}
     original = open_pool(home / "pictures")
     place = {one: at for at, one in enumerate(original.ids)}
-    own, theirs = pool.read(range(60)), original.read([place[one] for one in pool.ids])
+    own = pool.read(range(60))
+    theirs = original.read([place[one] for one in pool.ids])
     assert not any(isinstance(example, Unreadable) for example in own)
     assert all((a == b).all() for a, b in zip(own, theirs))
     assert "60 labelled examples" in (out / "README.md").read_text()
@@ -100,4 +110,7 @@ def test_a_hugging_face_folder_of_several_labels(home, tmp_path):
     assert pool.kind == "vector"
     assert pool.labels() == {row[0]: truth(row[0]) for row in labels(home / "several")}
     data = DIGITS.data
-    assert all((row == data[int(one.split("-")[1])]).all() for one, row in zip(pool.ids, pool.read(range(60))))
+    assert all(
+        (row == data[int(one.split("-")[1])]).all()
+        for one, row in zip(pool.ids, pool.read(range(60)))
+    )

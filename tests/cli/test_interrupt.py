@@ -1,4 +1,6 @@
-"""Ctrl-C: what was answered is saved, the message says how to go on, and going on ends where it would have ended."""
+"""Ctrl-C: what was answered is saved, the message says how to go on, and going on ends where it
+would have ended.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,10 @@ def test_an_interrupted_run_goes_on(whole, tmp_path, after):
     run = shutil.copytree(fresh.parent, tmp_path / "home") / "run"
     child = subprocess.Popen(
         [sys.executable, "-m", "tailor", "run", "--run", str(run)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         for _ in range(after):
             line = child.stderr.readline()
@@ -51,8 +55,9 @@ def test_an_interrupted_run_goes_on(whole, tmp_path, after):
     assert labels(run) == expected
 
 
-# In a process of its own: after two pieces of the pool the backbone stays inside torch for good, as a slow network does
-# for long; a file says that it is there. Without `stuck` it says how many pictures it is given.
+# In a process of its own: after two pieces of the pool the backbone stays inside torch for good, as
+# a slow network does for long; a file says that it is there. Without `stuck` it says how many
+# pictures it is given.
 SLOW_BACKBONE = """
 import sys
 from pathlib import Path
@@ -89,7 +94,9 @@ def begin_slow(note, stuck, *command):
 def test_interrupted_while_the_pool_is_read_what_was_read_is_kept(copy, tmp_path, command):
     if command == "label":
         parts.need("labelling page")
-    run, note, model = copy / "run", tmp_path / "note", tmp_path / "model"
+    run = copy / "run"
+    note = tmp_path / "note"
+    model = tmp_path / "model"
     if command == "predict":
         tailor("train", model, "--run", run)
     else:
@@ -115,7 +122,9 @@ def test_interrupted_while_the_pool_is_read_what_was_read_is_kept(copy, tmp_path
     again = begin_slow(note, "free", "run", "--run", run, "--rounds", 2)
     _, stderr = again.communicate(timeout=300)
     assert again.returncode == 0, stderr
-    assert int(note.read_text()) == 150 - 2 * 64  # two pieces were there, with the picture that can't be read
+    assert (
+        int(note.read_text()) == 150 - 2 * 64
+    )  # two pieces were there, with the picture that can't be read
 
 
 def until(condition, seconds=300):

@@ -26,32 +26,71 @@ def odd_pictures(folder):
 
 
 def test_init_run_status_export_train_predict(tmp_path):
-    run, out = tmp_path / "run", tmp_path / "out"
+    run = tmp_path / "run"
+    out = tmp_path / "out"
     pool = odd_pictures(tmp_path / "pictures")
-    tailor("init", pool, "--run", run, "--labels", "folder", *QUICK, "--backbone", "pixels(size=8)", "--batch", 16)
+    tailor(
+        "init",
+        pool,
+        "--run",
+        run,
+        "--labels",
+        "folder",
+        *QUICK,
+        "--backbone",
+        "pixels(size=8)",
+        "--batch",
+        16,
+    )
     edit(run, device="cpu", holdout=0.2)
     tailor("run", "--run", run)
     found = state(run)
     assert (found["answered"], list(found["aside"])) == (31, ["one/broken.png"])
     for form in ("csv", "jsonl", "parquet", "folders", "huggingface"):
-        said = tailor("export", f"{out}-{form}" + (f".{form}" if form in ("csv", "jsonl", "parquet") else ""),
-                      "--run", run, "--format", form)  # fmt: skip
+        said = tailor(
+            "export",
+            f"{out}-{form}" + (f".{form}" if form in ("csv", "jsonl", "parquet") else ""),
+            "--run",
+            run,
+            "--format",
+            form,
+        )
         assert "31" in said
     labels = {row["id"]: row["label"] for row in read_csv(tmp_path / "out-csv.csv")}
-    assert {one: labels[one] for one in ODD.values()} == {one: one.split("/")[0] for one in ODD.values()}
+    assert {one: labels[one] for one in ODD.values()} == {
+        one: one.split("/")[0] for one in ODD.values()
+    }
     tailor("train", tmp_path / "model", "--run", run)
     tailor("predict", tmp_path / "model", "--run", run, "--out", tmp_path / "predicted.csv")
     assert set(ODD.values()) <= {row["id"] for row in read_csv(tmp_path / "predicted.csv")}
 
 
 def test_ask_and_tell_through_files(tmp_path):
-    run, file = tmp_path / "run", tmp_path / "batch.csv"
+    run = tmp_path / "run"
+    file = tmp_path / "batch.csv"
     pool = odd_pictures(tmp_path / "pictures")
-    tailor("init", pool, "--run", run, "--classes", "a,b", *QUICK, "--backbone", "pixels(size=8)", "--batch", 40)
+    tailor(
+        "init",
+        pool,
+        "--run",
+        run,
+        "--classes",
+        "a,b",
+        *QUICK,
+        "--backbone",
+        "pixels(size=8)",
+        "--batch",
+        40,
+    )
     tailor("ask", "--out", file, "--run", run)
     rows = read_csv(file)
     assert set(ODD.values()) <= {row["id"] for row in rows}
-    tailor("tell", write_csv(file, [row | {"label": "ab"[n % 2]} for n, row in enumerate(rows)]), "--run", run)
+    tailor(
+        "tell",
+        write_csv(file, [row | {"label": "ab"[n % 2]} for n, row in enumerate(rows)]),
+        "--run",
+        run,
+    )
     assert state(run)["answered"] == len(rows)
 
 

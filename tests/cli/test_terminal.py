@@ -13,9 +13,9 @@ import pytest
 from PIL import Image
 from runs import app, begin, edit, main_here
 
-from tailor.bench.demo import Row, Setting
 from tailor.cli.common import printable
-from tailor.cli.demo import summary
+from tailor_experiments.cli.demo import summary
+from tailor_experiments.demo import DemoRow, DemoSetting
 
 
 def at_terminal(*args, cwd):
@@ -58,7 +58,9 @@ def test_bars_and_odd_names(tmp_path):
 
 
 def test_a_line_says_that_loops_are_compiled_and_only_then(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "compiled"))  # as on a machine that never ran it
+    monkeypatch.setenv(
+        "NUMBA_CACHE_DIR", str(tmp_path / "compiled")
+    )  # as on a machine that never ran it
     run = begin(tmp_path, batch=10)
     edit(run, families=["confidence"])
     for expected in (1, 0):
@@ -73,8 +75,8 @@ def test_printable():
 
 
 def test_one_seed_has_no_error():
-    rows = [Row("TAILOR", 0, 1, 40, 0.5, 3, 0.25)]
-    (cell,) = list(summary(rows, Setting(rounds=1, seeds=1)).columns[1].cells)[:1]
+    rows = [DemoRow("TAILOR", 0, 1, 40, 0.5, 3, 0.25)]
+    (cell,) = list(summary(rows, DemoSetting(rounds=1, seeds=1)).columns[1].cells)[:1]
     assert cell == "0.500 ± –"
 
 
@@ -109,7 +111,11 @@ def test_a_shell_completes_commands_runs_and_families(tmp_path, words, expected)
     asked = {"_TAILOR_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
     code = "import sys; sys.argv = ['tailor']; from tailor.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | asked, capture_output=True, text=True
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=os.environ | asked,
+        capture_output=True,
+        text=True,
     )
     assert done.stdout.split() == expected, done.stderr
 

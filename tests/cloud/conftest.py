@@ -12,7 +12,8 @@ import parts
 import pytest
 
 sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("pools", "web")]
-#: gcsfs would ask over gRPC what kind of bucket it has, which no emulator answers; it reads this when it is imported
+#: gcsfs would ask over gRPC what kind of bucket it has, which no emulator answers; it reads this
+#: when it is imported
 os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
 
 
@@ -84,9 +85,11 @@ class S3Bucket(Bucket):
 
     def _access(self, endpoint):
         env = {
-            "AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_ENDPOINT_URL": endpoint,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
             "AWS_DEFAULT_REGION": "eu-west-1",
-        }  # fmt: skip
+        }
         where = {"endpoint_url": endpoint, "region_name": "eu-west-1"}
         return {"key": "test", "secret": "test", "client_kwargs": where}, env
 

@@ -17,7 +17,7 @@ from tailor import InputError
 from tailor.cli.label import find_or_begin
 from tailor.pools import open_pool
 from tailor.pools.file_cache import user_folder
-from tailor.project import Project
+from tailor.run.project import Project
 from tailor.web.examples import Examples, Picture
 
 
@@ -38,9 +38,17 @@ def test_pictures_are_fetched_as_they_are_shown(storage, tmp_path, monkeypatch):
         for _ in range(2):  # the second round is chosen by a model
             for item in site.next(4):
                 sent = site.client.get("/picture", params={"id": item["id"]})
-                shown, wanted = (np.asarray(Image.open(one)) for one in (io.BytesIO(sent.content), local / item["id"]))
+                shown, wanted = (
+                    np.asarray(Image.open(one))
+                    for one in (io.BytesIO(sent.content), local / item["id"])
+                )
                 assert np.array_equal(shown, wanted)
-                assert site.post("/api/answer", {"id": item["id"], "label": [truth(item["id"])]}).status_code == 200
+                assert (
+                    site.post(
+                        "/api/answer", {"id": item["id"], "label": [truth(item["id"])]}
+                    ).status_code
+                    == 200
+                )
                 asked.add(item["id"])
         assert len(asked) == 8
         gone = next(file.name for file in local.iterdir() if file.name not in asked)
@@ -48,8 +56,11 @@ def test_pictures_are_fetched_as_they_are_shown(storage, tmp_path, monkeypatch):
         for copy in user_folder().iterdir():  # features were read from these
             copy.unlink()
         lost = site.client.get("/picture", params={"id": gone})
-        assert (lost.status_code, lost.json()["error"]) == (404, "this picture can't be read: missing")
-    assert Project(project.folder).session().journal.answered() == 8
+        assert (lost.status_code, lost.json()["error"]) == (
+            404,
+            "this picture can't be read: missing",
+        )
+    assert Project(project.folder).session().run_state.answered() == 8
 
 
 def test_an_address_with_nothing_leaves_nothing(storage, tmp_path, monkeypatch):
@@ -64,7 +75,9 @@ def test_two_addresses_of_one_name_are_not_taken_for_each_other(storage, tmp_pat
     for folder in ("mine", "yours"):
         storage.put(f"{folder}/reviews.csv", b"text\ngood\nbad\n")
     first = find_or_begin(f"{storage.address}/mine/reviews.csv", None, "good,bad", False, 4, "")
-    with pytest.raises(InputError, match=r"reviews-labels labels .*/mine/reviews.csv, not .*/yours/.*: .*--run"):
+    with pytest.raises(
+        InputError, match=r"reviews-labels labels .*/mine/reviews.csv, not .*/yours/.*: .*--run"
+    ):
         find_or_begin(f"{storage.address}/yours/reviews.csv", None, "good,bad", False, 4, "")
     assert find_or_begin("reviews-labels", None, "", False, 4, "").settings == first.settings
 
@@ -77,7 +90,9 @@ def test_storage_that_can_not_be_reached_is_named(storage, tmp_path, monkeypatch
     with sites.serving(tmp_path, project=begin(f"{storage.address}/fruit")) as site:
         (item,) = site.next(1)
         shutil.rmtree(user_folder())  # as whoever tidies the temporary files up does
-        assert site.client.get("/picture", params={"id": item["id"], "side": "320"}).status_code == 200
+        assert (
+            site.client.get("/picture", params={"id": item["id"], "side": "320"}).status_code == 200
+        )
         shutil.rmtree(user_folder())
 
         def cut(*given, **more):

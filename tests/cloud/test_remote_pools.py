@@ -1,4 +1,6 @@
-"""Pools on S3 and Google Cloud Storage, through servers on loopback: shards, the cache, and what can go wrong."""
+"""Pools on S3 and Google Cloud Storage, through servers on loopback: shards, the cache, and what
+can go wrong.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,9 @@ def test_a_file_larger_than_the_cache(texts, opened):
 
 def test_shards_that_appear_later_count_on(texts, opened, tmp_path):
     pool = opened()
-    texts.put_file("a-first.parquet", parquet(tmp_path / "new.parquet", {"text": ["new"], "label": [0]}))
+    texts.put_file(
+        "a-first.parquet", parquet(tmp_path / "new.parquet", {"text": ["new"], "label": [0]})
+    )
     assert pool.refresh() == 1
     assert pool.ids[-1] == "12"
     assert pool.read([12, 0]) == ["new", "text 0"]
@@ -101,7 +105,9 @@ def test_shards_that_appear_later_count_on(texts, opened, tmp_path):
 
 def test_a_shard_that_changes_or_goes_is_unreadable(texts, opened, tmp_path):
     pool = opened(cache_bytes=10**7, cache=str(tmp_path / "other"))
-    texts.put_file("part-1.parquet", parquet(tmp_path / "n.parquet", {"text": ["else"] * 4, "label": [0] * 4}))
+    texts.put_file(
+        "part-1.parquet", parquet(tmp_path / "n.parquet", {"text": ["else"] * 4, "label": [0] * 4})
+    )
     pool.refresh()
     assert pool.read([4]) == [Unreadable("part-1.parquet has changed since it was opened")]
     assert pool.read([0]) == ["text 0"]
@@ -133,9 +139,18 @@ def test_a_server_that_does_not_answer(s3_bucket, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    gone = {"client_kwargs": {"endpoint_url": f"http://127.0.0.1:{port}", "region_name": "us-east-1"}}
-    storage = s3_bucket.storage | gone | {"config_kwargs": {"retries": {"max_attempts": 0}, "connect_timeout": 1}}
-    with pytest.raises(InputError, match=f"{s3_bucket.address} can't be reached .* check the address and the network"):
+    gone = {
+        "client_kwargs": {"endpoint_url": f"http://127.0.0.1:{port}", "region_name": "us-east-1"}
+    }
+    storage = (
+        s3_bucket.storage
+        | gone
+        | {"config_kwargs": {"retries": {"max_attempts": 0}, "connect_timeout": 1}}
+    )
+    with pytest.raises(
+        InputError,
+        match=f"{s3_bucket.address} can't be reached .* check the address and the network",
+    ):
         open_pool(s3_bucket.address, cache=str(tmp_path), storage=storage)
 
 
@@ -145,7 +160,9 @@ def test_a_missing_library_is_named(address, extra, monkeypatch):
         raise ImportError("no such library")
 
     monkeypatch.setattr("fsspec.core.url_to_fs", missing)
-    with pytest.raises(InputError, match=rf"{address} can't be read \(no such library\): .*'tailor\[{extra}\]'"):
+    with pytest.raises(
+        InputError, match=rf"{address} can't be read \(no such library\): .*'tailor\[{extra}\]'"
+    ):
         open_pool(address)
 
 
@@ -175,7 +192,9 @@ def test_a_picture_stays_in_the_cache_while_it_is_read(tmp_path, monkeypatch):
         (tmp_path / "photos").mkdir(exist_ok=True)
         (tmp_path / "photos" / name).write_bytes(picture(1))
     size = (tmp_path / "photos" / "a.png").stat().st_size
-    pool = open_pool(f"file://{tmp_path}/photos", cache=str(tmp_path / "cache"), cache_bytes=size + 1)
+    pool = open_pool(
+        f"file://{tmp_path}/photos", cache=str(tmp_path / "cache"), cache_bytes=size + 1
+    )
     decode = remote.decode_image
 
     def late(path, max_side):

@@ -23,11 +23,15 @@ def tailor(*words):
 
 def vectors(bucket, folder, prefix, count):
     """Two shards below a prefix, of vectors around one centre a class -> id: class."""
-    rng, known = np.random.default_rng(count), {}
+    rng = np.random.default_rng(count)
+    known = {}
     for shard in range(2):
         names = [f"{prefix}-{shard}-{n}" for n in range(count // 2)]
         known |= {name: rng.choice(list(CENTRES)) for name in names}
-        rows = [(CENTRES[known[name]] + rng.normal(size=4)).astype(np.float32).tolist() for name in names]
+        rows = [
+            (CENTRES[known[name]] + rng.normal(size=4)).astype(np.float32).tolist()
+            for name in names
+        ]
         made = parquet(folder / f"{prefix}-{shard}.parquet", {"name": names, "embedding": rows})
         bucket.put_file(f"{prefix}/part-{shard}.parquet", made)
     return known
@@ -45,10 +49,22 @@ def answer(path, known):
 
 
 def test_a_run_from_init_to_predictions(storage, tmp_path):
-    known, others = vectors(storage, tmp_path, "pool", 60), vectors(storage, tmp_path, "new", 20)
-    run, asked = tmp_path / "run", tmp_path / "ask.csv"
+    known = vectors(storage, tmp_path, "pool", 60)
+    others = vectors(storage, tmp_path, "new", 20)
+    run = tmp_path / "run"
+    asked = tmp_path / "ask.csv"
     model = ("--model", "probe(steps=20)", "--backbone", "given", "--batch", 8)
-    said = tailor("init", f"{storage.address}/pool", "--run", run, "--classes", "left,right", "--key", "name", *model)
+    said = tailor(
+        "init",
+        f"{storage.address}/pool",
+        "--run",
+        run,
+        "--classes",
+        "left,right",
+        "--key",
+        "name",
+        *model,
+    )
     assert "60 examples, 2 classes" in said
     assert f'path = "{storage.address}/pool"' in (run / "tailor.toml").read_text()
 

@@ -37,7 +37,8 @@ def test_rows_come_back_in_another_process_s_cache(tmp_path):
 
 
 def test_two_that_are_open_at_once_see_each_other_s_rows(tmp_path):
-    one, two = RowCache(tmp_path, "a", "float32"), RowCache(tmp_path, "a", "float32")
+    one = RowCache(tmp_path, "a", "float32")
+    two = RowCache(tmp_path, "a", "float32")
     one.append(keys("x"), rows(1))
     two.append(keys("x", "y"), rows(7, 2))
     one.append(keys("z"), rows(3))
@@ -88,7 +89,9 @@ def _fill_until_killed(folder, stop_at):
 
 @pytest.mark.parametrize("stop_at", [1, 2, 3, 8, 13])
 def test_killed_while_writing(tmp_path, stop_at):
-    process = multiprocessing.get_context("fork").Process(target=_fill_until_killed, args=(tmp_path, stop_at))
+    process = multiprocessing.get_context("fork").Process(
+        target=_fill_until_killed, args=(tmp_path, stop_at)
+    )
     process.start()
     process.join()
     assert process.exitcode == 9
@@ -144,7 +147,9 @@ def test_equal_content_is_kept_once(tmp_path):
 
 
 def test_without_a_folder_nothing_is_left_behind():
-    model = make_model("probe", MultiClass(3), ToyImages(np.arange(6) % 3), backbone="pixels", device="cpu")
+    model = make_model(
+        "probe", MultiClass(3), ToyImages(np.arange(6) % 3), backbone="pixels", device="cpu"
+    )
     model.prepare()
     folder = Path(model.source._temporary.name)
     assert folder.exists()
@@ -170,10 +175,14 @@ def test_given_up_between_two_pieces_what_was_computed_is_kept(tmp_path, with_ke
             raise KeyboardInterrupt
 
     pool = ToyImages(np.arange(150) % 3, keys=with_keys)
-    model = make_model("probe", MultiClass(3), pool, backbone="pixels", cache=tmp_path, device="cpu")
+    model = make_model(
+        "probe", MultiClass(3), pool, backbone="pixels", cache=tmp_path, device="cpu"
+    )
     with pytest.raises(KeyboardInterrupt):
         model.prepare(give_up)
-    again = make_model("probe", MultiClass(3), pool, backbone="pixels", cache=tmp_path, device="cpu")
+    again = make_model(
+        "probe", MultiClass(3), pool, backbone="pixels", cache=tmp_path, device="cpu"
+    )
     assert len(again.source.cache) == 128
     assert again.prepare() == {}
     assert again.source.rows.tolist() == list(range(150))

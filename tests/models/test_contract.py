@@ -18,7 +18,9 @@ TASKS = [MultiClass(3), MultiLabel(3)]
 
 
 def probe(**options):
-    return lambda task, pool: make_model("probe", task, pool, steps=20, lr=0.03, device="cpu", **options)
+    return lambda task, pool: make_model(
+        "probe", task, pool, steps=20, lr=0.03, device="cpu", **options
+    )
 
 
 def finetune(**options):
@@ -47,7 +49,10 @@ MODELS = {
     "probe, pixels": (probe(backbone="pixels(size=4)"), "image"),
     "probe, words": (probe(backbone="hashed-words(columns=64)"), "text"),
     "finetune": (finetune(), "image"),
-    "finetune, flip, weighted": (finetune(augment="flip", dropout=0.1, class_weights="balanced"), "image"),
+    "finetune, flip, weighted": (
+        finetune(augment="flip", dropout=0.1, class_weights="balanced"),
+        "image",
+    ),
     "torch": (module, "vector"),
     "sklearn": (lambda task, pool: make_model("sklearn", task, pool), "vector"),
     "sklearn, forest": (forest, "vector"),

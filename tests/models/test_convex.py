@@ -1,4 +1,6 @@
-"""The linear head is logistic regression at its optimum: scikit-learn's, with the prior that its docs state."""
+"""The linear head is logistic regression at its optimum: scikit-learn's, with the prior that its
+docs state.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from tailor.task import MultiClass, MultiLabel
 
 def examples(n: int = 120, d: int = 7) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
-    values = (rng.normal(size=(n, d)) * rng.uniform(0.1, 5, d) + rng.normal(size=d)).astype(np.float32)
+    values = (rng.normal(size=(n, d)) * rng.uniform(0.1, 5, d) + rng.normal(size=d)).astype(
+        np.float32
+    )
     return values, rng
 
 
@@ -25,7 +29,9 @@ def standardised(values: np.ndarray) -> np.ndarray:
 def test_multi_class_equals_scikit_learn(classes: int) -> None:
     values, rng = examples()
     target = (standardised(values)[:, :classes] + rng.normal(size=(len(values), classes))).argmax(1)
-    model = make_model("probe", MultiClass(classes), Arrays(values), logit_variance=20.0, steps=500, device="cpu")
+    model = make_model(
+        "probe", MultiClass(classes), Arrays(values), logit_variance=20.0, steps=500, device="cpu"
+    )
     model.fit(np.arange(len(values)), np.eye(classes)[target], seed=0)
     # two equal and opposite weights hold back half as much as one of twice their size
     strength = 20.0 / values.shape[1] * (2 if classes == 2 else 1)
@@ -36,14 +42,20 @@ def test_multi_class_equals_scikit_learn(classes: int) -> None:
 
 def test_multi_label_equals_scikit_learn_class_by_class() -> None:
     values, rng = examples()
-    labels = (standardised(values)[:, :3] + rng.normal(size=(len(values), 3)) > 0.8).astype(np.float32)
-    model = make_model("probe", MultiLabel(3), Arrays(values), logit_variance=5.0, steps=500, device="cpu")
+    labels = (standardised(values)[:, :3] + rng.normal(size=(len(values), 3)) > 0.8).astype(
+        np.float32
+    )
+    model = make_model(
+        "probe", MultiLabel(3), Arrays(values), logit_variance=5.0, steps=500, device="cpu"
+    )
     model.fit(np.arange(len(values)), labels, seed=0)
     own = model.predict(np.arange(len(values))).probs
     for k in range(3):
         peer = LogisticRegression(C=5.0 / values.shape[1], max_iter=5000, tol=1e-8)
         peer.fit(standardised(values), labels[:, k])
-        np.testing.assert_allclose(own[:, k], peer.predict_proba(standardised(values))[:, 1], atol=2e-3)
+        np.testing.assert_allclose(
+            own[:, k], peer.predict_proba(standardised(values))[:, 1], atol=2e-3
+        )
 
 
 def test_no_seed_plays_a_part() -> None:

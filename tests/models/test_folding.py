@@ -1,4 +1,6 @@
-"""Batch norms folded into convolutions: the same predictions, and nothing folded that must not be."""
+"""Batch norms folded into convolutions: the same predictions, and nothing folded that must not
+be.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,11 @@ def used(make, classes=4):
     for module in net.modules():
         if isinstance(module, nn.BatchNorm2d):
             for tensor, low, high in (
-                (module.weight, 0.5, 1.5), (module.bias, -0.5, 0.5),
-                (module.running_mean, -0.5, 0.5), (module.running_var, 0.5, 2.0),
-            ):  # fmt: skip
+                (module.weight, 0.5, 1.5),
+                (module.bias, -0.5, 0.5),
+                (module.running_mean, -0.5, 0.5),
+                (module.running_var, 0.5, 2.0),
+            ):
                 nn.init.uniform_(tensor, low, high, generator=generator)
     return net
 
@@ -37,10 +41,12 @@ def pictures():
 
 @pytest.mark.parametrize("make", [SmallCNN, ResNet18, EfficientNetLite0])
 def test_a_folded_network_says_the_same_without_batch_norms(make):
-    net, x = used(make).eval(), pictures()
+    net = used(make).eval()
+    x = pictures()
     alone = folded(net)
     with torch.no_grad():
-        there, here = net.embed(x), alone.embed(x)
+        there = net.embed(x)
+        here = alone.embed(x)
         again = net.embed(x)
     assert not any(isinstance(m, nn.BatchNorm2d) for m in alone.modules())
     assert there.std() > 0.01
@@ -73,17 +79,22 @@ CHANGES = {
     "a class of its own": lambda net: setattr(net, "__class__", Between),
     "another norm": lambda net: setattr(net, "bn1", nn.GroupNorm(8, 64)),
     "an own batch norm": lambda net: setattr(net, "bn1", ShiftedNorm(64)),
-    "the batch's own statistics": lambda net: setattr(net, "bn1", nn.BatchNorm2d(64, track_running_stats=False)),
+    "the batch's own statistics": lambda net: setattr(
+        net, "bn1", nn.BatchNorm2d(64, track_running_stats=False)
+    ),
     "a norm without weights": lambda net: setattr(net, "bn1", nn.BatchNorm2d(64, affine=False)),
     "a convolution with a bias": lambda net: setattr(net, "conv1", nn.Conv2d(3, 64, 7, 2, 3)),
     "a weight that is computed": lambda net: nn.utils.parametrizations.weight_norm(net.conv1),
-    "a hook before the norm": lambda net: net.bn1.register_forward_pre_hook(lambda _, given: (given[0] + 1,)),
+    "a hook before the norm": lambda net: net.bn1.register_forward_pre_hook(
+        lambda _, given: (given[0] + 1,)
+    ),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_was_changed_in_a_network_is_not_folded(change):
-    net, x = used(ResNet18), pictures()
+    net = used(ResNet18)
+    x = pictures()
     CHANGES[change](net)
     alone = folded(net.eval())
     with torch.no_grad():
@@ -102,12 +113,19 @@ def test_a_class_that_says_its_norms_again_is_folded():
 
 @pytest.mark.parametrize("layer", ["convs.2", "norms.2"])
 def test_a_layer_that_somebody_listens_to_is_not_folded(layer):
-    """Between a convolution and its batch norm, too, an own network's features are what it gives there."""
-    net, pool = used(SmallCNN, 2), ToyImages(np.arange(6) % 2)
-    model = TorchModel(MultiClass(2), pool, net, feature_layer=layer, size=16, epochs=1, device="cpu")
+    """Between a convolution and its batch norm, too, an own network's features are what it gives
+    there.
+    """
+    net = used(SmallCNN, 2)
+    pool = ToyImages(np.arange(6) % 2)
+    model = TorchModel(
+        MultiClass(2), pool, net, feature_layer=layer, size=16, epochs=1, device="cpu"
+    )
     model.fit(np.arange(6), np.eye(2)[np.arange(6) % 2], seed=0)
     with torch.no_grad():
         logits, features = model.net(model.source.take(torch.arange(6)))
     found = model.predict(np.arange(6))
     torch.testing.assert_close(torch.from_numpy(found.features), features, rtol=1e-3, atol=1e-4)
-    torch.testing.assert_close(torch.from_numpy(found.probs), logits.softmax(1), rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(
+        torch.from_numpy(found.probs), logits.softmax(1), rtol=1e-3, atol=1e-4
+    )

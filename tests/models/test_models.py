@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from tailor import Loop, MultiClass, MultiLabel
+from tailor import Learner, MultiClass, MultiLabel
 from tailor.errors import InputError, UnknownName
 from tailor.models import Notice, make_model
 from tailor.models import weights as weights_module
@@ -29,7 +29,9 @@ VECTORS = ToyVectors(np.arange(30) % 3)
 
 
 def probe(**options):
-    return make_model("probe", options.pop("task", TASK), options.pop("pool", VECTORS), device="cpu", **options)
+    return make_model(
+        "probe", options.pop("task", TASK), options.pop("pool", VECTORS), device="cpu", **options
+    )
 
 
 VECTOR_PROBE = probe()
@@ -134,13 +136,14 @@ def test_a_round_with_a_model():
     known = np.arange(9)
     model.fit(known, toy_labels(task, VECTORS, known), seed=0)
     said = model.predict(np.arange(30))
-    loop = Loop(task, 30, families=["weak-supervision", "bald", "badge"], batch=6)
-    loop.tell(known, toy_labels(task, VECTORS, known))
-    batch = loop.ask(
-        said.probs, said.features,
+    learner = Learner(task, 30, families=["weak-supervision", "bald", "badge"], batch=6)
+    learner.tell(known, toy_labels(task, VECTORS, known))
+    batch = learner.ask(
+        said.probs,
+        said.features,
         finetune=lambda targets, epochs: model.finetune(targets, epochs, seed=1),
         dropout=lambda: model.dropout(3, seed=2),
-    )  # fmt: skip
+    )
     assert len(batch) == 6
 
 
@@ -160,7 +163,8 @@ def test_class_weights(task):
 
 def test_losses_against_torch():
     rng = torch.Generator().manual_seed(0)
-    logits, weights = torch.randn(5, 3, generator=rng), torch.tensor([1.0, 2.0, 0.5])
+    logits = torch.randn(5, 3, generator=rng)
+    weights = torch.tensor([1.0, 2.0, 0.5])
     classes = torch.tensor([0, 1, 2, 1, 0])
     one_hot = torch.eye(3)[classes]
     for w in (None, weights):
@@ -187,7 +191,8 @@ def test_every_epoch_holds_every_example(size, batch):
 def test_the_learning_rate_falls():
     model = probe(steps=3)
     model.fit(np.arange(6), toy_labels(TASK, VECTORS, np.arange(6)), seed=0)
-    loss, where = make_loss(TASK, None), torch.arange(4)
+    loss = make_loss(TASK, None)
+    where = torch.arange(4)
     take, on_device = model.source.loader(np.arange(4))
     assert on_device
     step = Step(model.net, take, torch.eye(3)[where % 3], loss, Recipe(lr=0.5), 2, "cpu")
@@ -208,7 +213,9 @@ def test_torch_adapter_on_pictures_leaves_the_module_alone():
     net = nn.Sequential(nn.Conv2d(3, 4, 3, 2), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 5 * 5, 3))
     before = {k: v.clone() for k, v in net.state_dict().items()}
     pool = ToyImages(np.arange(12) % 3)
-    model = TorchModel(TASK, pool, net, feature_layer="1", size=11, epochs=1, dropout=0.2, device="cpu")
+    model = TorchModel(
+        TASK, pool, net, feature_layer="1", size=11, epochs=1, dropout=0.2, device="cpu"
+    )
     model.fit(np.arange(6), toy_labels(TASK, pool, np.arange(6)), seed=0)
     assert model.predict(np.arange(12)).features.shape == (12, 100)
     assert all(torch.equal(before[k], v) for k, v in net.state_dict().items())
@@ -227,7 +234,13 @@ def test_sklearn_errors_and_names():
         make_model("sklearn", TASK, VECTORS, estimator="svm.LinearSVC")
     with pytest.raises(InputError, match="scikit-learn has no"):
         make_model("sklearn(estimator=ensemble.Nothing)", TASK, VECTORS)
-    model = make_model("sklearn", TASK, VECTORS, estimator="neighbors.KNeighborsClassifier", params={"n_neighbors": 2})
+    model = make_model(
+        "sklearn",
+        TASK,
+        VECTORS,
+        estimator="neighbors.KNeighborsClassifier",
+        params={"n_neighbors": 2},
+    )
     model.fit(np.arange(2), np.eye(3)[:2], seed=0)
     assert (model.predict(np.arange(30)).probs[:, 2] == 0).all()
 
@@ -235,7 +248,9 @@ def test_sklearn_errors_and_names():
 def test_minilm():
     parts.need("MiniLM")
     backbone = make_backbone("minilm", ToyTexts(np.arange(3)), "cpu")
-    a, b, c = backbone.embed(["A cat sits on the mat.", "A kitten is sitting on a rug.", "Stock prices fell sharply."])
+    a, b, c = backbone.embed(
+        ["A cat sits on the mat.", "A kitten is sitting on a rug.", "Stock prices fell sharply."]
+    )
     assert a.shape == (384,)
     assert a @ b > 0.5 > a @ c
 
@@ -246,7 +261,9 @@ def test_a_captured_graph_trains_like_the_plain_loop():
     pool = ToyImages(np.arange(60) % 3)
     said = []
     for graph in (True, False):
-        model = make_model("finetune", TASK, pool, size=32, epochs=10, batch=16, device="cuda", graph=graph)
+        model = make_model(
+            "finetune", TASK, pool, size=32, epochs=10, batch=16, device="cuda", graph=graph
+        )
         model.fit(np.arange(40), toy_labels(TASK, pool, np.arange(40)), seed=0)
         assert model.used_graph is graph
         said.append(model.predict(np.arange(60)).probs)
@@ -254,11 +271,14 @@ def test_a_captured_graph_trains_like_the_plain_loop():
 
 
 def test_bench_rows():
-    from tailor.bench.training import measure_training
+    from tailor_experiments.speed.training import measure_training
 
     rows = list(measure_training("cpu", quick=True))
     assert [r["model"] for r in rows] == ["resnet18", "efficientnet-lite0", "probe"]
-    assert all(r["train_per_second"] > 0 and r["predict_per_second"] > 0 and "cpu" in r["device"] for r in rows)
+    assert all(
+        r["train_per_second"] > 0 and r["predict_per_second"] > 0 and "cpu" in r["device"]
+        for r in rows
+    )
 
 
 class Waves(Backbone):
@@ -281,7 +301,8 @@ class Waves(Backbone):
 
 def test_a_saved_model_knows_its_backbones_options(tmp_path, monkeypatch):
     monkeypatch.setitem(registry.builtin, "waves", f"{__name__}:Waves")
-    pool, task = open_pool(np.random.default_rng(0).random((20, 4))), MultiClass(2)
+    pool = open_pool(np.random.default_rng(0).random((20, 4)))
+    task = MultiClass(2)
     model = make_model("probe", task, pool, backbone="waves(columns=5)")
     model.prepare()
     model.fit(np.arange(20), np.eye(2, dtype=np.float32)[np.arange(20) % 2], seed=0)

@@ -38,9 +38,15 @@ def test_resnet18_is_the_published_one():
     names = set(net.state_dict())
     assert len(names) == 122
     assert {
-        "conv1.weight", "bn1.running_mean", "layer1.0.conv1.weight", "layer2.0.downsample.0.weight",
-        "layer2.0.downsample.1.num_batches_tracked", "layer4.1.bn2.bias", "fc.weight", "fc.bias",
-    } <= names  # fmt: skip
+        "conv1.weight",
+        "bn1.running_mean",
+        "layer1.0.conv1.weight",
+        "layer2.0.downsample.0.weight",
+        "layer2.0.downsample.1.num_batches_tracked",
+        "layer4.1.bn2.bias",
+        "fc.weight",
+        "fc.bias",
+    } <= names
     assert "layer1.0.downsample.0.weight" not in names
 
 
@@ -87,7 +93,9 @@ def test_small_stem_keeps_the_resolution():
         assert net.layer1(net.maxpool(net.conv1(torch.zeros(1, 3, 32, 32)))).shape[2:] == (32, 32)
 
 
-@pytest.mark.parametrize(("size", "kernel", "stride"), [(8, 3, 2), (7, 3, 2), (8, 5, 2), (9, 5, 1), (10, 5, 2)])
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride"), [(8, 3, 2), (7, 3, 2), (8, 5, 2), (9, 5, 1), (10, 5, 2)]
+)
 def test_same_padding(size, kernel, stride):
     """ceil(size / stride) pixels, and an odd pixel of padding at the far end."""
     conv = fresh(lambda: SameConv(1, 1, kernel, stride))
@@ -97,7 +105,10 @@ def test_same_padding(size, kernel, stride):
     total = max((out - 1) * stride + kernel - size, 0)
     padded = np.pad(x[0, 0].numpy(), (total // 2, total - total // 2))
     slow = [
-        [padded[i * stride : i * stride + kernel, j * stride : j * stride + kernel].sum() for j in range(out)]
+        [
+            padded[i * stride : i * stride + kernel, j * stride : j * stride + kernel].sum()
+            for j in range(out)
+        ]
         for i in range(out)
     ]
     np.testing.assert_allclose(conv(x)[0, 0].detach().numpy(), slow, rtol=1e-5)
@@ -185,15 +196,23 @@ def test_lite0_takes_its_weights():
 @needs_lite0
 def test_lite0_as_backbone_and_start():
     pool = ToyImages(np.arange(12) % 3)
-    probe = make_model("probe", MultiClass(3), pool, backbone="efficientnet-lite0(size=32)", steps=20, device="cpu")
+    probe = make_model(
+        "probe", MultiClass(3), pool, backbone="efficientnet-lite0(size=32)", steps=20, device="cpu"
+    )
     assert probe.prepare() == {}
     probe.fit(np.arange(12), np.eye(3)[np.arange(12) % 3], seed=0)
     assert probe.predict(np.arange(12)).features.shape == (12, 1280)
     assert make_model("probe", MultiClass(3), pool, device="cpu").backbone.size == 128
     tuned = make_model(
-        "finetune", MultiClass(3), pool, network="efficientnet-lite0", weights="imagenet", size=32, epochs=1,
+        "finetune",
+        MultiClass(3),
+        pool,
+        network="efficientnet-lite0",
+        weights="imagenet",
+        size=32,
+        epochs=1,
         device="cpu",
-    )  # fmt: skip
+    )
     tuned.fit(np.arange(4), np.eye(3)[np.arange(4) % 3], seed=0)
     assert tuned.predict(np.arange(12)).probs.shape == (12, 3)
 
@@ -215,11 +234,13 @@ def bf16_gradients(net, x, halves):
 @pytest.mark.parametrize("make", [SmallCNN, ResNet18, EfficientNetLite0])
 def test_bf16_copies_give_autocasts_gradients(make):
     net = PixelNet(fresh(lambda: make(4)), MEAN, DEVIATION)
-    x, halves = torch.randint(0, 256, (6, 3, 32, 32), dtype=torch.uint8), Halves(net)
+    x = torch.randint(0, 256, (6, 3, 32, 32), dtype=torch.uint8)
+    halves = Halves(net)
     with torch.no_grad():
         for weight in halves.full:
             weight.mul_(1.1)  # after the copies were made: refresh() must see it
-    there, here = bf16_gradients(net, x, None), bf16_gradients(net, x, halves)
+    there = bf16_gradients(net, x, None)
+    here = bf16_gradients(net, x, halves)
     assert len(halves.half) == sum(p.ndim == 4 for p in net.parameters())
     for name, gradient in there.items():
         assert gradient.dtype == torch.float32
@@ -238,7 +259,16 @@ def test_batch_norms_that_need_their_count_keep_counting():
 @pytest.mark.filterwarnings("ignore:small-cnn starts")
 def test_predictions_follow_a_model_that_is_trained_again():
     pool = ToyImages(np.arange(12) % 2)
-    model = make_model("finetune", MultiClass(2), pool, network="small-cnn", size=16, epochs=3, batch=4, device="cpu")
+    model = make_model(
+        "finetune",
+        MultiClass(2),
+        pool,
+        network="small-cnn",
+        size=16,
+        epochs=3,
+        batch=4,
+        device="cpu",
+    )
     said = []
     for flip in (False, True):
         labels = np.eye(2)[(np.arange(12) + flip) % 2]

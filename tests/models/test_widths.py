@@ -15,7 +15,8 @@ from tailor.models.widths import feature_width
 from tailor.testing.models_contract import ToyImages, ToyTexts, ToyVectors, toy_labels
 
 pytestmark = pytest.mark.filterwarnings("ignore::tailor.models.Notice")
-TASK, KINDS = MultiClass(3), np.arange(12) % 3
+TASK = MultiClass(3)
+KINDS = np.arange(12) % 3
 POOLS = {"image": ToyImages(KINDS), "text": ToyTexts(KINDS), "vector": ToyVectors(KINDS)}
 SMALL = {"network": "small-cnn", "epochs": 1, "size": 8}
 
@@ -41,13 +42,19 @@ def test_it_is_what_the_model_gives(name, kind, options):
     model = make_model(name, TASK, pool, device="cpu", **options)
     model.prepare()
     model.fit(np.arange(12), toy_labels(TASK, pool, np.arange(12)), seed=0)
-    assert feature_width(name, pool, device="cpu", **options) == model.predict(np.arange(3)).features.shape[1]
+    assert (
+        feature_width(name, pool, device="cpu", **options)
+        == model.predict(np.arange(3)).features.shape[1]
+    )
 
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_of_whole_networks(network):
     net, *_ = make_network(network, 3, "imagenet", None, lambda make, _: make())
-    assert feature_width("finetune", POOLS["image"], network=network, weights="nowhere.pt") == net.width
+    assert (
+        feature_width("finetune", POOLS["image"], network=network, weights="nowhere.pt")
+        == net.width
+    )
 
 
 @pytest.mark.parametrize("kind", POOLS)
@@ -66,7 +73,9 @@ def test_of_a_frozen_network():
 
 
 def test_nothing_is_loaded_for_it(monkeypatch):
-    """Weights that are not here, or must be fetched, are not needed; what only the network knows stays open."""
+    """Weights that are not here, or must be fetched, are not needed; what only the network knows
+    stays open.
+    """
     monkeypatch.setattr(NetworkBackbone, "__init__", None)
     pool = POOLS["image"]
     assert feature_width("probe", pool, backbone="resnet18(weights=nowhere.pt)") == 512

@@ -1,4 +1,6 @@
-"""One or more small pools of every kind, each with something broken in it where that kind can have it."""
+"""One or more small pools of every kind, each with something broken in it where that kind can have
+it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ import numpy as np
 import parts
 from PIL import Image
 
-#: name of the pool in the registry -> {what it shows: function of a folder, giving what open_pool takes}
+#: name of the pool in the registry -> {what it shows: function of a folder, giving what open_pool
+#: takes}
 SAMPLES: dict[str, dict] = {}
 
 
@@ -49,7 +52,11 @@ def parquet(path, columns, metadata=None, **options):
 
 
 def class_label(column, names):
-    return {"huggingface": json.dumps({"info": {"features": {column: {"_type": "ClassLabel", "names": names}}}})}
+    return {
+        "huggingface": json.dumps(
+            {"info": {"features": {column: {"_type": "ClassLabel", "names": names}}}}
+        )
+    }
 
 
 @sample("image-folder")
@@ -65,7 +72,10 @@ def image_folder(folder):
 
 @sample("parquet")
 def parquet_images(folder):
-    images = [{"bytes": picture(i), "path": f"{i}.png"} for i in range(4)] + [{"bytes": b"broken", "path": None}, None]
+    images = [{"bytes": picture(i), "path": f"{i}.png"} for i in range(4)] + [
+        {"bytes": b"broken", "path": None},
+        None,
+    ]
     columns = {"image": images, "label": [0, 1, 1, -1, None, 0]}
     path = folder / "p" / "train-00000-of-00001.parquet"
     return parquet(path, columns, class_label("label", ["cat", "dog"]), row_group_size=2), {}
@@ -75,14 +85,20 @@ def parquet_images(folder):
 def parquet_vectors(folder):
     vectors = [[1.0, 2.0], None, [3.0, None], [], [4.0, 5.0], [1.0]]
     for part in range(2):
-        columns = {"embedding": vectors, "name": [f"{part}-{i}" for i in range(6)], "labels": [["a"], [], None] * 2}
+        columns = {
+            "embedding": vectors,
+            "name": [f"{part}-{i}" for i in range(6)],
+            "labels": [["a"], [], None] * 2,
+        }
         parquet(folder / "v" / f"{part}.parquet", columns)
     return folder / "v", {"key": "name"}
 
 
 @sample("parquet")
 def parquet_texts(folder):
-    return parquet(folder / "t.parquet", {"text": ["one", None, "", "dört"], "n": [1, 2, 3, 4]}), {"max_side": 4}
+    return parquet(folder / "t.parquet", {"text": ["one", None, "", "dört"], "n": [1, 2, 3, 4]}), {
+        "max_side": 4
+    }
 
 
 @sample("arrays")
@@ -144,10 +160,16 @@ class Items:
 def torch_images(folder):
     import torch
 
-    images = [torch.rand(3, 4, 5), torch.zeros(4, 5, 3, dtype=torch.uint8), Image.new("L", (5, 4)), OSError, "a text"]
-    return Items([(image, n % 2) if image is not OSError else image for n, image in enumerate(images)]), {
-        "classes": ["cat", "dog"]
-    }
+    images = [
+        torch.rand(3, 4, 5),
+        torch.zeros(4, 5, 3, dtype=torch.uint8),
+        Image.new("L", (5, 4)),
+        OSError,
+        "a text",
+    ]
+    return Items(
+        [(image, n % 2) if image is not OSError else image for n, image in enumerate(images)]
+    ), {"classes": ["cat", "dog"]}
 
 
 @sample("torch")
@@ -162,9 +184,15 @@ def hf_images(folder):
     parts.need("Hugging Face datasets")
     import datasets
 
-    features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=["cat", "dog"])})
-    images = [{"bytes": picture(i), "path": None} for i in range(3)] + [{"bytes": b"broken", "path": None}]
-    return datasets.Dataset.from_dict({"image": images, "label": [0, 1, -1, 1]}, features=features), {}
+    features = datasets.Features(
+        {"image": datasets.Image(), "label": datasets.ClassLabel(names=["cat", "dog"])}
+    )
+    images = [{"bytes": picture(i), "path": None} for i in range(3)] + [
+        {"bytes": b"broken", "path": None}
+    ]
+    return datasets.Dataset.from_dict(
+        {"image": images, "label": [0, 1, -1, 1]}, features=features
+    ), {}
 
 
 @sample("huggingface")
@@ -172,9 +200,9 @@ def hf_texts(folder):
     parts.need("Hugging Face datasets")
     import datasets
 
-    return datasets.Dataset.from_dict({"text": ["a", None, "c"], "id": ["x", "y", "z"], "label": ["p", "q", "p"]}), {
-        "key": "id"
-    }
+    return datasets.Dataset.from_dict(
+        {"text": ["a", None, "c"], "id": ["x", "y", "z"], "label": ["p", "q", "p"]}
+    ), {"key": "id"}
 
 
 @sample("huggingface")

@@ -104,13 +104,21 @@ def test_objects_are_never_loaded(tmp_path):
 def header_of(shape, dtype="<f4"):
     """A .npy file that is nothing but its header."""
     file = io.BytesIO()
-    np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(
+        file, {"descr": dtype, "fortran_order": False, "shape": shape}
+    )
     return file.getvalue()
 
 
 @pytest.mark.parametrize(
     ("shape", "dtype"),
-    [((10**12, 4), "<f4"), ((10**12, 28, 28), "|u1"), ((10**12,), "<U0"), ((10**12, 0), "<f4"), ((-1, -4), "<f4")],
+    [
+        ((10**12, 4), "<f4"),
+        ((10**12, 28, 28), "|u1"),
+        ((10**12,), "<U0"),
+        ((10**12, 0), "<f4"),
+        ((-1, -4), "<f4"),
+    ],
 )
 @pytest.mark.parametrize("compression", [None, zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_a_header_that_claims_more_than_the_file_holds(tmp_path, shape, dtype, compression):
@@ -121,7 +129,9 @@ def test_a_header_that_claims_more_than_the_file_holds(tmp_path, shape, dtype, c
     else:
         with zipfile.ZipFile(path, "w", compression) as archive:
             archive.writestr("x.npy", small)
-            archive.writestr("other.npy", bytes(10**4))  # what else is in the archive does not count
+            archive.writestr(
+                "other.npy", bytes(10**4)
+            )  # what else is in the archive does not count
     with pytest.raises(InputError, match="its header claims an array of shape"):
         open_pool(path, **({} if compression is None else {"array": "x"}))
 
@@ -140,10 +150,13 @@ def test_slices_of_a_large_file_stay_out_of_memory(tmp_path):
     np.lib.format.open_memmap(path, "w+", np.float32, (50_000, 1024)).flush()
     script = (
         "import sys\nfrom tailor.pools import open_pool\n"
-        "def rss(): return int(next(l for l in open('/proc/self/status') if l.startswith('VmHWM')).split()[1])\n"
+        "def rss(): return int(next(l for l in open('/proc/self/status') if "
+        "l.startswith('VmHWM')).split()[1])\n"
         "pool = open_pool(sys.argv[1]); pool.read([0]); before = rss()\n"
         "for start in range(0, len(pool), 1000): pool.read(range(start, start + 1000))\n"
         "print(rss() - before)"
     )
-    done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
+    )
     assert int(done.stdout) < 50 * 1024

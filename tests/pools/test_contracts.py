@@ -19,7 +19,9 @@ def test_every_pool_has_a_sample():
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_contract(kind, name, check, tmp_path):
     given, options = SAMPLES[kind][name](tmp_path)
-    assert type(open_pool(given, **options)) is registry.find(kind), "open_pool finds the kind by itself"
+    assert type(open_pool(given, **options)) is registry.find(kind), (
+        "open_pool finds the kind by itself"
+    )
     check(lambda: open_pool(given, **options))
 
 
@@ -27,8 +29,16 @@ def test_contract(kind, name, check, tmp_path):
 BROKEN = {
     "image_folder": {2: "broken image", 3: "empty"},
     "parquet_images": {4: "not an image", 5: "missing"},
-    "parquet_vectors": {1: "missing", 2: "not finite", 3: "empty", 5: "length 1: the others have 2", 7: "missing",
-                        8: "not finite", 9: "empty", 11: "length"},
+    "parquet_vectors": {
+        1: "missing",
+        2: "not finite",
+        3: "empty",
+        5: "length 1: the others have 2",
+        7: "missing",
+        8: "not finite",
+        9: "empty",
+        11: "length",
+    },
     "parquet_texts": {1: "missing", 2: "empty"},
     "npy_vectors": {2: "not finite"},
     "csv_texts": {2: "broken line 5", 4: "empty", 5: "no key"},
@@ -38,14 +48,16 @@ BROKEN = {
     "hf_texts": {1: "missing"},
     "hf_vectors": {1: "missing", 2: "length 1"},
     "remote_pictures": {1: "broken image"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_exactly_the_broken_entries_are_set_aside(kind, name, tmp_path):
     given, options = SAMPLES[kind][name](tmp_path)
     pool = open_pool(given, **options)
-    reasons = {p: e.reason for p, e in enumerate(pool.read(range(len(pool)))) if isinstance(e, Unreadable)}
+    reasons = {
+        p: e.reason for p, e in enumerate(pool.read(range(len(pool)))) if isinstance(e, Unreadable)
+    }
     assert set(reasons) == set(BROKEN.get(name, {}))
     for position, reason in reasons.items():
         assert BROKEN[name][position] in reason
@@ -54,7 +66,9 @@ def test_exactly_the_broken_entries_are_set_aside(kind, name, tmp_path):
 LABELS = {
     "image_folder": {"cat/a.png": "cat", "dog/b.JPG": "dog", "dog/cut.jpg": "dog"},
     "parquet_images": {"0": "cat", "1": "dog", "2": "dog", "5": "cat"},
-    "parquet_vectors": {f"{p}-{i}": v for p in range(2) for i, v in ((0, ["a"]), (1, []), (3, ["a"]), (4, []))},
+    "parquet_vectors": {
+        f"{p}-{i}": v for p in range(2) for i, v in ((0, ["a"]), (1, []), (3, ["a"]), (4, []))
+    },
     "npz_images": {"a": "0", "b": "1", "c": "0", "d": "1", "e": "0"},
     "array_in_memory": {one: [str(k)] for k, one in enumerate("abcde")},
     "csv_texts": {"a": "x", "c": "y", "d": "x", "line 8": "x"},

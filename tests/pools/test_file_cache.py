@@ -1,4 +1,6 @@
-"""Copies of remote files: shared, limited, private, and never at the cost of files that are not copies."""
+"""Copies of remote files: shared, limited, private, and never at the cost of files that are not
+copies.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ def test_files_that_are_not_copies_stay(tmp_path):
 
 def test_what_a_killed_process_left_goes_after_a_day(tmp_path):
     name = f"tailor-{'0' * 32}.bin"
-    old, young, foreign = (tmp_path / n for n in (f"{name}.7.140.part", f"{name}.8.140.part", "film.mp4.7.140.part"))
+    old, young, foreign = (
+        tmp_path / n for n in (f"{name}.7.140.part", f"{name}.8.140.part", "film.mp4.7.140.part")
+    )
     for path in (old, young, foreign):
         path.write_bytes(b"half")
     two_days_ago = time.time() - 2 * 24 * 3600
@@ -88,8 +92,11 @@ def test_what_a_killed_process_left_goes_after_a_day(tmp_path):
 
 
 def test_what_is_being_read_stays(tmp_path):
-    """In this process, and in another one that shares the folder: each has a cache object of its own."""
-    ours, theirs = FileCache(tmp_path, 50), FileCache(tmp_path, 50)
+    """In this process, and in another one that shares the folder: each has a cache object of its
+    own.
+    """
+    ours = FileCache(tmp_path, 50)
+    theirs = FileCache(tmp_path, 50)
     with ours.hold("a", ".bin", 40, fetch) as one, ours.hold("b", ".bin", 40, fetch) as two:
         get(theirs, "a")
         get(theirs, "c")
@@ -103,13 +110,17 @@ def test_what_is_being_read_stays(tmp_path):
 
 def test_many_readers_of_a_small_cache(tmp_path):
     """Eight threads and room for one copy: each finds what it asked for."""
-    cache, found, start = FileCache(tmp_path, 50), [], threading.Barrier(8)
+    cache = FileCache(tmp_path, 50)
+    found = []
+    start = threading.Barrier(8)
 
     def read(number):
         start.wait(120)
         for turn in range(50):
             text = f"{number * turn % 11:040d}"
-            with cache.hold(text, ".txt", 40, lambda path, text=text: Path(path).write_text(text)) as copy:
+            with cache.hold(
+                text, ".txt", 40, lambda path, text=text: Path(path).write_text(text)
+            ) as copy:
                 found.append(copy.read_text() == text)
 
     threads = [threading.Thread(target=read, args=(number,)) for number in range(8)]
@@ -134,7 +145,9 @@ def test_the_users_own_cache_is_private(tmp_path, monkeypatch):
 
 def test_a_cache_that_cannot_be_used_is_named(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"the cache .*file can't be used: File exists; set `cache` of the pool"):
+    with pytest.raises(
+        InputError, match=r"the cache .*file can't be used: File exists; set `cache` of the pool"
+    ):
         FileCache(tmp_path / "file", 100)
 
 
@@ -155,7 +168,8 @@ def test_without_a_home_copies_last_as_long_as_the_process(tmp_path, monkeypatch
 
 def test_of_two_that_fetch_the_same_the_later_takes_the_others_copy(tmp_path, monkeypatch):
     theirs = get(FileCache(tmp_path, 100), "a").stat().st_ino
-    late, there = FileCache(tmp_path, 100), FileCache._there
+    late = FileCache(tmp_path, 100)
+    there = FileCache._there
     looks = [None, None]  # as if the other's came right after each look
     monkeypatch.setattr(late, "_there", lambda path: looks.pop() if looks else there(late, path))
     with late.hold("a", ".bin", 40, fetch) as path:

@@ -121,7 +121,9 @@ def test_exif_orientation(tmp_path):
         assert example.shape == (40, 20, 3)
         if one != "a.jpeg":
             np.testing.assert_array_equal(example[:, :, 0], np.rot90(grey, -1), err_msg=one)
-    assert {e.shape for e in ImageFolder(tmp_path, max_side=10).read(range(len(pool)))} == {(10, 5, 3)}
+    assert {e.shape for e in ImageFolder(tmp_path, max_side=10).read(range(len(pool)))} == {
+        (10, 5, 3)
+    }
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "CMYK", "I;16", "F"])

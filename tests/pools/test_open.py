@@ -74,7 +74,9 @@ def test_torch_growth_and_errors():
 def test_torch_labels_of_several_classes():
     import torch
 
-    pool = open_pool(Items([("a", torch.tensor([1, 0, 1])), ("b", torch.tensor([0, 0, 0]))]), classes=list("xyz"))
+    pool = open_pool(
+        Items([("a", torch.tensor([1, 0, 1])), ("b", torch.tensor([0, 0, 0]))]), classes=list("xyz")
+    )
     assert pool.labels() == {"0": ["x", "z"], "1": []}
 
 
@@ -101,5 +103,12 @@ def test_positions():
 def test_importing_pools_loads_nothing_heavy():
     script = "import sys, tailor.pools, tailor.testing.pools_contract as _\nprint(*sys.modules)"
     script = script.replace(", tailor.testing.pools_contract as _", "")
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert {name.partition(".")[0] for name in done.stdout.split()} & {"torch", "pyarrow", "PIL", "datasets"} == set()
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert {name.partition(".")[0] for name in done.stdout.split()} & {
+        "torch",
+        "pyarrow",
+        "PIL",
+        "datasets",
+    } == set()

@@ -23,7 +23,9 @@ def test_files_added_in_the_middle_are_numbered_last(tmp_path):
     assert pool.ids == ["0", "1", "2", "3", "4"]
     assert pool.read(range(5)) == ["a0", "a1", "c0", "b0", "b1"]
     again = open_pool(pool.describe())
-    assert again.read(range(5)) == pool.read(range(5)), "the description keeps the order, and with it the numbers"
+    assert again.read(range(5)) == pool.read(range(5)), (
+        "the description keeps the order, and with it the numbers"
+    )
     assert ParquetPool(tmp_path).read([2]) == ["b0"], "without it, files count in order of name"
 
 
@@ -43,7 +45,8 @@ def test_a_file_that_is_gone_keeps_its_numbers(tmp_path):
 
 def test_rows_that_shift_are_an_error_without_a_key(tmp_path):
     path = parquet(tmp_path / "a.parquet", {"text": ["x", "y"], "id": ["k0", "k1"]})
-    numbered, keyed = ParquetPool(path, column="text"), ParquetPool(path, key="id")
+    numbered = ParquetPool(path, column="text")
+    keyed = ParquetPool(path, key="id")
     parquet(path, {"text": ["new", "x", "y"], "id": ["k2", "k0", "k1"]})
     assert all("has changed" in one.reason for one in numbered.read([0, 1]))
     with pytest.raises(InputError, match="had 2 rows and has 3 now"):
@@ -55,7 +58,9 @@ def test_one_id_twice_names_both(tmp_path):
     parquet(tmp_path / "a.parquet", {"text": ["x", "y"], "id": [7, 8]})
     pool = ParquetPool(tmp_path, key="id")
     parquet(tmp_path / "b.parquet", {"text": ["z"], "id": [8]})
-    with pytest.raises(InputError, match=r"id '8' is there twice: row 1 of a.parquet and row 0 of b.parquet"):
+    with pytest.raises(
+        InputError, match=r"id '8' is there twice: row 1 of a.parquet and row 0 of b.parquet"
+    ):
         pool.refresh()
     assert pool.ids == ["7", "8"], "nothing has changed"
     with pytest.raises(InputError, match="there twice"):
@@ -63,7 +68,9 @@ def test_one_id_twice_names_both(tmp_path):
 
 
 def test_a_row_without_key_is_set_aside(tmp_path):
-    pool = ParquetPool(parquet(tmp_path / "a.parquet", {"text": ["x", "y"], "id": ["k", None]}), key="id")
+    pool = ParquetPool(
+        parquet(tmp_path / "a.parquet", {"text": ["x", "y"], "id": ["k", None]}), key="id"
+    )
     assert pool.ids == ["k", "row 1 of a.parquet"]
     assert pool.read([0, 1]) == ["x", Unreadable("no key")]
 
@@ -91,7 +98,13 @@ def test_broken_pages_hurt_only_their_rows(tmp_path):
     rows = [f"{i} " * 50 for i in range(200)]
     for name in ("a", "b"):
         columns = {"text": rows, "id": [f"{name}{i}" for i in range(200)], "label": ["x"] * 200}
-        parquet(tmp_path / f"{name}.parquet", columns, row_group_size=100, use_dictionary=False, compression="zstd")
+        parquet(
+            tmp_path / f"{name}.parquet",
+            columns,
+            row_group_size=100,
+            use_dictionary=False,
+            compression="zstd",
+        )
     whole = (tmp_path / "a.parquet").read_bytes()
     put(tmp_path / "a.parquet", whole[:4] + bytes(100) + whole[104:])
     pool = ParquetPool(tmp_path, column="text")
@@ -108,7 +121,9 @@ def test_broken_pages_hurt_only_their_rows(tmp_path):
 
 @pytest.mark.parametrize("address", ["", pytest.param("file://", marks=parts.needs("addresses"))])
 def test_pictures_in_parquet_files_may_be_transparent(tmp_path, address):
-    """Their keys say that they are decoded on white: features of an earlier time, on black, are not found any more."""
+    """Their keys say that they are decoded on white: features of an earlier time, on black, are not
+    found any more.
+    """
     options = {"cache": str(tmp_path / "cache")} if address else {}
     for column, content, how in (("image", IMAGE, "on white"), ("text", ["a text"], "None")):
         path = parquet(tmp_path / f"{column}.parquet", {column: content})
@@ -167,14 +182,19 @@ def test_naming_the_columns(tmp_path):
 def test_class_names_of_lists_and_plain_metadata(tmp_path):
     columns = {"text": ["x", "y"], "labels": [[1, 0], []]}
     for metadata in (
-        {"huggingface": '{"info": {"features": {"labels": {"_type": "List", "feature": {"names": ["a", "b"]}}}}}'},
+        {
+            "huggingface": '{"info": {"features": {"labels": {"_type": "List", "feature": '
+            '{"names": ["a", "b"]}}}}}'
+        },
         {"huggingface": '{"info": {"features": {"labels": [{"names": {"1": "b", "0": "a"}}]}}}'},
         {"class_names": '["a", "b"]'},
     ):
         pool = ParquetPool(parquet(tmp_path / "a.parquet", columns, metadata))
         assert pool.labels() == {"0": ["b", "a"], "1": []}
         assert pool.class_names() == ["a", "b"]
-    bad = parquet(tmp_path / "b.parquet", {"text": ["x"], "label": [2]}, class_label("label", ["a", "b"]))
+    bad = parquet(
+        tmp_path / "b.parquet", {"text": ["x"], "label": [2]}, class_label("label", ["a", "b"])
+    )
     with pytest.raises(InputError, match=r"label 2 is outside 0 .. 1"):
         ParquetPool(bad).labels()
 
@@ -188,7 +208,9 @@ def test_splits_are_not_mixed_unasked(tmp_path):
     assert len(open_pool(tmp_path, split="all")) == 2
     with pytest.raises(InputError, match="no split 'dev'"):
         open_pool(tmp_path, split="dev")
-    several = open_pool([tmp_path / "data" / f"{s}-00000-of-00001.parquet" for s in ("train", "test")])
+    several = open_pool(
+        [tmp_path / "data" / f"{s}-00000-of-00001.parquet" for s in ("train", "test")]
+    )
     assert several.read([0, 1]) == ["x", "y"]
     assert open_pool(several.describe()).read([0, 1]) == ["x", "y"]
 

@@ -26,7 +26,9 @@ TRICKY = st.text('a"\n\r,|', max_size=8)
 
 
 @settings(max_examples=60, deadline=None)
-@given(rows=st.lists(st.tuples(st.text(st.characters(codec="utf-8"), max_size=8), TRICKY), min_size=1))
+@given(
+    rows=st.lists(st.tuples(st.text(st.characters(codec="utf-8"), max_size=8), TRICKY), min_size=1)
+)
 def test_reads_what_csv_reads(rows, tmp_path_factory):
     """Whatever csv can write and read back comes out the same, record by record."""
     out = io.StringIO(newline="")
@@ -44,7 +46,9 @@ def test_broken_lines_hurt_only_themselves(tmp_path):
     assert pool.ids == [str(i) for i in range(7)]
     read = pool.read(range(7))
     assert [r for r in read if isinstance(r, str)] == ["a", "b", "d"]
-    assert [f"line {n}" in read[p].reason for p, n in ((1, 3), (3, 5), (4, 6), (5, 7))] == [True] * 4
+    assert [f"line {n}" in read[p].reason for p, n in ((1, 3), (3, 5), (4, 6), (5, 7))] == [
+        True
+    ] * 4
     assert "1 columns, the header has 2" in read[4].reason
 
 
@@ -61,7 +65,9 @@ def test_growth(tmp_path):
     assert pool.read([3, 2]) == ["four", "th\nree"]
     assert pool.ids == TextFile(path, key="id").ids
     put(path, path.read_bytes() + b"\na,again\n")
-    with pytest.raises(InputError, match=r"id 'a' is there twice: line 2 of t.csv and line 7 of t.csv"):
+    with pytest.raises(
+        InputError, match=r"id 'a' is there twice: line 2 of t.csv and line 7 of t.csv"
+    ):
         pool.refresh()
     assert len(pool) == 4
 
@@ -95,14 +101,21 @@ def test_labels(tmp_path):
     pool = TextFile(path, column="text", label="tags", label_separator="|")
     assert pool.labels() == {"0": ["x", "y"], "2": ["z"], "3": [], "4": ["x"]}
     assert open_pool(pool.describe()).labels() == pool.labels()
-    path = put(tmp_path / "t.jsonl", "\n".join(json.dumps({"text": "t", "label": v}) for v in ("a", None, 3, True)))
+    path = put(
+        tmp_path / "t.jsonl",
+        "\n".join(json.dumps({"text": "t", "label": v}) for v in ("a", None, 3, True)),
+    )
     assert TextFile(path).labels() == {"0": "a", "2": "3", "3": "true"}
 
 
 def test_formats(tmp_path):
     assert TextFile(put(tmp_path / "t.tsv", "text\tn\na, b\t1\n")).read([0]) == ["a, b"]
-    assert TextFile(put(tmp_path / "b.csv", b"\xef\xbb\xbftext;n\na,b;1\n"), delimiter=";").read([0]) == ["a,b"]
-    assert TextFile(put(tmp_path / "l.csv", b"text\ncaf\xe9\n"), encoding="cp1252").read([0]) == ["café"]
+    assert TextFile(put(tmp_path / "b.csv", b"\xef\xbb\xbftext;n\na,b;1\n"), delimiter=";").read(
+        [0]
+    ) == ["a,b"]
+    assert TextFile(put(tmp_path / "l.csv", b"text\ncaf\xe9\n"), encoding="cp1252").read([0]) == [
+        "café"
+    ]
     pool = TextFile(put(tmp_path / "x.txt", '{"body": "a", "n": 3}'), format="jsonl")
     assert (pool.column, pool.read([0])) == ("body", ["a"])
     assert open_pool(pool.describe()).read([0]) == ["a"]
@@ -121,7 +134,11 @@ def test_what_it_refuses(tmp_path):
     ]:
         with pytest.raises(InputError, match=message):
             TextFile(path, **options)
-    for content, message in [("", "no header"), ("text\n", "no record"), ("a,a\n1,2\n", "there twice")]:
+    for content, message in [
+        ("", "no header"),
+        ("text\n", "no record"),
+        ("a,a\n1,2\n", "there twice"),
+    ]:
         with pytest.raises(InputError, match=message):
             TextFile(put(path, content))
     with pytest.raises(InputError, match="no JSON object"):

@@ -44,21 +44,38 @@ class Case:
 
     def view(self, **more):
         return make_view(
-            self.pool, self.seed, labelled=self.labelled, pending=self.pending, skipped=self.skipped,
-            never=self.never, **more,
-        )  # fmt: skip
+            self.pool,
+            self.seed,
+            labelled=self.labelled,
+            pending=self.pending,
+            skipped=self.skipped,
+            never=self.never,
+            **more,
+        )
 
 
 @st.composite
 def cases(draw, kinds=(MultiClass, MultiLabel), grids=(None, 4, 64), classes=None, sizes=(1, 40)):
-    """Ties, copies, an unseen class, nothing labelled, one example left, examples skipped and pending."""
+    """Ties, copies, an unseen class, nothing labelled, one example left, examples skipped and
+    pending.
+    """
     task = draw(st.sampled_from(kinds))(classes or draw(st.integers(2, 6)))
     labelled, pending, skipped = draw(
         st.sampled_from(
-            [(0.3, 0.0, 0.0), (0.1, 0.0, 0.1), (0.4, 0.2, 0.1), (0.15, 0.15, 0.15), (0.2, 0.05, 0.0),
-             (0.0, 0.0, 0.0), (0.0, 0.3, 0.0), (1.0, 0.0, 0.0), (0.9, 0.1, 0.0), (0.6, 0.0, 0.2)]
+            [
+                (0.3, 0.0, 0.0),
+                (0.1, 0.0, 0.1),
+                (0.4, 0.2, 0.1),
+                (0.15, 0.15, 0.15),
+                (0.2, 0.05, 0.0),
+                (0.0, 0.0, 0.0),
+                (0.0, 0.3, 0.0),
+                (1.0, 0.0, 0.0),
+                (0.9, 0.1, 0.0),
+                (0.6, 0.0, 0.2),
+            ]
         )
-    )  # fmt: skip
+    )
     return Case(
         task,
         size=draw(st.integers(*sizes) | st.integers(sizes[1] // 2, sizes[1])),
@@ -77,7 +94,9 @@ others = st.sampled_from([0.0, 0.3, 0.7])
 
 
 def walk(view, cursor, seed, share, check, after=lambda rng: None):
-    """Take until nothing is left, check(pick) before it is entered, other arms taking a share in between."""
+    """Take until nothing is left, check(pick) before it is entered, other arms taking a share in
+    between.
+    """
     rng = np.random.default_rng((seed, 2))
     while view.ledger.left:
         if rng.random() < share:
@@ -96,8 +115,9 @@ def walk(view, cursor, seed, share, check, after=lambda rng: None):
 
 
 def reveal_some(view, pool, share):
-    """A step that reveals labels of taken examples, some of them wrong at first and told again later,
-    and withdraws some."""
+    """A step that reveals labels of taken examples, some of them wrong at first and told again
+    later, and withdraws some.
+    """
 
     def step(rng):
         for i in view.ledger.taken.tolist():

@@ -1,4 +1,6 @@
-"""What each arm should do, said slowly and plainly in float64. Each oracle reads the ledger as it stands."""
+"""What each arm should do, said slowly and plainly in float64. Each oracle reads the ledger as it
+stands.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def free_now(view):
 
 
 def ranked_pick(view, score):
-    """The smallest score among free examples, ties by the view's keys. score: position -> number."""
+    """The smallest score among free examples, ties by the view's keys. score: position ->
+    number.
+    """
     return min(free_now(view), key=lambda i: (score(i), view.ties[i]))
 
 
@@ -84,7 +88,9 @@ class _Tensorish:
 
 
 def galaxy_line(view, klass):
-    """All examples that are free, labelled or pending at the round's start, from the lowest score up."""
+    """All examples that are free, labelled or pending at the round's start, from the lowest score
+    up.
+    """
     p = probabilities(view)
     on_line = {*np.flatnonzero(view.free).tolist(), *view.labelled.tolist(), *view.pending.tolist()}
 
@@ -139,7 +145,11 @@ def near_closed(line, known, free):
     labelled = [rank for rank, i in enumerate(line) if i in known]
     found = []
     for low, high in itertools.pairwise(labelled):
-        if known[line[low]] == 0 and known[line[high]] == 1 and not any(free[i] for i in line[low:high]):
+        if (
+            known[line[low]] == 0
+            and known[line[high]] == 1
+            and not any(free[i] for i in line[low:high])
+        ):
             found += [(low - r, -r) for r in range(low) if free[line[r]]]
             found += [(r - high, -r) for r in range(high + 1, len(line)) if free[line[r]]]
     return found
@@ -172,7 +182,8 @@ def galaxy_pick(view, classes, mode):
 
 def embeddings(view):
     """(N, K * d) built in full."""
-    p, h = probabilities(view), view.features.double().numpy()
+    p = probabilities(view)
+    h = view.features.double().numpy()
     rows = []
     for i in range(view.size):
         own = np.array([own_label(view, i, k) for k in range(p.shape[1])])
@@ -189,13 +200,17 @@ class BadgeRace:
     """k-means++ draws as a race of exponential clocks, every clock advanced at every step."""
 
     def __init__(self, view, seed):
-        self.view, self.points = view, embeddings(view)
+        self.view = view
+        self.points = embeddings(view)
         self.left = np.random.default_rng(seed).standard_exponential(view.size)
         self.now = 0.0
 
     def values(self):
-        """position -> what the arm takes the smallest of: minus the norm at first, then the ringing time."""
-        free, centres = free_now(self.view), self.view.ledger.taken.tolist()
+        """position -> what the arm takes the smallest of: minus the norm at first, then the ringing
+        time.
+        """
+        free = free_now(self.view)
+        centres = self.view.ledger.taken.tolist()
         if not centres:
             return {i: -(self.points[i] ** 2).sum() for i in free}
         rate = squared_distances(self.points, centres)
@@ -203,7 +218,8 @@ class BadgeRace:
 
     def follow(self, pick):
         """Let the clocks run until the pick's rings."""
-        centres, ring = self.view.ledger.taken.tolist(), self.values()[pick]
+        centres = self.view.ledger.taken.tolist()
+        ring = self.values()[pick]
         if centres and ring < math.inf:
             rate = squared_distances(self.points, centres)
             self.left = np.maximum(0, self.left - rate * (ring - self.now))
@@ -229,13 +245,16 @@ def mutual_information(similarity, batch, eta):
 
 def submodular_gains(view, queries, eta):
     """position -> f(A + position) - f(A), A the batch so far."""
-    similarity, batch = cosines(view, queries), view.ledger.taken.tolist()
+    similarity = cosines(view, queries)
+    batch = view.ledger.taken.tolist()
     start = mutual_information(similarity, batch, eta)
     return {i: mutual_information(similarity, [*batch, i], eta) - start for i in free_now(view)}
 
 
 def coreset_distances(view):
-    """position -> squared distance to the nearest labelled, pending or taken one; None with none of those."""
+    """position -> squared distance to the nearest labelled, pending or taken one; None with none of
+    those.
+    """
     centres = [*view.labelled.tolist(), *view.pending.tolist(), *view.ledger.taken.tolist()]
     if not centres:
         return None
@@ -272,11 +291,13 @@ class NaiveLine:
 
     def nearest_to_closed(self):
         """As near_closed, looking from each cut only to the nearest free example on either side."""
-        below, last = {}, None
+        below = {}
+        last = None
         for rank, i in enumerate(self.ids):
             below[rank] = last
             last = rank if self.free[i] else last
-        above, last = {}, None
+        above = {}
+        last = None
         for rank in range(len(self.ids) - 1, -1, -1):
             above[rank] = last
             last = rank if self.free[self.ids[rank]] else last

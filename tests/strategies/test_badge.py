@@ -1,4 +1,6 @@
-"""badge against explicit gradient embeddings and a race in which every clock is advanced at every step."""
+"""badge against explicit gradient embeddings and a race in which every clock is advanced at every
+step.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from oracles import BadgeRace, embeddings, squared_distances
 from scipy.stats import chisquare
 
-import tailor.strategies.lazy
+import tailor.strategies.lazy_maximum
 from tailor.strategies.badge import Badge
 from tailor.task import MultiClass, MultiLabel
 from tailor.testing import make_pool, make_view
@@ -29,7 +31,9 @@ def check_agreement(case, share):
         best = min(values.values())
         if best == math.inf or not scale:
             return  # copies of centres only: any free one will do
-        assert values[index] == best or abs(values[index] - best) <= 1e-9 * max(abs(best), abs(values[index]))
+        assert values[index] == best or abs(values[index] - best) <= 1e-9 * max(
+            abs(best), abs(values[index])
+        )
         race.follow(index)
 
     walk(view, open_arm(Badge(), view, seed=11), case.seed, share, check)
@@ -41,8 +45,8 @@ def check_agreement(case, share):
 def test_pick_by_pick(buffer, case, share):
     """With few clocks at hand, the others stop and are brought up to date later."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tailor.strategies.lazy, "BUFFER", buffer)
-        patch.setattr(tailor.strategies.lazy, "MOST", 4 * buffer)
+        patch.setattr(tailor.strategies.lazy_maximum, "BUFFER", buffer)
+        patch.setattr(tailor.strategies.lazy_maximum, "MOST", 4 * buffer)
         check_agreement(case, share)
 
 
@@ -57,11 +61,13 @@ def test_few_and_many_classes(classes, data):
 def test_draws_have_the_law_of_kmeans_plus_plus(task):
     """Two draws together, over 3,000 seeds, other arms' picks being centres before and between.
 
-    Bound: chi-square p above 0.001, total variation below 0.05 (pure chance gives about 0.04 with 40 cells).
+    Bound: chi-square p above 0.001, total variation below 0.05 (pure chance gives about 0.04 with
+    40 cells).
     """
     pool = make_pool(task, 8, seed=3)
     points = embeddings(make_view(pool, 0, labelled=0.0))
-    runs, counts = 3000, {}
+    runs = 3000
+    counts = {}
     for seed in range(runs):
         view = make_view(pool, 0, labelled=0.0)
         cursor = open_arm(Badge(), view, seed=seed)
@@ -75,7 +81,8 @@ def test_draws_have_the_law_of_kmeans_plus_plus(task):
     for first, second in itertools.permutations(range(1, 8), 2):
         if second == between(first):
             continue
-        one, two = squared_distances(points, [0]), squared_distances(points, [0, first, between(first)])
+        one = squared_distances(points, [0])
+        two = squared_distances(points, [0, first, between(first)])
         expected[first, second] = one[first] / one.sum() * two[second] / two.sum()
     assert set(counts) <= set(expected)
     assert sum(expected.values()) == pytest.approx(1)
@@ -107,10 +114,13 @@ def test_a_copy_of_a_taken_example_waits_until_only_copies_are_left(dtype):
     """Half of the pool are copies; whoever took the original, its copies come last."""
     for seed in range(25):
         half = make_pool(MultiClass(3), 12, seed=seed)
-        probs, features = (np.concatenate([a, a]).astype(dtype) for a in (half.probs, half.features))
+        probs, features = (
+            np.concatenate([a, a]).astype(dtype) for a in (half.probs, half.features)
+        )
         view = make_view(half, seed)
         view = type(view)(view.task, probs, features, seed=seed)
-        cursor, rng = open_arm(Badge(), view, seed=seed), np.random.default_rng(seed)
+        cursor = open_arm(Badge(), view, seed=seed)
+        rng = np.random.default_rng(seed)
         rows = set()
         while len(rows) < 12:
             ours = rng.random() < 0.7

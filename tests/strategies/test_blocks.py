@@ -1,4 +1,6 @@
-"""Reading the pool in pieces, and looking at few candidates, changes no pick: with very small pieces."""
+"""Reading the pool in pieces, and looking at few candidates, changes no pick: with very small
+pieces.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +11,27 @@ from cases import many, open_arm
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tailor.selection.pool_view
 import tailor.strategies.coreset
-import tailor.strategies.lazy
-import tailor.view
+import tailor.strategies.lazy_maximum
 from tailor.strategies import registry
-from tailor.strategies.lazy import LazyLargest
+from tailor.strategies.lazy_maximum import LazyLargest
 from tailor.task import MultiClass, MultiLabel
 from tailor.testing import make_pool, make_view, take_all
 
 PAIRS = [
-    (name, task) for name in registry for task in (MultiClass(7), MultiLabel(7))
+    (name, task)
+    for name in registry
+    for task in (MultiClass(7), MultiLabel(7))
     if task.kind in registry.find(name).tasks
-]  # fmt: skip
+]
 
 
 def make_small(monkeypatch):
-    monkeypatch.setattr(tailor.view, "CHUNK", 7)
-    monkeypatch.setattr(tailor.view, "COLUMNS", 2)
-    monkeypatch.setattr(tailor.strategies.lazy, "BUFFER", 5)
-    monkeypatch.setattr(tailor.strategies.lazy, "MOST", 20)
+    monkeypatch.setattr(tailor.selection.pool_view, "CHUNK", 7)
+    monkeypatch.setattr(tailor.selection.pool_view, "COLUMNS", 2)
+    monkeypatch.setattr(tailor.strategies.lazy_maximum, "BUFFER", 5)
+    monkeypatch.setattr(tailor.strategies.lazy_maximum, "MOST", 20)
     monkeypatch.setattr(tailor.strategies.coreset, "FIRST", 3)
 
 
@@ -47,7 +51,7 @@ def test_small_pieces_give_the_same_picks(name, task, monkeypatch):
 def test_class_columns_are_read_right_whichever_are_wanted(kind, monkeypatch):
     view = make_view(make_pool(kind(11), 20, seed=0), 0)
     for columns in (32, 3):
-        monkeypatch.setattr(tailor.view, "COLUMNS", columns)
+        monkeypatch.setattr(tailor.selection.pool_view, "COLUMNS", columns)
         for wanted in ([0], [10, 2], [0, 10, 5, 1], list(range(11)), [7, 3, 3]):
             found = list(view.columns(wanted))
             assert [k for k, _ in found] == wanted
@@ -58,11 +62,14 @@ class Rows:
     """Values that the test lowers, and a count of those that were loaded."""
 
     def __init__(self, values):
-        self.values, self.ids, self.loaded = values, None, 0
+        self.values = values
+        self.ids = None
+        self.loaded = 0
 
     def load(self, ids):
         assert len(ids)
-        self.ids, self.loaded = ids, self.loaded + len(ids)
+        self.ids = ids
+        self.loaded = self.loaded + len(ids)
         return self.renew()
 
     def renew(self):
@@ -71,7 +78,10 @@ class Rows:
 
 @many(400)
 @given(
-    st.integers(0, 2**32), st.integers(1, 60), st.sampled_from([2, 5, 1000]), st.sampled_from([1, 4, 2048])
+    st.integers(0, 2**32),
+    st.integers(1, 60),
+    st.sampled_from([2, 5, 1000]),
+    st.sampled_from([1, 4, 2048]),
 )
 def test_lazy_search_finds_the_largest_of_falling_values(seed, size, grid, buffer):
     """Values fall by random steps, many are equal; ties go to the smallest key."""
@@ -82,8 +92,8 @@ def test_lazy_search_finds_the_largest_of_falling_values(seed, size, grid, buffe
     ties = rng.permutation(size)
     rows = Rows(values)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tailor.strategies.lazy, "BUFFER", buffer)
-        patch.setattr(tailor.strategies.lazy, "MOST", 4 * buffer)
+        patch.setattr(tailor.strategies.lazy_maximum, "BUFFER", buffer)
+        patch.setattr(tailor.strategies.lazy_maximum, "MOST", 4 * buffer)
         search = LazyLargest(torch.from_numpy(bounds), rows, ties)
         for _ in range(size):
             index, value = search.largest()
@@ -114,7 +124,7 @@ def test_a_pool_larger_than_the_buffer(name, monkeypatch):
     """3,000 examples, a third of them copies: as with a buffer that holds them all."""
     picks = []
     for buffer in (64, 256, 10_000):
-        monkeypatch.setattr(tailor.strategies.lazy, "BUFFER", buffer)
+        monkeypatch.setattr(tailor.strategies.lazy_maximum, "BUFFER", buffer)
         view = make_view(make_pool(MultiClass(3), 3000, seed=5, copies=0.3), 5, labelled=0.02)
         cursor = open_arm(registry.make(name), view, pulls=60)
         for _ in range(60):

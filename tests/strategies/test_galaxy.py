@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from oracles import galaxy_pick
 
 from tailor.errors import InputError
-from tailor.strategies.galaxy import Galaxy, GalaxyAll
+from tailor.selection.pool_view import PoolView
+from tailor.strategies.galaxy.family import Galaxy, GalaxyAll
 from tailor.task import MultiClass, MultiLabel
-from tailor.view import RoundView
 
 MODES = ["split", "predicted", "revealed"]
 
@@ -60,7 +60,8 @@ def test_lower_precision_gives_the_same_picks(case, dtype):
     """Multiples of 1/64 are exact in half precision too."""
     picks = []
     for precision in (np.float64, dtype):
-        view, mine = case.view(dtype=precision), []
+        view = case.view(dtype=precision)
+        mine = []
         walk(view, open_arm(Galaxy(), view, 0), case.seed, 0.0, mine.append)
         picks.append(mine)
     known = galaxy_pick(case.view(), [0], "split")
@@ -73,7 +74,9 @@ def test_lower_precision_gives_the_same_picks(case, dtype):
 def line_of_ten(labelled, labels, **more):
     """One class; the score of example i is i/16."""
     probs = np.arange(10)[:, None] / 16
-    return RoundView(MultiLabel(1), probs, labelled=labelled, labels=np.array(labels)[:, None], **more)
+    return PoolView(
+        MultiLabel(1), probs, labelled=labelled, labels=np.array(labels)[:, None], **more
+    )
 
 
 def test_takes_the_middle_of_the_shortest_cut():
@@ -83,7 +86,8 @@ def test_takes_the_middle_of_the_shortest_cut():
 
 def test_split_keeps_both_halves_open():
     view = line_of_ten([0, 9], [0, 1])
-    cursor, picks = open_arm(Galaxy(), view), []
+    cursor = open_arm(Galaxy(), view)
+    picks = []
     for _ in range(4):
         picks.append(cursor.take())
         view.ledger.take(picks[-1])
@@ -93,7 +97,9 @@ def test_split_keeps_both_halves_open():
 def test_predicted_goes_where_the_model_says_the_cut_is():
     view = line_of_ten([0, 9], [0, 1])
     cursor = open_arm(Galaxy(pending="predicted"), view)
-    view.ledger.take(cursor.take())  # 5/16 < 1/2: it stands as a negative, so only the upper half stays open
+    view.ledger.take(
+        cursor.take()
+    )  # 5/16 < 1/2: it stands as a negative, so only the upper half stays open
     assert cursor.take() == 7
 
 
@@ -120,7 +126,8 @@ def test_split_and_predicted_never_use_a_revealed_label():
 
 def test_with_no_open_cut_takes_what_is_nearest_to_a_closed_one():
     view = line_of_ten([4, 5], [0, 1])
-    cursor, picks = open_arm(Galaxy(), view), []
+    cursor = open_arm(Galaxy(), view)
+    picks = []
     for _ in range(4):
         picks.append(cursor.take())
         view.ledger.take(picks[-1])
@@ -134,22 +141,30 @@ def test_a_positive_below_a_negative_is_no_closed_cut():
         counts[open_arm(Galaxy(), line_of_ten([4, 5], [1, 0]), seed=seed).take()] += 1
     assert counts[[4, 5]].sum() == 0
     expected = 800 / 8
-    assert ((counts[counts > 0] - expected) ** 2 / expected).sum() < 24.3  # chi-square, 7 degrees, p = 0.001
+    assert (
+        (counts[counts > 0] - expected) ** 2 / expected
+    ).sum() < 24.3  # chi-square, 7 degrees, p = 0.001
 
 
 def test_skipped_examples_are_not_on_the_line():
     free = np.ones(10, bool)
     free[[0, 9, 5, 6, 7]] = False
-    assert open_arm(Galaxy(), line_of_ten([0, 9], [0, 1], free=free)).take() == 3  # of 1, 2, 3, 4, 8
+    assert (
+        open_arm(Galaxy(), line_of_ten([0, 9], [0, 1], free=free)).take() == 3
+    )  # of 1, 2, 3, 4, 8
 
 
 def test_multi_class_ties_are_settled_by_the_probability():
     """Where the class leads, its distance to the largest is 0 for all: p orders them."""
     lead = np.array([0.9, 0.5, 0.7, 0.6, 0.8])
-    view = RoundView(MultiClass(2), np.stack([lead, 1 - lead], 1), labelled=[0, 1], labels=[[1, 0], [0, 1]])
+    view = PoolView(
+        MultiClass(2), np.stack([lead, 1 - lead], 1), labelled=[0, 1], labels=[[1, 0], [0, 1]]
+    )
     assert open_arm(Galaxy(), view, 0).take() == 2  # .5 < .6 < .7 < .8 < .9
 
 
 def test_pending_must_be_a_mode():
-    with pytest.raises(InputError, match="pending is 'hidden': it must be one of split, predicted, revealed"):
+    with pytest.raises(
+        InputError, match="pending is 'hidden': it must be one of split, predicted, revealed"
+    ):
         Galaxy(pending="hidden")

@@ -8,17 +8,24 @@ import pytest
 from cases import cases, many, open_arm, others, walk
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import coreset_distances, cosines, mutual_information, ranked_pick, score_of, submodular_gains
+from oracles import (
+    coreset_distances,
+    cosines,
+    mutual_information,
+    ranked_pick,
+    score_of,
+    submodular_gains,
+)
 from scipy.stats import chisquare
 
 from tailor.errors import Exhausted, InputError
+from tailor.selection.pool_view import PoolView
 from tailor.strategies.cluster_margin import ClusterMargin, round_robin
 from tailor.strategies.coreset import Coreset
 from tailor.strategies.random import Random
 from tailor.strategies.submodular import Submodular
 from tailor.task import MultiClass, MultiLabel
 from tailor.testing import make_pool, make_view
-from tailor.view import RoundView
 
 
 def check_submodular(case, share, strategy):
@@ -39,7 +46,12 @@ def check_submodular(case, share, strategy):
 
 
 @many(120)
-@given(case=cases(), share=others, eta=st.sampled_from([1.0, 0.0, 0.3]), queries=st.sampled_from([5, 1]))
+@given(
+    case=cases(),
+    share=others,
+    eta=st.sampled_from([1.0, 0.0, 0.3]),
+    queries=st.sampled_from([5, 1]),
+)
 def test_submodular_is_plain_greedy(case, share, eta, queries):
     check_submodular(case, share, Submodular(eta=eta, queries=queries))
 
@@ -72,14 +84,21 @@ def test_submodular_agrees_with_submodlib(task):
     import submodlib
 
     view = make_view(make_pool(task, 60, seed=8, dims=4), 8, labelled=0.3)
-    strategy, budget = Submodular(eta=1.0), 12
+    strategy = Submodular(eta=1.0)
+    budget = 12
     queries = strategy.query_set(view, np.random.default_rng(0))
     similarity = cosines(view, queries)
     free = view.free_ids
     theirs = submodlib.FacilityLocationVariantMutualInformationFunction(
-        n=len(free), num_queries=len(queries), query_sijs=similarity[:, free].T, queryDiversityEta=1.0
-    ).maximize(budget=budget, optimizer="LazyGreedy", stopIfZeroGain=False, stopIfNegativeGain=False)
-    cursor, values = open_arm(strategy, view, seed=0), [0.0]
+        n=len(free),
+        num_queries=len(queries),
+        query_sijs=similarity[:, free].T,
+        queryDiversityEta=1.0,
+    ).maximize(
+        budget=budget, optimizer="LazyGreedy", stopIfZeroGain=False, stopIfNegativeGain=False
+    )
+    cursor = open_arm(strategy, view, seed=0)
+    values = [0.0]
     for _ in range(budget):
         view.ledger.take(cursor.take())
         values.append(mutual_information(similarity, view.ledger.taken.tolist(), 1.0))
@@ -110,7 +129,8 @@ def test_coreset_with_more_centres_than_the_first_bound_sees():
     assert len(view.labelled) > 100
     cursor = open_arm(Coreset(), view)
     for _ in range(20):
-        distances, index = coreset_distances(view), cursor.take()
+        distances = coreset_distances(view)
+        index = cursor.take()
         assert distances[index] == pytest.approx(max(distances.values()), rel=1e-9)
         view.ledger.take(index)
 
@@ -140,8 +160,9 @@ def test_cluster_margin_goes_round_its_clusters_from_the_smallest():
     heaps = np.repeat([0.0, 100.0, 200.0], [1, 2, 6])
     features = np.stack([heaps, np.arange(9) / 100], 1)
     for seed in range(10):
-        view = RoundView(MultiClass(2), np.full((9, 2), 0.5), features, seed=seed)
-        cursor, turns = open_arm(ClusterMargin(factor=9, members=3), view, pulls=1, seed=seed), []
+        view = PoolView(MultiClass(2), np.full((9, 2), 0.5), features, seed=seed)
+        cursor = open_arm(ClusterMargin(factor=9, members=3), view, pulls=1, seed=seed)
+        turns = []
         for _ in range(9):
             turns.append(cursor.take())
             view.ledger.take(turns[-1])

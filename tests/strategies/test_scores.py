@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import coin_entropy, free_now, ranked_pick, row_entropy, score_of
 
-from tailor.engine import LocalEngine, Predictions, Sharded
-from tailor.round import Round
+from tailor.compute import LocalEngine, Predictions, Sharded
+from tailor.selection.round import Round
 from tailor.strategies import registry
 from tailor.task import MultiClass, MultiLabel
 from tailor.testing import make_pool, make_view
@@ -41,7 +41,9 @@ def check_exactly(name, case, share, dtype, pulls):
 
 @pytest.mark.parametrize("name", EXACT)
 @many(120)
-@given(data=st.data(), share=others, dtype=st.sampled_from(DTYPES), pulls=st.sampled_from([None, 1]))
+@given(
+    data=st.data(), share=others, dtype=st.sampled_from(DTYPES), pulls=st.sampled_from([None, 1])
+)
 def test_exact_order(name, data, share, dtype, pulls):
     check_exactly(name, data.draw(cases(kinds=kinds(name), grids=(64, 4))), share, dtype, pulls)
 
@@ -91,7 +93,9 @@ def test_order_by_logarithms_in_lower_precision(name, dtype):
 def test_copies_come_in_the_order_of_ties_not_of_the_file(name):
     kind = kinds(name)[-1]
     one = make_pool(kind(3), 1, seed=4)
-    pool = type(one)(one.task, *(np.repeat(a, 30, axis=0) for a in (one.probs, one.features, one.truth)))
+    pool = type(one)(
+        one.task, *(np.repeat(a, 30, axis=0) for a in (one.probs, one.features, one.truth))
+    )
     view = make_view(pool, 9, labelled=0.0)
     mine = []
     walk(view, open_arm(registry.make(name), view, 0), 0, 0.0, mine.append)
@@ -114,8 +118,11 @@ def test_refills_when_others_take_what_was_held(name):
 
 def test_weak_supervision_is_taught_labels_and_its_own_probabilities():
     pool = make_pool(MultiLabel(3), 20, seed=1)
-    view, taught = make_view(pool, 1), []
-    view.finetune = lambda targets, epochs: taught.append((targets.clone().numpy(), epochs)) or view.probs
+    view = make_view(pool, 1)
+    taught = []
+    view.finetune = lambda targets, epochs: (
+        taught.append((targets.clone().numpy(), epochs)) or view.probs
+    )
     open_arm(registry.make("weak-supervision", epochs=3), view)
     ((targets, epochs),) = taught
     assert epochs == 3
@@ -125,10 +132,14 @@ def test_weak_supervision_is_taught_labels_and_its_own_probabilities():
 
 
 class OnceAsked:
-    """Stands for a network whose passes and fine-tuned copies come out otherwise each time; keeps what it gave."""
+    """Stands for a network whose passes and fine-tuned copies come out otherwise each time; keeps
+    what it gave.
+    """
 
     def __init__(self, view):
-        self.view, self.rng, self.given = view, np.random.default_rng(7), []
+        self.view = view
+        self.rng = np.random.default_rng(7)
+        self.given = []
 
     def probabilities(self):
         return self.rng.random(self.view.probs.shape)
@@ -156,13 +167,16 @@ class OnceAsked:
 
 
 def in_memory(view, network, folder):
-    view.dropout, view.finetune = network.dropout, network.finetune
+    view.dropout = network.dropout
+    view.finetune = network.finetune
     return view
 
 
 def over_shards(view, network, folder):
     def write(name, probs):
-        return Predictions(str(folder / name), *view.probs.shape, dtype="float64", shard=70).write_all(probs)
+        return Predictions(
+            str(folder / name), *view.probs.shape, dtype="float64", shard=70
+        ).write_all(probs)
 
     def finetune(epochs):
         return write(f"tuned-{len(network.given)}", network.finetune())
@@ -172,14 +186,21 @@ def over_shards(view, network, folder):
 
     sharded = Sharded(write("predictions", view.probs.numpy()), LocalEngine(), finetune, dropout)
     return sharded.round_view(
-        view.task, labelled=view.labelled, labels=view.labels, free=view.free, pending=view.pending, seed=2
+        view.task,
+        labelled=view.labelled,
+        labels=view.labels,
+        free=view.free,
+        pending=view.pending,
+        seed=2,
     )
 
 
 @pytest.mark.parametrize("place", [in_memory, over_shards])
 @pytest.mark.parametrize("name", ["bald", "weak-supervision"])
 def test_others_that_use_up_the_shortlist_cause_no_second_ranking(name, place, tmp_path):
-    """The passes or the fine-tuning are asked for once a round, and the arm goes on in the order of that once."""
+    """The passes or the fine-tuning are asked for once a round, and the arm goes on in the order of
+    that once.
+    """
     host = make_view(make_pool(MultiLabel(3), 400, seed=2), 2, labelled=0.1)
     network = OnceAsked(host)
     view = place(host, network, tmp_path)

@@ -8,15 +8,16 @@ import torch
 from cases import open_arm
 from oracles import submodular_gains
 
+from tailor.selection.pool_view import PoolView
 from tailor.strategies import registry
 from tailor.strategies.submodular import Submodular
 from tailor.task import MultiClass, MultiLabel
 from tailor.testing import make_pool, make_view
-from tailor.view import RoundView
 
 
 def serve(view, name, klass=None, count=10, **options):
-    cursor, picks = open_arm(registry.make(name, **options), view, klass, pulls=count), []
+    cursor = open_arm(registry.make(name, **options), view, klass, pulls=count)
+    picks = []
     for _ in range(count):
         picks.append(cursor.take())
         view.ledger.take(picks[-1])
@@ -41,7 +42,7 @@ def test_submodular_really_runs_with_one_hot_labels():
 
 def test_submodular_runs_with_one_labelled_example():
     pool = make_pool(MultiClass(4), 30, seed=0)
-    view = RoundView(pool.task, pool.probs, pool.features, labelled=[3], labels=pool.truth[[3]])
+    view = PoolView(pool.task, pool.probs, pool.features, labelled=[3], labels=pool.truth[[3]])
     gains = submodular_gains(view, np.array([3]), 1.0)
     assert serve(view, "submodular", count=1) == [max(gains, key=gains.get)]
 
@@ -54,17 +55,19 @@ def test_galaxy_does_not_know_the_labels_of_its_own_batch(mode):
         pool = make_pool(MultiLabel(2), 400, seed=0)
         truth = 1 - pool.truth if flip else pool.truth
         truth[:40] = pool.truth[:40]
-        view = RoundView(pool.task, pool.probs, labelled=np.arange(40), labels=truth[:40])
+        view = PoolView(pool.task, pool.probs, labelled=np.arange(40), labels=truth[:40])
         picks.append(serve(view, "galaxy", 0, count=50, pending=mode))
     assert picks[0] == picks[1]
 
 
 def test_galaxy_all_has_every_class_in_order():
-    """Only class 2 has labels that differ; its line alone decides, and it is sorted by its own scores."""
+    """Only class 2 has labels that differ; its line alone decides, and it is sorted by its own
+    scores.
+    """
     p = np.linspace(0.05, 0.45, 9)
     probs = np.stack([0.9 - p, np.full(9, 0.1), p], 1)[[4, 0, 8, 2, 6, 1, 7, 3, 5]]
     labels = [[1, 0, 0], [0, 0, 1]]
-    view = RoundView(MultiClass(3), probs, labelled=[1, 2], labels=labels)
+    view = PoolView(MultiClass(3), probs, labelled=[1, 2], labels=labels)
     view.labels[:, 0] = 1  # as if class 0 had been on both
     assert serve(view, "galaxy-all", count=1) == [0]  # p = 0.25, the middle of the line of class 2
 
@@ -72,7 +75,8 @@ def test_galaxy_all_has_every_class_in_order():
 @pytest.mark.parametrize("task", [MultiClass(3), MultiLabel(3)], ids=lambda t: t.kind)
 def test_badge_returns_the_largest_norm_and_then_goes_on(task):
     view = make_view(make_pool(task, 50, seed=6), 6, labelled=0.0)
-    p, h = view.probs.numpy(), view.features.numpy()
+    p = view.probs.numpy()
+    h = view.features.numpy()
     a = p - (p == p.max(1, keepdims=True) if isinstance(task, MultiClass) else p > 0.5)
     norms = (a**2).sum(1) * (h**2).sum(1)
     picks = serve(view, "badge", count=50)
@@ -83,7 +87,7 @@ def test_badge_returns_the_largest_norm_and_then_goes_on(task):
 def test_entropy_is_finite_at_0_and_1():
     probs = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.4, 0.3, 0.3]])
     for dtype in (np.float64, np.float32, np.float16):
-        view = RoundView(MultiClass(3), probs.astype(dtype))
+        view = PoolView(MultiClass(3), probs.astype(dtype))
         score = registry.make("entropy").score(view)
         assert torch.isfinite(score).all()
         assert score[:2].tolist() == [0, 0]
@@ -93,10 +97,10 @@ def test_entropy_is_finite_at_0_and_1():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_weak_supervision_is_finite_at_0_and_1(dtype):
     """The certain ones come last, all of them, and none is lost."""
-    tuned = np.array([[0.0, 1.0], [1.0, 1.0], [0.5, 0.5], [0.0, 0.5], [0.0, 0.0], [0.999, 0.001]]).astype(
-        dtype
-    )
-    view = RoundView(MultiLabel(2), tuned, finetune=lambda targets, epochs: tuned)
+    tuned = np.array(
+        [[0.0, 1.0], [1.0, 1.0], [0.5, 0.5], [0.0, 0.5], [0.0, 0.0], [0.999, 0.001]]
+    ).astype(dtype)
+    view = PoolView(MultiLabel(2), tuned, finetune=lambda targets, epochs: tuned)
     score = registry.make("weak-supervision").score(view)
     assert torch.isfinite(score).all()
     picks = serve(view, "weak-supervision", count=6)
@@ -105,12 +109,10 @@ def test_weak_supervision_is_finite_at_0_and_1(dtype):
 
 
 def test_bald_is_finite_at_0_and_1_and_finds_disagreement():
-    sure, other = (
-        np.array([[1.0, 0.0], [1.0, 0.0], [0.5, 0.5]]),
-        np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]),
-    )
+    sure = np.array([[1.0, 0.0], [1.0, 0.0], [0.5, 0.5]])
+    other = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     for task in (MultiClass(2), MultiLabel(2)):
-        view = RoundView(task, sure, dropout=lambda: [sure, other])
+        view = PoolView(task, sure, dropout=lambda: [sure, other])
         score = registry.make("bald").score(view)
         assert torch.isfinite(score).all()
         assert serve(view, "bald", count=1) == [1]
@@ -121,18 +123,28 @@ def test_the_callers_arrays_are_never_changed(kind):
     """Contiguous arrays are shared, not copied: nothing may be written to them."""
     pool = make_pool(kind(3), 60, seed=2)
     given = {
-        "probs": pool.probs.copy(), "features": pool.features.copy(), "labels": pool.truth[:20].copy(),
-        "labelled": np.arange(20), "pending": np.arange(20, 25), "free": np.arange(60) >= 30,
-    }  # fmt: skip
+        "probs": pool.probs.copy(),
+        "features": pool.features.copy(),
+        "labels": pool.truth[:20].copy(),
+        "labelled": np.arange(20),
+        "pending": np.arange(20, 25),
+        "free": np.arange(60) >= 30,
+    }
     kept = {name: array.copy() for name, array in given.items()}
     for name in registry:
         if kind.kind not in registry.find(name).tasks:
             continue
-        view = RoundView(
-            pool.task, given["probs"], given["features"], labelled=given["labelled"], labels=given["labels"],
-            pending=given["pending"], free=given["free"], finetune=lambda t, e: given["probs"],
+        view = PoolView(
+            pool.task,
+            given["probs"],
+            given["features"],
+            labelled=given["labelled"],
+            labels=given["labels"],
+            pending=given["pending"],
+            free=given["free"],
+            finetune=lambda t, e: given["probs"],
             dropout=lambda: [given["probs"]],
-        )  # fmt: skip
+        )
         assert len(serve(view, name, 1 if registry.find(name).per_class else None, count=30)) == 30
         for key, array in given.items():
             assert np.array_equal(array, kept[key]), f"{name} changed {key}"

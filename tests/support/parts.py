@@ -1,7 +1,8 @@
-"""Parts of the project that a bare machine lacks: what each one needs, and what is said where it is left out.
+"""Parts of the project that a bare machine lacks: what each one needs, and what is said where it is
+left out.
 
-A test file calls `need(part)` before it imports the part's packages. Here that is a skip; where everything must be
-there (TAILOR_TEST_EVERYTHING), conftest.py makes it a failure.
+A test file calls `need(part)` before it imports the part's packages. Here that is a skip; where
+everything must be there (TAILOR_TEST_EVERYTHING), conftest.py makes it a failure.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import pytest
 
 #: part: (the packages that it needs, the extras that bring them)
 PARTS = {
-    "labelling page": (("fastapi", "uvicorn", "jinja2", "argon2", "python_multipart", "httpx"), "web,browser"),
+    "labelling page": (
+        ("fastapi", "uvicorn", "jinja2", "argon2", "python_multipart", "httpx"),
+        "web,browser",
+    ),
     "browser": (("playwright", "axe_playwright_python"), "browser"),
     "fuzzing": (("schemathesis", "anyio"), "browser"),
     "Label Studio": (("httpx", "fastapi", "uvicorn"), "label-studio"),
@@ -48,7 +52,9 @@ def reason(part: str, remedy: str = "") -> str:
 
 
 def need(part: str) -> None:
-    """Skip the test, or the whole file at its import, where the part's packages are not installed."""
+    """Skip the test, or the whole file at its import, where the part's packages are not
+    installed.
+    """
     if missing(part):
         pytest.skip(reason(part), allow_module_level=True)
 
@@ -59,12 +65,15 @@ def needs(part: str) -> pytest.MarkDecorator:
 
 
 def summary(reasons: Iterable[str]) -> list[str]:
-    """A line for each part that was left out, with what brings it, and for each other reason to skip a test.
+    """A line for each part that was left out, with what brings it, and for each other reason to
+    skip a test.
 
-    Files that are skipped as they are imported are not among `reasons` where several processes test, so parts whose
-    packages are missing are listed in any case.
+    Files that are skipped as they are imported are not among `reasons` where several processes
+    test, so parts whose packages are missing are listed in any case.
     """
-    texts = {text.removeprefix("Skipped: ") for text in reasons} | {reason(part) for part in PARTS if missing(part)}
+    texts = {text.removeprefix("Skipped: ") for text in reasons} | {
+        reason(part) for part in PARTS if missing(part)
+    }
     remedies: dict[str, list[str]] = {}
     others = []
     for text in sorted(texts):

@@ -16,7 +16,7 @@ from pathlib import Path
 import parts
 import pytest
 from fruit import KINDS, truth
-from sites import Access, Project, Room, create_app  # or a skip that says what is missing
+from sites import Access, Coordinator, Project, create_app  # or a skip that says what is missing
 
 parts.need("browser")
 from playwright import sync_api
@@ -27,9 +27,13 @@ UNSENT = """() => Object.entries(localStorage)
     .filter(([key, stored]) => key.startsWith("tailor:") && stored.startsWith("{"))
     .map(([, stored]) => JSON.parse(stored).id)"""
 ARGUMENTS = [
-    "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 def chromium() -> str | None:
@@ -56,14 +60,16 @@ def running(project: Project, *, limits=None, room_options=None, patience=None, 
     from tailor.web.serve import listening, make_server
 
     with listening("127.0.0.1", 0) as sock:
-        room = Room(project, **(room_options or {}))
-        app = create_app(project, room, Access(project.folder, limits=limits, **access), limits=limits)
+        coordinator = Coordinator(project, **(room_options or {}))
+        app = create_app(
+            project, coordinator, Access(project.folder, limits=limits, **access), limits=limits
+        )
         server = make_server(app, patience=patience)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
         thread.start()
         wait_for(lambda: server.started)
         try:
-            yield f"http://127.0.0.1:{sock.getsockname()[1]}", room
+            yield f"http://127.0.0.1:{sock.getsockname()[1]}", coordinator
         finally:
             server.should_exit = True
             thread.join(WAIT / 1000)
@@ -73,15 +79,27 @@ class Server:
     """The command itself, in a process that can be killed."""
 
     def __init__(self, run: Path, *words: str) -> None:
-        self.run, self.words = run, words
+        self.run = run
+        self.words = words
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
 
     def start(self) -> Server:
-        command = [sys.executable, "-m", "tailor", "label", str(self.run), "--no-open", "--port", str(self.port)]
-        self.process = subprocess.Popen([*command, *self.words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        command = [
+            sys.executable,
+            "-m",
+            "tailor",
+            "label",
+            str(self.run),
+            "--no-open",
+            "--port",
+            str(self.port),
+        ]
+        self.process = subprocess.Popen(
+            [*command, *self.words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
         wait_for(self.answers)
         return self
 
@@ -117,12 +135,19 @@ class Tab:
     def __init__(self, browser, url: str, **options) -> None:
         self.context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
         self.context.set_default_timeout(WAIT)
-        self.page, self.url = self.context.new_page(), url
+        self.page = self.context.new_page()
+        self.url = url
         self.complaints: list[str] = []
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.page.on(
+            "console",
+            lambda said: self.complaints.append(said.text) if said.type == "error" else None,
+        )
         self._loading: set = set()  # requests for further examples that are on their way
-        self.page.on("request", lambda request: self._loading.add(request) if "/api/next" in request.url else None)
+        self.page.on(
+            "request",
+            lambda request: self._loading.add(request) if "/api/next" in request.url else None,
+        )
         for end in ("requestfinished", "requestfailed"):
             self.page.on(end, lambda request: self._loading.discard(request))
 
@@ -151,7 +176,9 @@ class Tab:
         expect(self.page.locator("#saved")).to_have_text("All saved")
 
     def loaded_ahead(self) -> None:
-        """Wait until the page has the examples after this one, so that it can go on without a server."""
+        """Wait until the page has the examples after this one, so that it can go on without a
+        server.
+        """
         wait_for(lambda: self.page.wait_for_timeout(20) or not self._loading)
 
     @property
@@ -172,6 +199,6 @@ class Tab:
 
 def labels(project: Project) -> dict[str, str]:
     """What the store holds: id -> label."""
-    from tailor.export import rows
+    from tailor.run.export import rows
 
-    return {row["id"]: row["label"] for row in rows(Project(project.folder).journal())}
+    return {row["id"]: row["label"] for row in rows(Project(project.folder).run_state())}

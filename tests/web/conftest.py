@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-for folder in ("store", "experiment", "web"):  # a line to PostgreSQL that can go dead, and made-up rows
+# A line to PostgreSQL that can go dead, and made-up rows.
+for folder in ("storage", "experiments/comparison", "web"):
     sys.path.insert(0, str(Path(__file__).parents[1] / folder))
 
 

@@ -10,7 +10,12 @@ from PIL import Image, ImageDraw, ImageFilter
 
 KINDS = ("apple", "lemon", "pear", "plum")
 SHARES = (0.62, 0.22, 0.11, 0.05)
-COLOURS = {"apple": (196, 54, 48), "lemon": (240, 205, 70), "pear": (150, 178, 72), "plum": (94, 58, 128)}
+COLOURS = {
+    "apple": (196, 54, 48),
+    "lemon": (240, 205, 70),
+    "pear": (150, 178, 72),
+    "plum": (94, 58, 128),
+}
 CLOTHS = ((232, 224, 210), (206, 216, 222), (224, 214, 228), (196, 204, 192), (238, 236, 232))
 
 
@@ -34,7 +39,8 @@ def draw(kind: str, rng: np.random.Generator, width: int = 480, height: int = 36
     radius = size[1] * rng.uniform(0.26, 0.36)
     centre = np.array(size) * rng.uniform((0.36, 0.46), (0.64, 0.58))
     angle = np.linspace(-math.pi, math.pi, 361)
-    turn, r = rng.normal(0, 0.22), radius * _outline(kind, angle)
+    turn = rng.normal(0, 0.22)
+    r = radius * _outline(kind, angle)
     points = np.stack([r * np.cos(angle + turn), r * np.sin(angle + turn)], 1) + centre
     shadow = Image.new("L", size, 0)
     around = radius * np.array([[-1, 0.72], [1.15, 1.12]])
@@ -47,7 +53,9 @@ def draw(kind: str, rng: np.random.Generator, width: int = 480, height: int = 36
     light = np.hypot(x - centre[0] + radius * 0.38, y - centre[1] + radius * 0.42) / (radius * 1.7)
     shade = np.clip(1.22 - 0.62 * light**1.4, 0.35, 1.3)[..., None]
     gloss = np.exp(-((light / 0.16) ** 2))[..., None] * 90
-    body = np.clip(shade * colour + gloss + rng.normal(0, 3, (*light.shape, 1)), 0, 255).astype(np.uint8)
+    body = np.clip(shade * colour + gloss + rng.normal(0, 3, (*light.shape, 1)), 0, 255).astype(
+        np.uint8
+    )
     image.paste(Image.fromarray(body), mask=mask.filter(ImageFilter.GaussianBlur(1.2)))
     if kind in ("apple", "pear"):
         stalk = points[90] + radius * np.array([[0, 0.05], [0.1, -0.3]])

@@ -13,14 +13,18 @@ FOREVER = 1e6  # seconds
 
 
 class HandClock:
-    """Put in the place of the server's clock; uvicorn's own time-out between two requests is out of the way too."""
+    """Put in the place of the server's clock; uvicorn's own time-out between two requests is out of
+    the way too.
+    """
 
     def __init__(self, monkeypatch, module: str = "tailor.web.serve") -> None:
         self.now = 0.0
         self.connections: list = []  # in the order they came
         monkeypatch.setattr(f"{module}.impatient", self._protocol)
         config = uvicorn.Config
-        monkeypatch.setattr(uvicorn, "Config", lambda *a, **k: config(*a, **{"timeout_keep_alive": FOREVER, **k}))
+        monkeypatch.setattr(
+            uvicorn, "Config", lambda *a, **k: config(*a, **{"timeout_keep_alive": FOREVER, **k})
+        )
 
     def _protocol(self, patience):
         clock = self
@@ -38,7 +42,8 @@ class HandClock:
 
             def _set_clock(self, seconds, then):
                 super()._set_clock(FOREVER, then)
-                self.due, self.then = clock.now + seconds, then
+                self.due = clock.now + seconds
+                self.then = then
 
             def strike(self):
                 if self._clock is not None and self.due <= clock.now:
@@ -51,10 +56,12 @@ class HandClock:
         self.now += seconds
         for connection in self.connections:
             struck = threading.Event()
-            connection.loop.call_soon_threadsafe(connection.strike)
-            connection.loop.call_soon_threadsafe(struck.set)
+            connection.learner.call_soon_threadsafe(connection.strike)
+            connection.learner.call_soon_threadsafe(struck.set)
             assert struck.wait(180)
 
     def wait_until_read(self, number: int, size: int) -> None:
         """Until the server has so many bytes of this connection."""
-        wait_for(lambda: len(self.connections) > number and self.connections[number].received >= size)
+        wait_for(
+            lambda: len(self.connections) > number and self.connections[number].received >= size
+        )

@@ -18,9 +18,9 @@ parts.need("labelling page")
 
 from fastapi.testclient import TestClient
 
-from tailor import config
-from tailor.live import Room
-from tailor.project import Project
+from tailor.annotation import Coordinator
+from tailor.run import config
+from tailor.run.project import Project
 from tailor.web.access import Access
 from tailor.web.app import create_app
 
@@ -29,7 +29,15 @@ HOST = "http://127.0.0.1:8765"
 
 
 def begin(
-    run: Path, pool: Path, classes=KINDS, *, kind="multi-class", batch=10, holdout=0.1, model=None, families=None
+    run: Path,
+    pool: Path,
+    classes=KINDS,
+    *,
+    kind="multi-class",
+    batch=10,
+    holdout=0.1,
+    model=None,
+    families=None,
 ) -> Project:
     """A project whose model needs no network and no time."""
     config.write(
@@ -37,8 +45,13 @@ def begin(
         {
             "task": {"kind": kind, "classes": list(classes)},
             "pool": {"path": str(pool)},
-            "model": model or {"name": "probe(steps=20)", "backbone": "pixels(size=8)", "device": "cpu"},
-            "selection": {"batch": batch, "holdout": holdout, "families": families or FAMILIES[kind]},
+            "model": model
+            or {"name": "probe(steps=20)", "backbone": "pixels(size=8)", "device": "cpu"},
+            "selection": {
+                "batch": batch,
+                "holdout": holdout,
+                "families": families or FAMILIES[kind],
+            },
         },
     )
     return Project(run)
@@ -47,8 +60,10 @@ def begin(
 class Served:
     """The application with a client that behaves like a browser's tab."""
 
-    def __init__(self, project: Project, room: Room, client: TestClient) -> None:
-        self.project, self.room, self.client = project, room, client
+    def __init__(self, project: Project, coordinator: Coordinator, client: TestClient) -> None:
+        self.project = project
+        self.coordinator = coordinator
+        self.client = client
 
     def enter(self) -> Served:
         self.client.get("/")
@@ -58,7 +73,7 @@ class Served:
     def other(self, name: str):
         """Someone else at the same page."""
         client = TestClient(self.client.app, base_url=HOST, client=("127.0.0.1", 50001))
-        served = Served(self.project, self.room, client).enter()
+        served = Served(self.project, self.coordinator, client).enter()
         served.form("/name", name=name)
         yield served
         client.close()
@@ -84,14 +99,23 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *, pool: Path | None = None, project: Project | None = None, hosts=(), limits=None,
-            room_options=None, enter=True, **access):  # fmt: skip
+def serving(
+    folder: Path,
+    *,
+    pool: Path | None = None,
+    project: Project | None = None,
+    hosts=(),
+    limits=None,
+    room_options=None,
+    enter=True,
+    **access,
+):
     project = project or begin(folder / "run", pool or orchard(folder / "orchard", 40))
-    room = Room(project, **(room_options or {}))
+    coordinator = Coordinator(project, **(room_options or {}))
     door = Access(project.folder, limits=limits, **access)
-    app = create_app(project, room, door, hosts=hosts, limits=limits)
+    app = create_app(project, coordinator, door, hosts=hosts, limits=limits)
     with TestClient(app, base_url=HOST, client=("127.0.0.1", 50000)) as client:
-        served = Served(project, room, client)
+        served = Served(project, coordinator, client)
         yield served.enter() if enter else served
 
 

@@ -14,12 +14,16 @@ from fruit import orchard
 PAGES = ("/", "/review", "/classes", "/team", "/export")
 
 CHECKS = (Path(__file__).parent / "accessible.js").read_text()
-CONTRAST, NAMELESS = (f"() => {{ {CHECKS}; return {name}(); }}" for name in ("poorContrast", "nameless"))
+CONTRAST, NAMELESS = (
+    f"() => {{ {CHECKS}; return {name}(); }}" for name in ("poorContrast", "nameless")
+)
 # Not among its defaults in all versions: a name that is read out holds the text that is seen.
 AXE = """
-  const options = { resultTypes: ["violations"], rules: { "label-content-name-mismatch": { enabled: true } } };
+  const rules = { "label-content-name-mismatch": { enabled: true } };
+  const options = { resultTypes: ["violations"], rules };
   const { violations } = await axe.run(document, options);
-  return violations.map(({ id, nodes }) => [id, ...nodes.slice(0, 3).map((node) => node.html.slice(0, 150))].join(" "));
+  const shown = (nodes) => nodes.slice(0, 3).map((node) => node.html.slice(0, 150));
+  return violations.map(({ id, nodes }) => [id, ...shown(nodes)].join(" "));
 """
 SPOIL = """() => {
   document.querySelector("h1").style.color = "#ddd";
@@ -32,18 +36,22 @@ SPOIL = """() => {
 def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("accessible")
     project = sites.begin(folder / "run", orchard(folder / "pool", 40), batch=10)
-    with running(project, name="anna") as (url, room):
-        browsing.wait_for(lambda: room.next("anna", 1).items)
-        for item in room.next("anna", 6).items:
-            room.answer("anna", item.id, ["apple"])
+    with running(project, name="anna") as (url, coordinator):
+        browsing.wait_for(lambda: coordinator.next("anna", 1).items)
+        for item in coordinator.next("anna", 6).items:
+            coordinator.answer("anna", item.id, ["apple"])
         yield url
 
 
 def violations(tab: Tab) -> list[str]:
-    """What axe-core finds wrong with the page as it stands: the rule, and the first elements that break it."""
+    """What axe-core finds wrong with the page as it stands: the rule, and the first elements that
+    break it.
+    """
     import axe_playwright_python
 
-    script = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+    script = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(
+        encoding="utf-8"
+    )
     return tab.page.evaluate(f"async () => {{ {script}; {AXE} }}")
 
 
@@ -91,11 +99,18 @@ def test_axe_finds_nothing_on_a_small_screen(browser, address, width, height):
 
 def test_axe_finds_nothing_among_many_classes_and_long_texts(browser, tmp_path):
     texts = tmp_path / "texts.jsonl"
-    texts.write_text("".join(json.dumps({"text": f"number {i} " + "many words " * 1500}) + "\n" for i in range(20)))
+    texts.write_text(
+        "".join(
+            json.dumps({"text": f"number {i} " + "many words " * 1500}) + "\n" for i in range(20)
+        )
+    )
     project = sites.begin(
-        tmp_path / "run", texts, [f"class {i}" for i in range(50)], kind="multi-label",
+        tmp_path / "run",
+        texts,
+        [f"class {i}" for i in range(50)],
+        kind="multi-label",
         model={"name": "probe(steps=20)", "backbone": "hashed-words"},
-    )  # fmt: skip
+    )
     with running(project) as (url, _):
         tab = Tab(browser, url).open()
         page = tab.page
@@ -146,8 +161,21 @@ def test_everything_can_be_reached_by_tab(browser, address):
     reached = set()
     for _ in range(40):
         tab.page.keyboard.press("Tab")
-        reached.add(tab.page.evaluate("() => document.activeElement.id || document.activeElement.textContent.trim()"))
-    assert {"To the content", "Label", "Review", "theme", "skip", "none", "closer", "help-open"} <= reached
+        reached.add(
+            tab.page.evaluate(
+                "() => document.activeElement.id || document.activeElement.textContent.trim()"
+            )
+        )
+    assert {
+        "To the content",
+        "Label",
+        "Review",
+        "theme",
+        "skip",
+        "none",
+        "closer",
+        "help-open",
+    } <= reached
     assert len([one for one in reached if one.endswith(("apple", "lemon", "pear", "plum"))]) == 4
     tab.close()
 

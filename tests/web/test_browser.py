@@ -20,11 +20,14 @@ def pool(tmp_path_factory):
 
 
 def test_an_afternoon_of_labelling(browser, pool, tmp_path):
-    """Fifty by keyboard; correct, skip, reload in the middle; review, rename and merge a class, export."""
+    """Fifty by keyboard; correct, skip, reload in the middle; review, rename and merge a class,
+    export.
+    """
     project = sites.begin(tmp_path / "run", pool, batch=20, holdout=0.3)
-    with running(project, name="anna") as (url, room):
+    with running(project, name="anna") as (url, coordinator):
         tab = Tab(browser, url).open()
-        page, given = tab.page, {}
+        page = tab.page
+        given = {}
         for _ in range(25):
             one, label = tab.answer()
             given[one] = label
@@ -48,8 +51,14 @@ def test_an_afternoon_of_labelling(browser, pool, tmp_path):
         shown = tab.name
         page.reload()  # in the middle
         expect(page.locator("#name")).to_have_text(shown)  # the same one, nothing lost
-        # Labelling never waits for training, so a machine that answers in no time would never see a second round.
-        wait_for(lambda: room.planner._ready is not None or room.overview()["progress"]["round"] > 0)
+        # Labelling never waits for training, so a machine that answers in no time would never see a
+        # second round.
+        wait_for(
+            lambda: (
+                coordinator.planner._ready is not None
+                or coordinator.overview()["progress"]["round"] > 0
+            )
+        )
         while len(given) < 50:
             one, label = tab.answer()
             given[one] = label
@@ -120,8 +129,9 @@ def export(tab: Tab, given: dict[str, str]) -> None:
 def test_two_browsers_at_once(browser, pool, tmp_path):
     """Two people, no picture twice, every answer kept under its name."""
     project = sites.begin(tmp_path / "run", pool, batch=30)
-    with running(project, name="anna") as (url, room):
-        anna, bert = Tab(browser, url).open(), Tab(browser, url).open()
+    with running(project, name="anna") as (url, coordinator):
+        anna = Tab(browser, url).open()
+        bert = Tab(browser, url).open()
         bert.page.locator(".me summary").click()
         bert.page.get_by_label("Label as").fill("bert")
         bert.page.get_by_role("button", name="Change name").click()
@@ -134,8 +144,13 @@ def test_two_browsers_at_once(browser, pool, tmp_path):
         anna.all_saved()
         bert.all_saved()
         assert len({*seen["anna"], *seen["bert"]}) == 24
-        assert {one["name"]: one["answered"] for one in room.overview()["annotators"]} == {"anna": 12, "bert": 12}
-        assert {item.id for item in room.labelled(annotator="bert").items} == set(seen["bert"])
+        assert {one["name"]: one["answered"] for one in coordinator.overview()["annotators"]} == {
+            "anna": 12,
+            "bert": 12,
+        }
+        assert {item.id for item in coordinator.labelled(annotator="bert").items} == set(
+            seen["bert"]
+        )
         anna.open("/team")
         expect(anna.page.get_by_role("row", name="bert")).to_contain_text("12")
         anna.close()
@@ -159,13 +174,15 @@ def test_when_all_is_labelled_the_page_says_what_next(browser, tmp_path):
 
 def test_a_restart_where_all_is_labelled_shows_that_nothing_is_left(browser, tmp_path):
     project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 8), batch=8)
-    with running(project) as (url, room):
+    with running(project) as (url, coordinator):
         tab = Tab(browser, url).open()
         done, _ = tab.answer()
         expect(tab.page.locator("[data-card=progress]")).to_contain_text("Left in it7")
         tab.all_saved()
         tab.close()
-        room.session.tell({one: truth(one) for one in room.session.pool.ids if one != done}, by="a program")
+        coordinator.session.tell(
+            {one: truth(one) for one in coordinator.session.pool.ids if one != done}, by="a program"
+        )
     with running(project) as (url, _):
         tab = Tab(browser, url)
         with tab.page.expect_response("**/panel") as first:  # before the next one was asked for
@@ -180,7 +197,8 @@ def test_several_classes_by_toggles_and_enter(browser, pool, tmp_path):
     project = sites.begin(tmp_path / "run", pool, ["red", "round", "stalk"], kind="multi-label")
     with running(project) as (url, _):
         tab = Tab(browser, url).open()
-        page, first = tab.page, tab.name
+        page = tab.page
+        first = tab.name
         page.keyboard.press("1")
         page.keyboard.press("3")
         page.keyboard.press("2")
@@ -203,7 +221,8 @@ def test_a_thousand_classes_by_a_few_letters(browser, pool, tmp_path):
     project = sites.begin(tmp_path / "run", pool, names)
     with running(project) as (url, _):
         tab = Tab(browser, url).open()
-        page, first = tab.page, tab.name
+        page = tab.page
+        first = tab.name
         assert page.locator("button.choice").count() == 0
         expect(page.get_by_role("combobox")).to_be_focused()
         page.keyboard.type("fir177")
@@ -229,11 +248,15 @@ def test_a_thousand_classes_by_a_few_letters(browser, pool, tmp_path):
 
 def test_markup_in_names_and_texts_is_only_text(browser, tmp_path):
     nasty = "<img src=x onerror=document.title='owned'>"
-    (tmp_path / "texts.jsonl").write_text("".join(f'{{"text": "number {i} {nasty}"}}\n' for i in range(30)))
+    (tmp_path / "texts.jsonl").write_text(
+        "".join(f'{{"text": "number {i} {nasty}"}}\n' for i in range(30))
+    )
     project = sites.begin(
-        tmp_path / "run", tmp_path / "texts.jsonl", [nasty, "</script><b>other"],
+        tmp_path / "run",
+        tmp_path / "texts.jsonl",
+        [nasty, "</script><b>other"],
         model={"name": "probe(steps=20)", "backbone": "hashed-words"},
-    )  # fmt: skip
+    )
     with running(project, name=nasty) as (url, _):
         tab = Tab(browser, url).open()
         page = tab.page
@@ -276,7 +299,8 @@ def test_zoom_keys_and_help(browser, pool, tmp_path):
     project = sites.begin(tmp_path / "run", pool)
     with running(project) as (url, _):
         tab = Tab(browser, url).open()
-        page, shown = tab.page, tab.name
+        page = tab.page
+        shown = tab.name
         page.keyboard.press("+")
         expect(page.locator("#mat.zoomed")).to_be_visible()
         page.keyboard.press("-")
@@ -298,7 +322,10 @@ def test_zoom_keys_and_help(browser, pool, tmp_path):
 def test_embeddings_can_be_labelled(browser, tmp_path):
     np.save(tmp_path / "v.npy", np.random.default_rng(0).normal(size=(40, 8)).astype(np.float32))
     project = sites.begin(
-        tmp_path / "run", tmp_path / "v.npy", ["a", "b"], model={"name": "probe(steps=20)", "backbone": "given"}
+        tmp_path / "run",
+        tmp_path / "v.npy",
+        ["a", "b"],
+        model={"name": "probe(steps=20)", "backbone": "given"},
     )
     with running(project) as (url, _):
         tab = Tab(browser, url).open()
@@ -341,13 +368,18 @@ def test_signed_out_in_the_middle(browser, pool, tmp_path):
 
 def test_a_link_with_a_token_never_sends_it_in_an_address(browser, pool, tmp_path):
     """It is filled in from behind the #, posted with the name, and gone from the address."""
-    token, asked, posted = "a token & more #1+2%20", [], []
+    token = "a token & more #1+2%20"
+    asked = []
+    posted = []
     project = sites.begin(tmp_path / "run", pool)
     with running(project, token=token) as (url, _):
         tab = Tab(browser, url)
         page = tab.page
         page.on("request", lambda request: asked.append(request.url))
-        page.on("request", lambda request: posted.append(request.post_data) if request.method == "POST" else None)
+        page.on(
+            "request",
+            lambda request: posted.append(request.post_data) if request.method == "POST" else None,
+        )
         tab.open(_door(token))
         expect(page.get_by_label("Token")).to_have_value(token)
         assert page.url == url + "/login"
@@ -361,9 +393,11 @@ def test_a_link_with_a_token_never_sends_it_in_an_address(browser, pool, tmp_pat
 
 
 def test_a_second_window_never_repeats_what_the_first_has_sent(browser, pool, tmp_path):
-    """Both know of an answer that could not be sent. One sends it, then a correction; the other must not repeat it."""
+    """Both know of an answer that could not be sent. One sends it, then a correction; the other
+    must not repeat it.
+    """
     project = sites.begin(tmp_path / "run", pool)
-    with running(project) as (url, room):
+    with running(project) as (url, coordinator):
         tab = Tab(browser, url).open()
         first = tab.page
         first.route("**/api/answer", lambda route: route.abort())
@@ -377,14 +411,14 @@ def test_a_second_window_never_repeats_what_the_first_has_sent(browser, pool, tm
         for sender, other, keys in ((first, second, "12"), (second, first, "34")):
             sender.unroute("**/api/answer")
             expect(sender.locator("#saved")).to_have_text("All saved")
-            assert room.item(one).label == (KINDS[int(keys[0]) - 1],)
+            assert coordinator.item(one).label == (KINDS[int(keys[0]) - 1],)
             sender.evaluate(f"""async () => {{
                 const {{ call }} = await import("/static/api.js");
                 await call("/api/answer", {{ id: {one!r}, label: [{KINDS[int(keys[1]) - 1]!r}] }});
             }}""")
             other.unroute("**/api/answer")
             expect(other.locator("#saved")).to_have_text("All saved")
-            assert room.item(one).label == (KINDS[int(keys[1]) - 1],)
+            assert coordinator.item(one).label == (KINDS[int(keys[1]) - 1],)
             if sender is first:  # and the other way round
                 for page in (first, second):
                     page.route("**/api/answer", lambda route: route.abort())

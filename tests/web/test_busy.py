@@ -27,7 +27,8 @@ class Gate:
     """Calls wait at it until it is opened."""
 
     def __init__(self) -> None:
-        self.opened, self.waiting = threading.Event(), 0
+        self.opened = threading.Event()
+        self.waiting = 0
 
     def before(self, real):
         def slow(*args, **options):
@@ -39,12 +40,14 @@ class Gate:
 
     def settle(self) -> None:
         """Until no further calls come."""
-        seen, since = -1, time.monotonic()
+        seen = -1
+        since = time.monotonic()
 
         def quiet() -> bool:
             nonlocal seen, since
             if self.waiting != seen:
-                seen, since = self.waiting, time.monotonic()
+                seen = self.waiting
+                since = time.monotonic()
             return seen > 0 and time.monotonic() > since + 1
 
         wait_for(quiet)
@@ -58,7 +61,9 @@ def gate():
 
 
 def in_a_crowd(gate, send, url, path):
-    """Many send what waits at the gate; someone asks for something small meanwhile. -> the crowd's statuses"""
+    """Many send what waits at the gate; someone asks for something small meanwhile. -> the crowd's
+    statuses
+    """
     with ThreadPoolExecutor(CROWD) as crowd:
         answers = [crowd.submit(send, number) for number in range(CROWD)]
         try:
@@ -73,7 +78,9 @@ def in_a_crowd(gate, send, url, path):
 def test_passwords_are_checked_beside_the_work(tmp_path, pool, gate, monkeypatch):
     project = sites.begin(tmp_path / "run", pool)
     Users(project.folder).add("anna", "correct horse")
-    monkeypatch.setattr(Users, "check", gate.before(lambda _, name, secret: secret == "correct horse"))
+    monkeypatch.setattr(
+        Users, "check", gate.before(lambda _, name, secret: secret == "correct horse")
+    )
     limits = Limits(tries=CROWD, tries_in_all=CROWD)
     with running(project, limits=limits) as (url, _):
 
@@ -94,7 +101,9 @@ def test_pictures_are_decoded_beside_the_work(tmp_path, gate, monkeypatch):
             someone.get("/")
 
             def send(number):
-                return someone.get("/picture", params={"id": f"img-{number:05d}.jpg", "side": "320"})
+                return someone.get(
+                    "/picture", params={"id": f"img-{number:05d}.jpg", "side": "320"}
+                )
 
             assert in_a_crowd(gate, send, url, "/") == [200] * CROWD
             again = gate.waiting

@@ -31,9 +31,13 @@ ROOT = Path(tailor.__file__).parents[1]
 
 def command(*words, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "tailor", *map(str, words)], input=stdin, capture_output=True, text=True, timeout=300,
+        [sys.executable, "-m", "tailor", *map(str, words)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=300,
         env=os.environ | environment,
-    )  # fmt: skip
+    )
 
 
 def begin(path: Path, classes: str = "a,b", run: Path | None = None, multi_label: bool = False):
@@ -76,7 +80,9 @@ def test_the_columns_of_ids_and_texts_are_named_as_for_init(tmp_path):
     ambiguous = command("label", path, "--classes", "good,bad", "--no-open")
     assert ambiguous.returncode == 2
     assert "may be in number, title, body: name the column (--column" in ambiguous.stderr
-    wrong = command("label", path, "--classes", "good,bad", "--no-open", "--key", "numbr", "--column", "body")
+    wrong = command(
+        "label", path, "--classes", "good,bad", "--no-open", "--key", "numbr", "--column", "body"
+    )
     assert wrong.returncode == 2
     assert "did you mean 'number'" in wrong.stderr
     assert not (tmp_path / "reviews-labels").exists()
@@ -103,17 +109,22 @@ def test_bad_input_is_told_and_leaves_nothing(tmp_path):
 
 
 def test_the_command_opens_the_browser_and_ends_politely(tmp_path):
-    """BROWSER is what Python asks for a browser: here a script that writes down where it was sent."""
+    """BROWSER is what Python asks for a browser: here a script that writes down where it was
+    sent.
+    """
     pool = orchard(tmp_path / "photos", 6)
-    seen, script = tmp_path / "seen", tmp_path / "browser"
+    seen = tmp_path / "seen"
+    script = tmp_path / "browser"
     script.write_text(f'#!/bin/sh\necho "$1" > {seen}.part && mv {seen}.part {seen}\n')
     script.chmod(0o755)
     words = ["label", pool, "--classes", "a,b", "--port", "0", "--backbone", "pixels(size=8)"]
     server = subprocess.Popen(
         [sys.executable, "-m", "tailor", *words],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env=os.environ | {"BROWSER": f"{script} %s", "TAILOR_TOKEN": "open sesame, please"},
-    )  # fmt: skip
+    )
     wait_for(seen.exists)
     url = seen.read_text().strip()
     assert url.startswith("http://127.0.0.1:")
@@ -154,7 +165,9 @@ def test_users_are_added_and_removed(tmp_path):
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path):
-    (tmp_path / "fastapi.py").write_text("raise ModuleNotFoundError(\"No module named 'fastapi'\", name='fastapi')")
+    (tmp_path / "fastapi.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'fastapi'\", name='fastapi')"
+    )
     pool = orchard(tmp_path / "photos", 2)
     told = command("label", pool, "--classes", "a,b", PYTHONPATH=str(tmp_path))
     assert told.returncode == 2
@@ -164,9 +177,15 @@ def test_without_the_extra_it_says_what_to_install(tmp_path):
 
 def test_every_file_of_the_page_is_in_the_wheel():
     """setuptools takes what these patterns match."""
-    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["tailor"]
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"][
+        "package-data"
+    ]["tailor"]
     packed = {path for pattern in patterns for path in (ROOT / "tailor").glob(pattern)}
-    files = {p for p in (ROOT / "tailor" / "web").rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")}
+    files = {
+        p
+        for p in (ROOT / "tailor" / "web").rglob("*")
+        if p.is_file() and p.suffix not in (".py", ".pyc")
+    }
     assert len(files) >= 15
     assert files <= packed
 
@@ -178,10 +197,12 @@ def test_many_added_at_once_are_all_kept(tmp_path):
     adding = [
         subprocess.Popen(
             [sys.executable, "-m", "tailor", "users", "add", name, "--run", str(project.folder)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for name in names
-    ]  # fmt: skip
+    ]
     for process in adding:  # all have started by now, and wait for their line
         process.stdin.write("correct horse\n")
         process.stdin.flush()
@@ -194,7 +215,9 @@ def test_nothing_comes_between_reading_and_writing_users(tmp_path, monkeypatch):
     """Two at once in one process: the second waits until the first has written."""
     from tailor.web import users
 
-    real, inside, most = users.write_private, [], []
+    real = users.write_private
+    inside = []
+    most = []
 
     def slow(path, content):
         inside.append(path)
@@ -214,7 +237,9 @@ def test_adding_someone_again_says_that_the_password_is_another(tmp_path):
     project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 2))
 
     def add(password):
-        return CliRunner().invoke(app, ["users", "add", "anna", "--run", str(project.folder)], input=f"{password}\n")
+        return CliRunner().invoke(
+            app, ["users", "add", "anna", "--run", str(project.folder)], input=f"{password}\n"
+        )
 
     assert "anna may sign in now" in add("correct horse").stdout
     again = add("another horse").stdout

@@ -21,7 +21,13 @@ NASTY = '"><script>alert(1)</script>'
 
 def test_pictures_come_by_id_never_by_path(site, tmp_path):
     Image.new("RGB", (8, 8)).save(tmp_path / "secret.png")
-    outside = ["../secret.png", "..%2fsecret.png", str(tmp_path / "secret.png"), "img-00000.jpg/../../secret.png", "."]
+    outside = [
+        "../secret.png",
+        "..%2fsecret.png",
+        str(tmp_path / "secret.png"),
+        "img-00000.jpg/../../secret.png",
+        ".",
+    ]
     for one in outside:
         assert site.client.get("/picture", params={"id": one}).status_code == 404, one
     assert site.client.get("/picture", params={"id": "img-00000.jpg"}).status_code == 200
@@ -30,7 +36,9 @@ def test_pictures_come_by_id_never_by_path(site, tmp_path):
 
 
 def test_nothing_but_pixels_is_sent(tmp_path):
-    """An SVG or HTML under a picture's name is no picture; a picture with a script behind it loses the script."""
+    """An SVG or HTML under a picture's name is no picture; a picture with a script behind it loses
+    the script.
+    """
     pool = orchard(tmp_path / "pool", 3)
     svg = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
     (pool / "a.png").write_bytes(svg)
@@ -54,11 +62,15 @@ def test_a_transparent_picture_is_shown_on_a_light_ground(tmp_path):
         for one in ("a.png", "b.png"):
             for side in ("320", "1600"):
                 sent = site.client.get("/picture", params={"id": one, "side": side})
-                assert min(low for low, _ in Image.open(io.BytesIO(sent.content)).getextrema()) > 200, (one, side)
+                assert (
+                    min(low for low, _ in Image.open(io.BytesIO(sent.content)).getextrema()) > 200
+                ), (one, side)
 
 
 def test_names_are_escaped_everywhere(tmp_path):
-    """A file and a class whose names are markup: in pages, in the script's data, in fragments, in errors."""
+    """A file and a class whose names are markup: in pages, in the script's data, in fragments, in
+    errors.
+    """
     pool = tmp_path / "pool"
     pool.mkdir()
     nasty_file = "x'\"><img src=q onerror=alert(1)>.png"
@@ -68,8 +80,18 @@ def test_names_are_escaped_everywhere(tmp_path):
     project = sites.begin(tmp_path / "run", pool, [NASTY, closing, "{{7*7}}"], batch=3)
     with sites.serving(tmp_path, project=project, name=NASTY) as site:
         for item in site.next(3):
-            assert site.post("/api/answer", {"id": item["id"], "label": [closing]}).status_code == 200
-        pages = ["/", "/panel", "/review", "/classes", "/team", "/export", f"/classes?done={NASTY}&problem={NASTY}"]
+            assert (
+                site.post("/api/answer", {"id": item["id"], "label": [closing]}).status_code == 200
+            )
+        pages = [
+            "/",
+            "/panel",
+            "/review",
+            "/classes",
+            "/team",
+            "/export",
+            f"/classes?done={NASTY}&problem={NASTY}",
+        ]
         for path in pages:
             page = site.client.get(path).text
             assert "alert(1)</script>" not in page, path
@@ -91,12 +113,15 @@ def test_a_name_that_is_not_utf8_is_shown_and_answered(tmp_path):
         assert site.client.get("/picture", params={"id": odd}).status_code == 200
         assert odd in [item["id"] for item in site.next(3)]
         assert site.post("/api/answer", {"id": odd, "label": ["pear"]}).status_code == 200
-        assert site.room.item(odd).label == ("pear",)
+        assert site.coordinator.item(odd).label == ("pear",)
 
 
 def test_the_longer_a_look_takes_the_rarer_it_is(monkeypatch):
-    """Ids that don't exist have the pool listed anew, for it may have grown; a large one must not be listed all day."""
-    now, listed = [0.0], []
+    """Ids that don't exist have the pool listed anew, for it may have grown; a large one must not
+    be listed all day.
+    """
+    now = [0.0]
+    listed = []
 
     class Large:
         kind = "image"

@@ -1,4 +1,6 @@
-"""kill -9 of the server between click and answer: nothing acknowledged is lost, and the page sends the rest again."""
+"""kill -9 of the server between click and answer: nothing acknowledged is lost, and the page sends
+the rest again.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ def press(tab: Tab) -> tuple[str, str]:
 def test_killed_between_click_and_answer(browser, tmp_path):
     project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 120), batch=60)
     server = Server(project.folder, "--name", "anna").start()
-    tab, given = Tab(browser, server.url).open(), {}
+    tab = Tab(browser, server.url).open()
+    given = {}
     page = tab.page
     try:
         for _ in range(10):
@@ -57,7 +60,9 @@ def test_killed_between_click_and_answer(browser, tmp_path):
         history = page.evaluate("() => fetch('/api/history?n=50').then((r) => r.json())")["items"]
         assert {item["id"]: item["label"][0] for item in history} == given
 
-        for _ in range(6):  # killed while answers are on their way: what the page keeps no longer is in the store
+        for _ in range(
+            6
+        ):  # killed while answers are on their way: what the page keeps no longer is in the store
             one, label = press(tab)
             given[one] = label
             expect(page.locator("#name")).not_to_have_text(one)

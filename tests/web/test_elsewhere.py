@@ -8,17 +8,29 @@ from doors import routes
 
 
 def changes():
-    return [r.path.replace("{change}", "add") for r in routes() if "POST" in r.methods and r.path != "/login"]
+    return [
+        r.path.replace("{change}", "add")
+        for r in routes()
+        if "POST" in r.methods and r.path != "/login"
+    ]
 
 
 def test_every_change_needs_the_token_of_its_session(site):
     assert len(changes()) >= 8
     for path in changes():
-        for headers in ({}, {"X-CSRF-Token": ""}, {"X-CSRF-Token": "0" * 64}, {"X-CSRF-Token": "é"}):
+        for headers in (
+            {},
+            {"X-CSRF-Token": ""},
+            {"X-CSRF-Token": "0" * 64},
+            {"X-CSRF-Token": "é"},
+        ):
             raw = {k: v.encode("latin-1") for k, v in headers.items()}
-            assert site.client.post(path, json={"name": "x"}, headers=raw).status_code == 403, (path, headers)
+            assert site.client.post(path, json={"name": "x"}, headers=raw).status_code == 403, (
+                path,
+                headers,
+            )
         assert site.client.post(path, data={"csrf": "0" * 64, "name": "x"}).status_code == 403, path
-    assert site.room.classes == ("apple", "lemon", "pear", "plum")
+    assert site.coordinator.classes == ("apple", "lemon", "pear", "plum")
 
 
 def test_no_change_by_get(site):
@@ -44,10 +56,19 @@ def test_another_sites_pictures_and_frames_open_no_sessions(site):
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document"}
     assert site.client.get("/login", headers=link).url.path == "/"  # a link may lead here
     site.client.cookies.clear()
-    assert site.client.get("/login", headers={"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "empty"}).is_success
+    assert site.client.get(
+        "/login", headers={"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "empty"}
+    ).is_success
 
 
-STRANGE = ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "", "[::2]:80", "localhost.evil"]
+STRANGE = [
+    "evil.example",
+    "evil.example:8765",
+    "127.0.0.1.evil.example",
+    "",
+    "[::2]:80",
+    "localhost.evil",
+]
 
 
 @pytest.mark.parametrize("host", STRANGE)
@@ -64,14 +85,28 @@ def test_our_own_names_are_fine(site, host):
 def test_further_names_can_be_allowed(tmp_path, pool):
     project = sites.begin(tmp_path / "run", pool)
     with sites.serving(tmp_path, project=project, hosts=["label.example.org"]) as site:
-        assert site.client.get("/api/session", headers={"Host": "label.example.org"}).status_code == 200
-        assert site.client.get("/api/session", headers={"Host": "other.example.org"}).status_code == 421
+        assert (
+            site.client.get("/api/session", headers={"Host": "label.example.org"}).status_code
+            == 200
+        )
+        assert (
+            site.client.get("/api/session", headers={"Host": "other.example.org"}).status_code
+            == 421
+        )
 
 
 def test_every_answer_carries_the_headers(site):
     (item,) = site.next(1)
     picture = f"/picture?id={item['id']}"
-    for path in ("/", "/login", "/static/label.js", "/api/next", "/nowhere", picture, "/openapi.json"):
+    for path in (
+        "/",
+        "/login",
+        "/static/label.js",
+        "/api/next",
+        "/nowhere",
+        picture,
+        "/openapi.json",
+    ):
         headers = site.client.get(path).headers
         policy = headers["content-security-policy"]
         assert "script-src 'self'" in policy

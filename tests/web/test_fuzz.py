@@ -15,12 +15,15 @@ parts.need("fuzzing")
 import anyio
 import schemathesis
 
-# These import parts of themselves late, from source that pytest parses itself; and CPython 3.11 cannot parse in two
-# threads at once, as numpy.ma and torch do when the planner's thread imports them. So all of it now.
+# These import parts of themselves late, from source that pytest parses itself; and CPython 3.11
+# cannot parse in two threads at once, as numpy.ma and torch do when the planner's thread imports
+# them. So all of it now.
 importlib.import_module("numpy.ma")
 importlib.import_module("torch._dynamo")  # which the first optimizer imports
 for package in (schemathesis, anyio):
-    for part in pkgutil.walk_packages(package.__path__, f"{package.__name__}.", onerror=lambda name: None):
+    for part in pkgutil.walk_packages(
+        package.__path__, f"{package.__name__}.", onerror=lambda name: None
+    ):
         if not part.name.endswith("__main__"):
             with contextlib.suppress(Exception):  # parts of theirs that need what isn't installed
                 importlib.import_module(part.name)
@@ -45,20 +48,25 @@ def fuzzed(tmp_path_factory):
 
 def test_the_description_lists_every_api_route(fuzzed):
     paths = fuzzed.client.get("/openapi.json").json()["paths"]
-    assert {"/api/next", "/api/answer", "/api/labelled", "/api/classes/merge", "/picture"} <= set(paths)
+    assert {"/api/next", "/api/answer", "/api/labelled", "/api/classes/merge", "/picture"} <= set(
+        paths
+    )
 
 
 @pytest.mark.parametrize("mode", ["positive", "negative"])
 def test_no_request_is_a_server_error(fuzzed, mode):
     """Requests that fit the description, and requests that don't."""
-    headers, cookies = {"X-CSRF-Token": fuzzed.csrf}, dict(fuzzed.client.cookies)
+    headers = {"X-CSRF-Token": fuzzed.csrf}
+    cookies = dict(fuzzed.client.cookies)
     known = {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items())}
     schema = schemathesis.openapi.from_asgi("/openapi.json", fuzzed.client.app, headers=known)
     seen: dict[str, set[int]] = {}
     for found in schema.get_all_operations():
         operation = found.ok()
 
-        @settings(max_examples=25, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @settings(
+            max_examples=25, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+        )
         @given(case=operation.as_strategy(generation_mode=schemathesis.GenerationMode(mode)))
         def try_it(case):
             name = f"{case.method} {case.path}"
@@ -68,7 +76,11 @@ def test_no_request_is_a_server_error(fuzzed, mode):
             seen.setdefault(name, set()).add(response.status_code)
             assert response.status_code < 500, f"{name}: {response.text}"
 
-        with contextlib.suppress(Unsatisfiable):  # nothing can be wrong about a request without parameters
+        with contextlib.suppress(
+            Unsatisfiable
+        ):  # nothing can be wrong about a request without parameters
             try_it()
     assert len(seen) >= (14 if mode == "positive" else 10)
-    assert not [name for name, codes in seen.items() if codes <= {401, 403}], "nothing got past the door"
+    assert not [name for name, codes in seen.items() if codes <= {401, 403}], (
+        "nothing got past the door"
+    )

@@ -17,13 +17,19 @@ def test_label_correct_skip_and_history(site):
     assert first["shown"] == {"kind": "image"}
     receipt = site.post("/api/answer", {"id": first["id"], "label": ["apple"]}).json()
     assert receipt["counts"]["apple"] == 1
-    assert site.post("/api/answer", {"id": first["id"], "label": ["plum"]}).json()["counts"]["plum"] == 1
+    assert (
+        site.post("/api/answer", {"id": first["id"], "label": ["plum"]}).json()["counts"]["plum"]
+        == 1
+    )
     assert site.post("/api/answer", {"id": second["id"], "label": None}).status_code == 200
     history = site.client.get("/api/history").json()["items"]
     assert [(one["id"], one["label"], one["skipped"]) for one in history] == [
-        (second["id"], None, True), (first["id"], ["plum"], False),
-    ]  # fmt: skip
-    assert third["id"] in [one["id"] for one in site.next(3)]  # leased to me: a reload gives it again
+        (second["id"], None, True),
+        (first["id"], ["plum"], False),
+    ]
+    assert third["id"] in [
+        one["id"] for one in site.next(3)
+    ]  # leased to me: a reload gives it again
 
 
 @pytest.mark.parametrize("label", [[], ["apple", "plum"], ["durian"], ["apple", "apple"]])
@@ -32,7 +38,7 @@ def test_a_bad_answer_is_refused_and_changes_nothing(site, label):
     refused = site.post("/api/answer", {"id": item["id"], "label": label})
     assert refused.status_code == 422
     assert refused.json()["error"]
-    assert site.room.overview()["progress"]["answered"] == 0
+    assert site.coordinator.overview()["progress"]["answered"] == 0
 
 
 def test_an_unknown_id_is_refused(site):
@@ -54,14 +60,17 @@ def test_every_page_is_there_and_says_what_was_labelled(site):
     assert all(one in grid for one in answered)
     kind = next(iter(answered.values()))
     only = site.client.get("/review", params={"klass": kind}).text
-    assert {one for one in answered if f'data-id="{one}"' in only} == {o for o, k in answered.items() if k == kind}
+    assert {one for one in answered if f'data-id="{one}"' in only} == {
+        o for o, k in answered.items() if k == kind
+    }
 
 
 def test_the_review_has_pages(site, monkeypatch):
     monkeypatch.setattr("tailor.web.pages.GRID", 2)
     for item in site.next(5):
         site.post("/api/answer", {"id": item["id"], "label": ["apple"]})
-    seen, here = [], "/review"
+    seen = []
+    here = "/review"
     while here:
         page = site.client.get(here).text
         seen += sites.tiles(page)
@@ -99,20 +108,29 @@ def test_classes_change_and_everything_follows(site):
     for item in site.next(4):
         site.post("/api/answer", {"id": item["id"], "label": ["apple"]})
     assert site.post("/api/classes/add", {"name": " quince "}).json()["classes"][-1] == "quince"
-    assert site.post("/api/classes/rename", {"old": "apple", "new": "pippin"}).json()["classes"][0] == "pippin"
+    assert (
+        site.post("/api/classes/rename", {"old": "apple", "new": "pippin"}).json()["classes"][0]
+        == "pippin"
+    )
     merged = site.post("/api/classes/merge", {"old": "pippin", "into": "quince"}).json()["classes"]
     assert merged == ["lemon", "pear", "plum", "quince"]
-    assert set(sites.rows(site.client.get("/export/labels.csv").content, "csv").values()) == {"quince"}
+    assert set(sites.rows(site.client.get("/export/labels.csv").content, "csv").values()) == {
+        "quince"
+    }
     assert site.client.get("/api/next").json()["classes"] == merged  # an open page hears of it
     for bad in ("", "   ", "a\nb", "x" * 300, "quince"):
         assert site.post("/api/classes/add", {"name": bad}).status_code == 422, bad
-    page = site.form("/classes/merge", old="nothing", into="quince")  # by form: the page says why not
+    page = site.form(
+        "/classes/merge", old="nothing", into="quince"
+    )  # by form: the page says why not
     assert "unknown class" in page.text
 
 
 def test_two_people_who_differ(tmp_path):
     project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 20))
-    with sites.serving(tmp_path, project=project, room_options={"overlap": 2, "overlap_share": 1.0}) as anna:
+    with sites.serving(
+        tmp_path, project=project, room_options={"overlap": 2, "overlap_share": 1.0}
+    ) as anna:
         with anna.other("bert") as bert:
             ids = [item["id"] for item in anna.next(3)]
             assert [item["id"] for item in bert.next(3)] == ids  # shared ones
@@ -130,15 +148,22 @@ def test_two_people_who_differ(tmp_path):
         assert anna.post("/api/settle", {"id": ids[2], "label": ["pear"]}).status_code == 200
         assert sites.tiles(anna.client.get("/team").text) == []
         assert sites.rows(anna.client.get("/export/labels.csv").content, "csv") == {
-            ids[0]: "apple", ids[1]: "apple", ids[2]: "pear",
-        }  # fmt: skip
+            ids[0]: "apple",
+            ids[1]: "apple",
+            ids[2]: "pear",
+        }
 
 
 def test_texts_and_embeddings_are_shown(tmp_path):
     texts = tmp_path / "texts.csv"
-    texts.write_text("text\n" + "\n".join(f"sentence number {i} about <b>something</b>" for i in range(30)))
+    texts.write_text(
+        "text\n" + "\n".join(f"sentence number {i} about <b>something</b>" for i in range(30))
+    )
     project = sites.begin(
-        tmp_path / "t", texts, ["good", "bad"], model={"name": "probe(steps=20)", "backbone": "hashed-words"}
+        tmp_path / "t",
+        texts,
+        ["good", "bad"],
+        model={"name": "probe(steps=20)", "backbone": "hashed-words"},
     )
     with sites.serving(tmp_path, project=project) as site:
         (item,) = site.next(1)
@@ -147,11 +172,16 @@ def test_texts_and_embeddings_are_shown(tmp_path):
         page = site.client.get("/review").text
         assert "&lt;b&gt;something" in page
         assert "<b>something" not in page
-    np.save(tmp_path / "vectors.npy", np.random.default_rng(0).normal(size=(30, 50)).astype(np.float32))
+    np.save(
+        tmp_path / "vectors.npy", np.random.default_rng(0).normal(size=(30, 50)).astype(np.float32)
+    )
     project = sites.begin(
-        tmp_path / "v", tmp_path / "vectors.npy", ["a", "b"], kind="multi-label",
+        tmp_path / "v",
+        tmp_path / "vectors.npy",
+        ["a", "b"],
+        kind="multi-label",
         model={"name": "probe(steps=20)", "backbone": "given"},
-    )  # fmt: skip
+    )
     with sites.serving(tmp_path, project=project) as site:
         (item,) = site.next(1)
         assert item["shown"]["length"] == 50

@@ -35,19 +35,26 @@ def test_guessing_is_slow(tmp_path, pool):
 def at(site, address):
     """The same page, for someone elsewhere."""
     client = TestClient(site.client.app, base_url=sites.HOST, client=(address, 50001))
-    yield sites.Served(site.project, site.room, client)
+    yield sites.Served(site.project, site.coordinator, client)
     client.close()
 
 
 @pytest.mark.usefixtures("time_stands_still")
 def test_nobody_can_lock_a_colleague_out(tmp_path, pool):
-    """Whoever guesses at anna's password is slowed; anna, elsewhere, and the colleagues next to him are not."""
+    """Whoever guesses at anna's password is slowed; anna, elsewhere, and the colleagues next to him
+    are not.
+    """
     project = sites.begin(tmp_path / "run", pool)
     for name in ("anna", "bert"):
         Users(project.folder).add(name, "correct horse")
     limits = Limits(tries=2, tries_in_all=9)
-    with sites.serving(tmp_path, project=project, limits=limits, enter=False) as site, at(site, "10.0.0.7") as stranger:
-        assert [sign_in(stranger, secret="a guess").status_code for _ in range(30)] == [401] * 2 + [429] * 28
+    with (
+        sites.serving(tmp_path, project=project, limits=limits, enter=False) as site,
+        at(site, "10.0.0.7") as stranger,
+    ):
+        assert [sign_in(stranger, secret="a guess").status_code for _ in range(30)] == [401] * 2 + [
+            429
+        ] * 28
         assert sign_in(stranger, "bert").status_code == 200
         assert sign_in(site).status_code == 200
 
@@ -58,15 +65,26 @@ def test_guessing_at_many_names_is_slow_too_and_tells_nothing(tmp_path, pool):
     Users(project.folder).add("anna", "correct horse")
     limits = Limits(tries=2, tries_in_all=5)
     with sites.serving(tmp_path, project=project, limits=limits, enter=False) as site:
-        with at(site, "2001:db8::1") as one, at(site, "2001:db8::2") as next_door:  # one customer's network
-            said = [sign_in(who, f"n{i}") for i, who in enumerate([one, next_door, one, next_door, one, next_door])]
+        with (
+            at(site, "2001:db8::1") as one,
+            at(site, "2001:db8::2") as next_door,
+        ):  # one customer's network
+            said = [
+                sign_in(who, f"n{i}")
+                for i, who in enumerate([one, next_door, one, next_door, one, next_door])
+            ]
             assert [answer.status_code for answer in said] == [401] * 5 + [429]
         with at(site, "10.0.0.8") as other, at(site, "10.0.0.9") as another:
-            known, unknown = ([sign_in(who, name, "a guess") for _ in range(4)]
-                              for who, name in ((other, "anna"), (another, "nemo")))  # fmt: skip
+            known, unknown = (
+                [sign_in(who, name, "a guess") for _ in range(4)]
+                for who, name in ((other, "anna"), (another, "nemo"))
+            )
             assert [answer.status_code for answer in known] == [401, 401, 429, 429]
             assert [answer.status_code for answer in unknown] == [401, 401, 429, 429]
-            texts = [[re.sub(r"\d+ seconds", "", answer.text) for answer in answers] for answers in (known, unknown)]
+            texts = [
+                [re.sub(r"\d+ seconds", "", answer.text) for answer in answers]
+                for answers in (known, unknown)
+            ]
             assert texts[0] == texts[1]
 
 
@@ -76,7 +94,11 @@ def test_a_class_behind_one_address_may_sign_in_at_once(tmp_path, pool):
     Users(project.folder).add("anna", "correct horse")
     with sites.serving(tmp_path, project=project, limits=Limits(tries=2), enter=False) as site:
         assert [sign_in(site, "anna ").status_code for _ in range(4)] == [200] * 4
-        assert [sign_in(site, secret="wrong horse").status_code for _ in range(3)] == [401, 401, 429]
+        assert [sign_in(site, secret="wrong horse").status_code for _ in range(3)] == [
+            401,
+            401,
+            429,
+        ]
 
 
 def test_a_large_request_is_refused(site):
@@ -89,7 +111,9 @@ def test_a_large_request_is_refused(site):
 
     headers = {"X-CSRF-Token": site.csrf, "Content-Type": "application/json"}
     assert site.client.post("/api/answer", content=endless(), headers=headers).status_code == 413
-    odd = site.client.post("/api/answer", content=b"{}", headers={**headers, "Content-Length": "-5"})
+    odd = site.client.post(
+        "/api/answer", content=b"{}", headers={**headers, "Content-Length": "-5"}
+    )
     assert odd.status_code == 413
 
 
@@ -137,10 +161,15 @@ def test_a_persons_limit_is_not_raised_by_signing_in_again(tmp_path, pool):
     for name in ("anna", "bert"):
         Users(project.folder).add(name, "correct horse")
     limits = Limits(rate=1e-3, burst=30)
-    with sites.serving(tmp_path, project=project, limits=limits, enter=False) as site, at(site, "10.0.0.7") as second:
+    with (
+        sites.serving(tmp_path, project=project, limits=limits, enter=False) as site,
+        at(site, "10.0.0.7") as second,
+    ):
         assert sign_in(site).status_code == 200
         assert sign_in(second).status_code == 200
-        answers = [who.client.get("/api/session").status_code for _ in range(25) for who in (site, second)]
+        answers = [
+            who.client.get("/api/session").status_code for _ in range(25) for who in (site, second)
+        ]
         assert answers.count(200) < 30
         assert answers[-1] == 429
         with at(site, "10.0.0.8") as bert:

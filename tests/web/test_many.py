@@ -1,4 +1,6 @@
-"""Several annotators at once over HTTP, at the server that `tailor label` starts: the load benchmark, small."""
+"""Several annotators at once over HTTP, at the server that `tailor label` starts: the load
+benchmark, small.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from tailor.web.serve import listening
 @pytest.mark.parametrize("store", ["sqlite", "postgresql"])
 def test_nothing_is_lost_and_nobody_gets_what_another_has(tmp_path, store, request):
     server = request.getfixturevalue("postgres") if store == "postgresql" else None
-    given = argparse.Namespace(people=6, minutes=1.0, least=2, speed=20.0, examples=400, classes=3, batch=20)
+    given = argparse.Namespace(
+        people=6, minutes=1.0, least=2, speed=20.0, examples=400, classes=3, batch=20
+    )
     row = annotators.measure(tmp_path, given, server)
     assert row["wrong"] == []
     assert row["acknowledged"] >= 6 * 2
@@ -42,6 +46,8 @@ def test_the_check_sees_what_is_wrong():
 
 
 def test_replies_are_sent_at_once():
-    """asyncio turns Nagle's algorithm off only where the socket's protocol is named: else a reply may take 40 ms."""
+    """asyncio turns Nagle's algorithm off only where the socket's protocol is named: else a reply
+    may take 40 ms.
+    """
     with listening("127.0.0.1", 0) as sock:
         assert sock.proto == socket.IPPROTO_TCP

@@ -12,14 +12,16 @@ from doors import sign_in
 from fastapi.testclient import TestClient
 
 from tailor.errors import TailorError, without_paths
-from tailor.store import StoreError
+from tailor.storage import StoreError
 from tailor.web.limits import Limits
 from tailor.web.problems import _WORDS, explained
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 PROGRAM = {"Accept": "application/json"}
 #: how pydantic and starlette would say it
-NOT_OURS = re.compile(r"Input should|Field required|valid integer|unable to parse|Not Found|Not Allowed|String should")
+NOT_OURS = re.compile(
+    r"Input should|Field required|valid integer|unable to parse|Not Found|Not Allowed|String should"
+)
 
 
 def is_page(answer) -> bool:
@@ -32,10 +34,17 @@ def is_page(answer) -> bool:
 
 @pytest.mark.parametrize(
     ("path", "status"),
-    [("/nowhere", 404), ("/static/nothing.css", 404), ("/review?offset=many", 422), ("/review?offset=-1", 422),
-     ("/review?disagrees=perhaps", 422), ("/review?klass=zebra", 422), ("/export/labels.exe", 422),
-     ("/classes/add", 405)],
-)  # fmt: skip
+    [
+        ("/nowhere", 404),
+        ("/static/nothing.css", 404),
+        ("/review?offset=many", 422),
+        ("/review?offset=-1", 422),
+        ("/review?disagrees=perhaps", 422),
+        ("/review?klass=zebra", 422),
+        ("/export/labels.exe", 422),
+        ("/classes/add", 405),
+    ],
+)
 def test_a_browser_gets_a_page_and_a_program_json(site, path, status):
     page = site.client.get(path, headers=BROWSER)
     assert page.status_code == status
@@ -64,7 +73,7 @@ def test_a_fault_of_ours_is_told_and_hides_its_reason(site, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("the secret reason")
 
-    monkeypatch.setattr(site.room, "overview", broken)
+    monkeypatch.setattr(site.coordinator, "overview", broken)
     client = TestClient(site.client.app, base_url=sites.HOST, raise_server_exceptions=False)
     client.cookies = site.client.cookies
     page = client.get("/export", headers=BROWSER)
@@ -88,7 +97,9 @@ def test_too_often_and_the_wrong_name_are_pages_too(tmp_path, pool):
         assert pages[-1].status_code == 429
         assert is_page(pages[-1])
         assert "/static" not in pages[-1].text
-        assert site.client.get("/", headers=PROGRAM).json() == {"error": "too many requests: slow down"}
+        assert site.client.get("/", headers=PROGRAM).json() == {
+            "error": "too many requests: slow down"
+        }
 
 
 @pytest.mark.parametrize(
@@ -99,9 +110,17 @@ def test_too_often_and_the_wrong_name_are_pages_too(tmp_path, pool):
         ("/api/answer", {"id": "", "label": None}, "id: it is empty"),
         ("/api/answer", {"id": "x" * 5000, "label": None}, "id: it may have 4096 characters"),
         ("/api/answer", {"id": "x", "label": "apple"}, "label: a list is needed"),
-        ("/api/answer", {"id": "x", "label": [], "more": 1}, "more: nothing of this name is expected"),
+        (
+            "/api/answer",
+            {"id": "x", "label": [], "more": 1},
+            "more: nothing of this name is expected",
+        ),
         ("/api/answer", {"id": "x\0", "label": []}, "id: the text holds a NUL character"),
-        ("/api/classes/add", {"name": "a\nb"}, "name: a class name may not hold control characters"),
+        (
+            "/api/classes/add",
+            {"name": "a\nb"},
+            "name: a class name may not hold control characters",
+        ),
         ("/api/classes/add", ["a"], "an object with named values is needed"),
     ],
 )
@@ -118,8 +137,15 @@ def test_half_a_request_is_said_in_our_words(site):
 
 
 def test_what_the_validator_may_find_has_words():
-    """A kind of error that nobody thought of is told all the same, without the validator's own words."""
-    odd = {"type": "never_heard_of", "loc": ("query", "offset"), "msg": "Input should be odd", "ctx": {}}
+    """A kind of error that nobody thought of is told all the same, without the validator's own
+    words.
+    """
+    odd = {
+        "type": "never_heard_of",
+        "loc": ("query", "offset"),
+        "msg": "Input should be odd",
+        "ctx": {},
+    }
     assert explained(odd) == "offset: it can't be used"
     for kind, words in _WORDS.items():
         assert "{" not in explained({"type": kind, "loc": ("body",), "msg": "", "ctx": None}), words
@@ -131,15 +157,26 @@ def test_what_the_validator_may_find_has_words():
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (StoreError("can't write to /home/jane doe/run/run.db: disk is full; free some space"),
-         "can't write to run/run.db: disk is full; free some space"),
+        (
+            StoreError("can't write to /home/jane doe/run/run.db: disk is full; free some space"),
+            "can't write to run/run.db: disk is full; free some space",
+        ),
         (StoreError("event 3 of /home/jane doe/run is damaged"), "event 3 of run is damaged"),
-        (TailorError("'/srv/My Data (2)/pictures, all/a b.jpg' is damaged"), "'pictures, all/a b.jpg' is damaged"),
+        (
+            TailorError("'/srv/My Data (2)/pictures, all/a b.jpg' is damaged"),
+            "'pictures, all/a b.jpg' is damaged",
+        ),
         (TailorError("../somewhere/else/users.json is damaged"), "else/users.json is damaged"),
-        (OSError(errno.ENOSPC, "No space left on device", "/a/secret/place"), "No space left on device"),
-        (TailorError("yes and/or no, 3/4 of s3://bucket/photos"), "yes and/or no, 3/4 of s3://bucket/photos"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "/a/secret/place"),
+            "No space left on device",
+        ),
+        (
+            TailorError("yes and/or no, 3/4 of s3://bucket/photos"),
+            "yes and/or no, 3/4 of s3://bucket/photos",
+        ),
     ],
-)  # fmt: skip
+)
 def test_folders_are_left_out(error, said):
     folders = ["/home/jane doe/run", "/srv/My Data (2)/pictures, all", "../somewhere/else", "."]
     assert without_paths(error, map(Path, folders)) == said
@@ -147,7 +184,10 @@ def test_folders_are_left_out(error, said):
 
 def test_the_users_own_folder_is_left_out(monkeypatch):
     monkeypatch.setenv("HOME", "/home/jane doe")
-    assert without_paths(TailorError("no weights in /home/jane doe/.cache/x y")) == "no weights in ~/.cache/x y"
+    assert (
+        without_paths(TailorError("no weights in /home/jane doe/.cache/x y"))
+        == "no weights in ~/.cache/x y"
+    )
 
 
 def test_annotators_see_no_folder_with_a_space_in_its_name(tmp_path, pool, monkeypatch):
@@ -164,10 +204,10 @@ def test_annotators_see_no_folder_with_a_space_in_its_name(tmp_path, pool, monke
     with sites.serving(tmp_path, project=project) as site:
         (item,) = site.next(1)
         with monkeypatch.context() as patch:
-            patch.setattr(site.room.session.store, "append", broken)
+            patch.setattr(site.coordinator.session.store, "append", broken)
             answer = site.post("/api/answer", {"id": item["id"], "label": ["apple"]})
         said = "the run/run.db, all my pictures/1.jpg: disk is full"
-        planner = site.room.planner
+        planner = site.coordinator.planner
         monkeypatch.setattr(planner, "_job", broken)
         planner.step()
         assert planner.trouble == f"the next round could not be prepared: {said}"
@@ -178,7 +218,10 @@ def test_annotators_see_no_folder_with_a_space_in_its_name(tmp_path, pool, monke
 def test_the_folders_of_a_project(tmp_path, pool):
     project = sites.begin(tmp_path / "run", pool)
     assert project.folders == [tmp_path / "run", pool, tmp_path / "run"]
-    project.config.values["pool"] |= {"path": "s3://bucket/photos", "cache": str(tmp_path / "copies")}
+    project.config.values["pool"] |= {
+        "path": "s3://bucket/photos",
+        "cache": str(tmp_path / "copies"),
+    }
     assert project.folders == [tmp_path / "run", tmp_path / "copies", tmp_path / "run"]
 
 
@@ -187,13 +230,20 @@ def test_one_kind_of_error_hides_no_other_in_the_log(site, monkeypatch, caplog):
         def fail(*_, **__):
             raise error
 
-        monkeypatch.setattr(site.room.session.store, "append", fail)
+        monkeypatch.setattr(site.coordinator.session.store, "append", fail)
         return site.post("/api/answer", {"id": item["id"], "label": ["apple"]})
 
     (item,) = site.next(1)
-    for error in (StoreError("one"), StoreError("one"), OSError(errno.EIO, "two"), OSError(errno.EIO, "two")):
+    for error in (
+        StoreError("one"),
+        StoreError("one"),
+        OSError(errno.EIO, "two"),
+        OSError(errno.EIO, "two"),
+    ):
         assert fail_with(error).status_code == 503
-    said = [record.getMessage() for record in caplog.records if record.name == "tailor.web.problems"]
+    said = [
+        record.getMessage() for record in caplog.records if record.name == "tailor.web.problems"
+    ]
     assert said == ["one", "[Errno 5] two"]
 
 
@@ -201,11 +251,13 @@ def test_a_full_disk_shows_annotators_no_path(site, monkeypatch):
     folder = str(site.project.folder)
 
     def full(*_, **__):
-        raise StoreError(f"can't write to {folder}/run.db: database or disk is full; free some space")
+        raise StoreError(
+            f"can't write to {folder}/run.db: database or disk is full; free some space"
+        )
 
     (item,) = site.next(1)
     with monkeypatch.context() as patch:
-        patch.setattr(site.room.session.store, "append", full)
+        patch.setattr(site.coordinator.session.store, "append", full)
         answer = site.post("/api/answer", {"id": item["id"], "label": ["apple"]})
         assert answer.status_code == 503
         assert "disk is full" in answer.text

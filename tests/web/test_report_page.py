@@ -6,8 +6,8 @@ import pytest
 from browsing import Tab
 from made_up import FAMILIES, SCORES, rows_of
 
-from tailor.bench.experiment.gather import group
-from tailor.bench.experiment.report import page
+from tailor_experiments.comparison.gather import group
+from tailor_experiments.comparison.report import page
 
 LONG = "TAILOR, wide, surprise, family, difficulty"
 
@@ -16,8 +16,15 @@ LONG = "TAILOR, wide, surprise, family, difficulty"
 def report(tmp_path_factory):
     """Every column and both kinds of number, long names, and no figures."""
     rows = rows_of(SCORES | {LONG: SCORES["TAILOR"]}, families=FAMILIES)
-    more = {"task": "multi-label", "metric": "mAP", "rarest_accuracy": 0.875, "test_rarest_accuracy": 0.875}
-    rows = [row | more | {"positives": 3000 + row["seed"], "rarest": 100 + row["seed"]} for row in rows]
+    more = {
+        "task": "multi-label",
+        "metric": "mAP",
+        "rarest_accuracy": 0.875,
+        "test_rarest_accuracy": 0.875,
+    }
+    rows = [
+        row | more | {"positives": 3000 + row["seed"], "rarest": 100 + row["seed"]} for row in rows
+    ]
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(page(group(rows), [], [[]]), encoding="utf-8")
     return path.as_uri()
@@ -47,7 +54,8 @@ def test_on_a_phone_the_names_stay_beside_what_is_scrolled(browser, report):
     assert (window, across) == (390, 390)  # the page itself never scrolls sideways
     wide = next(at for at, (seen, there) in enumerate(tables) if there > seen)
     table = tab.page.locator("div.wide").nth(wide)
-    names, numbers = table.locator("td:first-child").first, table.locator("td:nth-child(2)").first
+    names = table.locator("td:first-child").first
+    numbers = table.locator("td:nth-child(2)").first
     before = names.bounding_box()["x"], numbers.bounding_box()["x"]
     table.evaluate("(box) => { box.scrollLeft = 100; }")
     assert (names.bounding_box()["x"], numbers.bounding_box()["x"]) == (before[0], before[1] - 100)

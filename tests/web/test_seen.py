@@ -1,4 +1,6 @@
-"""What a person sees is what is answered: slow pictures, long and right-to-left texts, two windows, going back."""
+"""What a person sees is what is answered: slow pictures, long and right-to-left texts, two windows,
+going back.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,12 @@ class Held:
     """Requests that wait until they are let go."""
 
     def __init__(self, page, pattern: str) -> None:
-        self.page, self.routes, self.holds = page, [], True
-        page.route(pattern, lambda route: self.routes.append(route) if self.holds else route.continue_())
+        self.page = page
+        self.routes = []
+        self.holds = True
+        page.route(
+            pattern, lambda route: self.routes.append(route) if self.holds else route.continue_()
+        )
 
     def arrive(self) -> None:
         """Waits until there is one."""
@@ -37,7 +43,8 @@ def test_nothing_is_answered_before_it_is_seen(browser, pool, tmp_path, kind):
     project = sites.begin(tmp_path / "run", pool, kind=kind)
     with running(project) as (url, _):
         tab = Tab(browser, url, has_touch=True)
-        page, held = tab.page, Held(tab.page, PICTURES)
+        page = tab.page
+        held = Held(tab.page, PICTURES)
         tab.open()
         held.arrive()
         name = page.locator("#name")
@@ -47,7 +54,12 @@ def test_nothing_is_answered_before_it_is_seen(browser, pool, tmp_path, kind):
         expect(page.locator(".awaited")).to_have_text("Loading the picture")
         for key in ("1", "0", "Enter", "ArrowRight"):
             page.keyboard.press(key)
-        for button in (".choice >> nth=1", "#none", "#skip", *(["#save"] if kind == "multi-label" else [])):
+        for button in (
+            ".choice >> nth=1",
+            "#none",
+            "#skip",
+            *(["#save"] if kind == "multi-label" else []),
+        ):
             expect(page.locator(button)).to_have_attribute("aria-disabled", "true")
             page.locator(button).click(force=True)
             page.locator(button).tap(force=True)
@@ -57,7 +69,9 @@ def test_nothing_is_answered_before_it_is_seen(browser, pool, tmp_path, kind):
         held.let_go()
         assert tab.name == one
         expect(page.locator(".awaited")).to_have_count(0)
-        expect(page.locator("[aria-pressed=true]")).to_have_count(0)  # what was pressed too early is forgotten
+        expect(page.locator("[aria-pressed=true]")).to_have_count(
+            0
+        )  # what was pressed too early is forgotten
         page.keyboard.press("2")
         if kind == "multi-label":
             page.keyboard.press("Enter")
@@ -70,9 +84,10 @@ def test_nothing_is_answered_before_it_is_seen(browser, pool, tmp_path, kind):
 @pytest.mark.parametrize("fault", ["the server", "an extension"])
 def test_a_picture_that_never_comes_can_be_skipped_and_nothing_else(browser, tmp_path, pool, fault):
     project = sites.begin(tmp_path / "run", pool)
-    with running(project) as (url, room):
+    with running(project) as (url, coordinator):
         tab = Tab(browser, url)
-        page, asked = tab.page, []
+        page = tab.page
+        asked = []
 
         def refuse(route):
             asked.append(route.request.url)
@@ -83,8 +98,11 @@ def test_a_picture_that_never_comes_can_be_skipped_and_nothing_else(browser, tmp
 
         page.route(PICTURES, refuse)
         tab.open()
-        name, skip = page.locator("#name"), page.locator("#skip")
-        expect(page.locator(".awaited")).to_have_text("The picture can't be fetched. Trying again … You can skip it.")
+        name = page.locator("#name")
+        skip = page.locator("#skip")
+        expect(page.locator(".awaited")).to_have_text(
+            "The picture can't be fetched. Trying again … You can skip it."
+        )
         expect(skip).to_have_attribute("aria-disabled", "false")
         one = name.text_content()
         for key in ("1", "0", "Enter"):
@@ -99,7 +117,7 @@ def test_a_picture_that_never_comes_can_be_skipped_and_nothing_else(browser, tmp
         expect(name).not_to_have_text(one)
         tab.all_saved()
         assert labels(project) == {}
-        assert room.item(one).skipped
+        assert coordinator.item(one).skipped
         seen = len(asked)
 
         def others_were_tried_again() -> bool:
@@ -115,7 +133,8 @@ def test_where_the_server_is_gone_nothing_is_skipped_unseen(browser, tmp_path, p
     project = sites.begin(tmp_path / "run", pool)
     with running(project) as (url, _):
         tab = Tab(browser, url)
-        page, asked = tab.page, []
+        page = tab.page
+        asked = []
 
         def away(route):
             asked.append(route.request.url)
@@ -124,8 +143,14 @@ def test_where_the_server_is_gone_nothing_is_skipped_unseen(browser, tmp_path, p
         page.route(PICTURES, away)
         page.route("**/static/icon.svg", away)
         tab.open()
-        wait_for(lambda: page.wait_for_timeout(20) or any(count >= 10 for count in Counter(asked).values()))
-        expect(page.locator(".awaited")).to_have_text("The picture can't be fetched. Trying again …")
+        wait_for(
+            lambda: (
+                page.wait_for_timeout(20) or any(count >= 10 for count in Counter(asked).values())
+            )
+        )
+        expect(page.locator(".awaited")).to_have_text(
+            "The picture can't be fetched. Trying again …"
+        )
         expect(page.locator("#skip")).to_have_attribute("aria-disabled", "true")
         one = page.locator("#name").text_content()
         page.keyboard.press("ArrowRight")
@@ -134,14 +159,19 @@ def test_where_the_server_is_gone_nothing_is_skipped_unseen(browser, tmp_path, p
         tab.close(but="Failed to load resource")
 
 
-def test_a_picture_that_does_not_come_is_awaited_and_one_that_is_broken_can_only_be_skipped(browser, tmp_path, pool):
+def test_a_picture_that_does_not_come_is_awaited_and_one_that_is_broken_can_only_be_skipped(
+    browser, tmp_path, pool
+):
     project = sites.begin(tmp_path / "run", pool)
-    with running(project) as (url, room):
+    with running(project) as (url, coordinator):
         tab = Tab(browser, url)
-        page, broken = tab.page, {"error": "this picture can't be read: broken image"}
+        page = tab.page
+        broken = {"error": "this picture can't be read: broken image"}
         page.route(PICTURES, lambda route: route.abort())
         tab.open()
-        expect(page.locator(".awaited")).to_contain_text("The picture can't be fetched. Trying again …")
+        expect(page.locator(".awaited")).to_contain_text(
+            "The picture can't be fetched. Trying again …"
+        )
         page.keyboard.press("1")
         page.unroute(PICTURES)
         one = tab.name
@@ -149,14 +179,18 @@ def test_a_picture_that_does_not_come_is_awaited_and_one_that_is_broken_can_only
         page.route(PICTURES, lambda route: route.fulfill(status=404, json=broken))
         page.reload()
         assert tab.name == one
-        expect(page.locator("#mat")).to_have_text(f"This one can't be shown: {broken['error']}. Skip it.")
+        expect(page.locator("#mat")).to_have_text(
+            f"This one can't be shown: {broken['error']}. Skip it."
+        )
         page.keyboard.press("1")
-        expect(page.locator("#announce")).to_have_text("This one can't be shown: it can only be skipped")
+        expect(page.locator("#announce")).to_have_text(
+            "This one can't be shown: it can only be skipped"
+        )
         page.keyboard.press("ArrowRight")
         expect(page.locator("#name")).not_to_have_text(one)
         tab.all_saved()
         assert labels(project) == {}
-        assert room.item(one).skipped
+        assert coordinator.item(one).skipped
         tab.close(but="Failed to load resource")
 
 
@@ -179,9 +213,17 @@ def test_waiting_for_the_network_is_not_called_choosing(browser, pool, tmp_path)
         expect(tab.page.locator("#mat .spinner")).to_be_visible()
         held.let_go()
         assert tab.name
-        tab.page.route("**/api/next*", lambda route: route.fulfill(json={
-            "items": [], "state": "preparing", "reason": None, "classes": list(KINDS),
-        }))  # fmt: skip
+        tab.page.route(
+            "**/api/next*",
+            lambda route: route.fulfill(
+                json={
+                    "items": [],
+                    "state": "preparing",
+                    "reason": None,
+                    "classes": list(KINDS),
+                }
+            ),
+        )
         while message.count() == 0:
             tab.answer()
         expect(message).to_have_text("Choosing the next ones")  # now that the server says so
@@ -200,15 +242,23 @@ def test_a_long_text_scrolls_by_keyboard_and_keys_still_answer(browser, tmp_path
     project = sites.begin(tmp_path / "run", path, ["a", "b"], model=model)
     with running(project) as (url, _):
         tab = Tab(browser, url).open()
-        page, one = tab.page, tab.name
+        page = tab.page
+        one = tab.name
         text = page.locator(".words")
 
         def top() -> float:
             return text.evaluate("(e) => e.scrollTop")
 
         seen = [top()]
-        for key, grows in (("ArrowDown", True), ("PageDown", True), ("Space", True), ("ArrowUp", False),
-                           ("PageUp", False), ("End", True), ("Home", False)):  # fmt: skip
+        for key, grows in (
+            ("ArrowDown", True),
+            ("PageDown", True),
+            ("Space", True),
+            ("ArrowUp", False),
+            ("PageUp", False),
+            ("End", True),
+            ("Home", False),
+        ):
             page.keyboard.press(key)
             wait_for(lambda: top() != seen[-1])
             seen.append(top())
@@ -239,14 +289,24 @@ def test_right_to_left_texts_and_names(browser, tmp_path):
         page = tab.page
         assert tab.name
         expect(page.locator("#why p").first).not_to_have_text("…")
-        shown = [".words p", ".choice span >> nth=0", ".who", "[data-card=classes] .label >> text=" + hebrew]
+        shown = [
+            ".words p",
+            ".choice span >> nth=0",
+            ".who",
+            "[data-card=classes] .label >> text=" + hebrew,
+        ]
         for selector in shown:
             assert page.locator(selector).first.evaluate(right) == "rtl", selector
         assert page.locator(".choice span").last.evaluate(right) == "ltr"
         page.keyboard.press("1")
         tab.all_saved()
         for path, selectors in {
-            "/review": [".snippet", ".correct .now", ".origin bdi >> nth=1", "select[name=klass] option >> nth=1"],
+            "/review": [
+                ".snippet",
+                ".correct .now",
+                ".origin bdi >> nth=1",
+                "select[name=klass] option >> nth=1",
+            ],
             "/team": ["tbody th a"],
         }.items():
             tab.open(path)
@@ -259,12 +319,15 @@ def test_a_second_window_learns_of_an_answer_in_the_first(browser, pool, tmp_pat
     project = sites.begin(tmp_path / "run", pool, holdout=0.0)
     with running(project) as (url, _):
         tab = Tab(browser, url).open()
-        first, one = tab.page, tab.name
+        first = tab.page
+        one = tab.name
         second = tab.context.new_page()
         second.goto(url)
         expect(second.locator("#name")).to_have_text(one)
         drawn(second)
-        tab.page.route("**/api/answer", lambda route: route.abort())  # by the browser itself: the server knows nothing
+        tab.page.route(
+            "**/api/answer", lambda route: route.abort()
+        )  # by the browser itself: the server knows nothing
         first.keyboard.press("2")
         expect(first.locator("#name")).not_to_have_text(one)
         following = tab.name
@@ -296,7 +359,8 @@ def test_back_after_a_reload_knows_what_is_not_saved_yet(browser, pool, tmp_path
     project = sites.begin(tmp_path / "run", pool, model=model, holdout=0.0)
     with running(project) as (url, _):
         tab = Tab(browser, url).open()
-        page, given = tab.page, []
+        page = tab.page
+        given = []
         for key in "1234":
             if key == "2":
                 tab.all_saved()  # the first is known to the server
@@ -313,7 +377,12 @@ def test_back_after_a_reload_knows_what_is_not_saved_yet(browser, pool, tmp_path
         page.reload()
         tab.drawn()
         expect(page.locator("#saved")).to_have_text("4 not saved")
-        for one, label in ((given[2], "apple"), (given[3], "plum"), (given[1], "lemon"), (given[0], "apple")):
+        for one, label in (
+            (given[2], "apple"),
+            (given[3], "plum"),
+            (given[1], "lemon"),
+            (given[0], "apple"),
+        ):
             page.keyboard.press("ArrowLeft")
             expect(page.locator("#name")).to_have_text(one)
             expect(page.locator("#question")).to_have_text(f"You said: {label}")
@@ -331,7 +400,8 @@ def test_none_of_these_and_a_skip_differ_when_going_back(browser, pool, tmp_path
     project = sites.begin(tmp_path / "run", pool, kind=kind)
     with running(project) as (url, _):
         tab = Tab(browser, url).open()
-        page, none = tab.page, tab.name
+        page = tab.page
+        none = tab.name
         page.keyboard.press("0")
         expect(page.locator("#name")).not_to_have_text(none)
         skipped = tab.name
@@ -386,9 +456,9 @@ def test_files_that_cannot_be_read_are_told_on_the_page(browser, tmp_path):
         expect(card.get_by_text("empty.png: empty")).to_be_visible()
         tab.close()
     whole = sites.begin(tmp_path / "other", orchard(tmp_path / "whole", 12), batch=4)
-    with running(whole) as (url, room):
+    with running(whole) as (url, coordinator):
         tab = Tab(browser, url).open()
         assert tab.name
-        wait_for(lambda: room.planner._pool_is_read)
+        wait_for(lambda: coordinator.planner._pool_is_read)
         expect(tab.page.locator("[data-card=unreadable]")).to_be_hidden()
         tab.close()

@@ -1,4 +1,6 @@
-"""The pages around labelling, in a real browser: signing in, errors, classes, on a desk and on a phone."""
+"""The pages around labelling, in a real browser: signing in, errors, classes, on a desk and on a
+phone.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,11 @@ from fruit import KINDS
 from tailor.web.users import Users
 
 PAGES = ("/", "/review", "/classes", "/team", "/export", "/nowhere")
-#: what can be pressed or filled in and is not whole: beyond the window's edge, or cut off by what it scrolls in
-CUT_OFF = """() => [...document.querySelectorAll("a, button, input, select, summary")].filter((one) => {
+#: what can be pressed or filled in and is not whole: beyond the window's edge, or cut off by what
+#: it scrolls in
+CUT_OFF = """() => [
+  ...document.querySelectorAll("a, button, input, select, summary")
+].filter((one) => {
   const box = one.getBoundingClientRect();
   const away = "[hidden], dialog:not([open]), details:not([open]) > :not(summary), .jump";
   if (!box.width || one.closest(away)) return false;
@@ -32,20 +37,23 @@ def project(tmp_path, pool):
     return sites.begin(tmp_path / "run", pool, holdout=0.0)
 
 
-def answer_some(room, count: int = 6) -> dict[str, str]:
+def answer_some(coordinator, count: int = 6) -> dict[str, str]:
     """-> id: class, each class in turn"""
-    wait_for(lambda: len(room.next("me", count).items) == count)
-    given = {item.id: KINDS[at % len(KINDS)] for at, item in enumerate(room.next("me", count).items)}
+    wait_for(lambda: len(coordinator.next("me", count).items) == count)
+    given = {
+        item.id: KINDS[at % len(KINDS)]
+        for at, item in enumerate(coordinator.next("me", count).items)
+    }
     for one, name in given.items():
-        room.answer("me", one, [name])
+        coordinator.answer("me", one, [name])
     return given
 
 
 @pytest.mark.parametrize("width", [390, 360])
 def test_on_a_phone_nothing_is_cut_off_and_every_page_can_be_reached(browser, project, width):
-    with running(project) as (url, room):
-        answer_some(room)
-        room.merge_classes("plum", "pear", "me")
+    with running(project) as (url, coordinator):
+        answer_some(coordinator)
+        coordinator.merge_classes("plum", "pear", "me")
         tab = Tab(browser, url)
         page = tab.page
         page.set_viewport_size({"width": width, "height": 844})
@@ -101,8 +109,8 @@ def test_an_error_is_a_page_like_the_others(browser, project):
 
 
 def test_a_merge_asks_first_and_is_undone(browser, project):
-    with running(project, name="me") as (url, room):
-        given = answer_some(room)
+    with running(project, name="me") as (url, coordinator):
+        given = answer_some(coordinator)
         pears = sum(name == "pear" for name in given.values())
         plums = sum(name == "plum" for name in given.values())
         tab = Tab(browser, url).open("/classes")
@@ -110,7 +118,9 @@ def test_a_merge_asks_first_and_is_undone(browser, project):
 
         def ask():
             page.get_by_label("Merge pear into").fill("plum")
-            page.get_by_role("row").filter(has_text="pear").get_by_role("button", name="Merge").click()
+            page.get_by_role("row").filter(has_text="pear").get_by_role(
+                "button", name="Merge"
+            ).click()
             expect(page.get_by_role("heading", level=1)).to_have_text("Merge pear into plum?")
 
         ask()
@@ -127,8 +137,8 @@ def test_a_merge_asks_first_and_is_undone(browser, project):
         page.reload()
         expect(page.get_by_role("status")).to_have_count(0)  # said once
         expect(page.locator(".undo")).to_contain_text("pear was merged into plum by me")
-        later = room.next("me").items[0].id
-        room.answer("me", later, ["plum"])
+        later = coordinator.next("me").items[0].id
+        coordinator.answer("me", later, ["plum"])
         page.reload()
         expect(page.locator(".undo")).to_contain_text("1 answer given since stays as it is")
         page.get_by_role("button", name="Undo the merge").click()
@@ -136,19 +146,19 @@ def test_a_merge_asks_first_and_is_undone(browser, project):
         expect(page.get_by_role("button", name="Undo the merge")).to_have_count(0)
         assert labels(project) == given | {later: "plum"}
         tab.close()
-    with running(project) as (url, room):  # and so it stays
-        assert room.classes == KINDS
+    with running(project) as (url, coordinator):  # and so it stays
+        assert coordinator.classes == KINDS
         assert labels(project) == given | {later: "plum"}
 
 
 def test_an_old_page_undoes_no_other_merge(browser, project):
-    with running(project) as (url, room):
-        room.merge_classes("pear", "plum", "me")
+    with running(project) as (url, coordinator):
+        coordinator.merge_classes("pear", "plum", "me")
         tab = Tab(browser, url).open("/classes")
-        room.merge_classes("apple", "lemon", "bert")
+        coordinator.merge_classes("apple", "lemon", "bert")
         tab.page.get_by_role("button", name="Undo the merge").click()
         expect(tab.page.get_by_role("alert")).to_contain_text("the latest is 'apple' into 'lemon'")
-        assert room.classes == ("lemon", "plum")
+        assert coordinator.classes == ("lemon", "plum")
         tab.close()
 
 
@@ -162,7 +172,9 @@ def test_the_address_puts_no_words_into_the_page(site, name):
 
 def test_a_note_is_for_the_session_it_is_about(site):
     with site.other("bert") as bert:
-        site.client.post("/classes/add", data={"csrf": site.csrf, "name": "quince"}, follow_redirects=False)
+        site.client.post(
+            "/classes/add", data={"csrf": site.csrf, "name": "quince"}, follow_redirects=False
+        )
         assert "quince is a class now." not in bert.client.get("/classes").text
         assert "quince is a class now." in site.client.get("/classes").text
         assert "quince is a class now." not in site.client.get("/classes").text
@@ -177,26 +189,32 @@ def test_merging_by_the_api_can_be_undone_too(site):
     merge = site.client.get("/api/classes/merged").json()["merge"]
     assert (merge["old"], merge["into"], merge["labels"], merge["since"]) == ("pear", "plum", 3, 0)
     assert site.post("/api/classes/undo", {"merge": merge["event"] + 1}).status_code == 422
-    assert site.post("/api/classes/undo", {"merge": merge["event"]}).json() == {"classes": list(KINDS)}
-    assert set(sites.rows(site.client.get("/export/labels.csv").content, "csv").values()) == {"pear"}
+    assert site.post("/api/classes/undo", {"merge": merge["event"]}).json() == {
+        "classes": list(KINDS)
+    }
+    assert set(sites.rows(site.client.get("/export/labels.csv").content, "csv").values()) == {
+        "pear"
+    }
 
 
 def test_a_merge_that_someone_else_was_faster_with_is_told(site, monkeypatch):
-    """Between the look at the classes and the question: it is looked at once, and nothing is copied for it."""
-    look = type(site.room).overview
+    """Between the look at the classes and the question: it is looked at once, and nothing is copied
+    for it.
+    """
+    look = type(site.coordinator).overview
 
-    def merge_first(room):
-        if "pear" in room.classes:
-            room.merge_classes("pear", "plum", "bert")
-        return look(room)
+    def merge_first(coordinator):
+        if "pear" in coordinator.classes:
+            coordinator.merge_classes("pear", "plum", "bert")
+        return look(coordinator)
 
-    monkeypatch.setattr(type(site.room), "overview", merge_first)
-    monkeypatch.delattr(type(site.room), "journal")
+    monkeypatch.setattr(type(site.coordinator), "overview", merge_first)
+    monkeypatch.delattr(type(site.coordinator), "run_state")
     fields = {"csrf": site.csrf, "old": "pear", "into": "plum"}
     page = site.client.post("/classes/merge", data=fields)
     assert page.status_code == 200
-    assert "pear" in site.room.classes
-    site.room.merge_classes("pear", "plum", "bert")
+    assert "pear" in site.coordinator.classes
+    site.coordinator.merge_classes("pear", "plum", "bert")
     assert "unknown class" in site.client.post("/classes/merge", data=fields).text
 
 
@@ -205,7 +223,9 @@ def test_a_merge_that_someone_else_was_faster_with_is_told(site, monkeypatch):
 
 @pytest.fixture
 def without_cookies(browser, tmp_path):
-    """A browser whose owner blocks all cookies. Settings of the browser need a profile of their own."""
+    """A browser whose owner blocks all cookies. Settings of the browser need a profile of their
+    own.
+    """
     (tmp_path / "profile" / "Default").mkdir(parents=True)
     blocked = {"profile": {"default_content_setting_values": {"cookies": 2}}}
     (tmp_path / "profile" / "Default" / "Preferences").write_text(json.dumps(blocked))
@@ -241,7 +261,9 @@ def test_without_scripts_the_page_says_what_works(browser, project):
         context = browser.new_context(java_script_enabled=False)
         page = context.new_page()
         page.goto(url + "/")
-        expect(page.locator(".noscript")).to_be_visible()  # what is in a noscript has no text for playwright
+        expect(
+            page.locator(".noscript")
+        ).to_be_visible()  # what is in a noscript has no text for playwright
         page.goto(url + "/classes")
         page.get_by_label("New class").fill("quince")
         page.get_by_role("button", name="Add").click()

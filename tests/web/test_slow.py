@@ -25,7 +25,8 @@ from tailor.web.connections import Connections, Patience
 TIMEOUT = 120
 HALF_A_HEAD = b"GET /login HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 HALF_A_BODY = (
-    b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
+    b"application/x-www-form-urlencoded\r\n"
     b"Content-Length: 50\r\n\r\nname=an"
 )
 WHOLE = b"GET /static/icon.svg HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -62,8 +63,14 @@ class Narrow(Server):
     """The command with few files to open, as in a small container."""
 
     def start(self):
-        few = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({self.files}, {self.files}))"
-        run = f"{few}; import runpy, sys; sys.argv[0] = 'tailor'; runpy.run_module('tailor', run_name='__main__')"
+        few = (
+            f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({self.files}, "
+            f"{self.files}))"
+        )
+        run = (
+            f"{few}; import runpy, sys; sys.argv[0] = 'tailor'; runpy.run_module('tailor', "
+            "run_name='__main__')"
+        )
         words = ["label", str(self.run), "--no-open", "--port", str(self.port)]
         self.process = subprocess.Popen([sys.executable, "-c", run, *words], stderr=subprocess.PIPE)
         wait_for(self.answers)
@@ -80,7 +87,9 @@ def test_hundreds_of_half_sent_requests_keep_nobody_out(project):
         for number in range(450):
             held.append(connect(server.url, (b"", HALF_A_HEAD, HALF_A_BODY)[number % 3]))
             if number % 50 == 49:
-                assert httpx.get(server.url, timeout=TIMEOUT, follow_redirects=True).status_code == 200
+                assert (
+                    httpx.get(server.url, timeout=TIMEOUT, follow_redirects=True).status_code == 200
+                )
     finally:
         for connection in held:
             connection.close()
@@ -110,7 +119,10 @@ PARSERS = pytest.mark.parametrize("parser", ["httptools", "h11"])
 )
 def test_what_is_not_sent_in_time_is_closed(project, clock, monkeypatch, parser, sent, said):
     use(parser, monkeypatch)
-    with running(project, patience=Patience(seconds=20)) as (url, _), connect(url, sent) as connection:
+    with (
+        running(project, patience=Patience(seconds=20)) as (url, _),
+        connect(url, sent) as connection,
+    ):
         clock.wait_until_read(0, len(sent))
         clock.advance(20)
         assert until_closed(connection)[9:].startswith(said)
@@ -120,7 +132,10 @@ def test_what_is_not_sent_in_time_is_closed(project, clock, monkeypatch, parser,
 @PARSERS
 def test_half_of_a_second_request_is_closed_in_its_time(project, clock, monkeypatch, parser):
     use(parser, monkeypatch)
-    with running(project, patience=Patience(seconds=20)) as (url, _), connect(url, WHOLE) as connection:
+    with (
+        running(project, patience=Patience(seconds=20)) as (url, _),
+        connect(url, WHOLE) as connection,
+    ):
         picture = read_picture(connection)
         connection.sendall(HALF_A_HEAD)
         clock.wait_until_read(0, len(WHOLE + HALF_A_HEAD))
@@ -133,7 +148,9 @@ def test_half_of_a_second_request_is_closed_in_its_time(project, clock, monkeypa
 def test_a_head_without_end_is_closed_before_its_time_is_over(project, monkeypatch, parser):
     use(parser, monkeypatch)
     with running(project, patience=Patience(seconds=1e6)) as (url, _), connect(url) as connection:
-        with contextlib.suppress(ConnectionResetError, BrokenPipeError):  # before all of it was sent
+        with contextlib.suppress(
+            ConnectionResetError, BrokenPipeError
+        ):  # before all of it was sent
             connection.sendall(HALF_A_HEAD + b"x" * 200_000)
         assert b" 200 " not in until_closed(connection)
 
@@ -141,7 +158,10 @@ def test_a_head_without_end_is_closed_before_its_time_is_over(project, monkeypat
 def test_a_byte_now_and_then_is_not_enough(project, clock):
     """The time is for the whole request, not for each byte of it."""
     sent = HALF_A_HEAD
-    with running(project, patience=Patience(seconds=20)) as (url, _), connect(url, sent) as connection:
+    with (
+        running(project, patience=Patience(seconds=20)) as (url, _),
+        connect(url, sent) as connection,
+    ):
         for _ in range(3):
             clock.wait_until_read(0, len(sent))
             clock.advance(6)
@@ -175,7 +195,8 @@ def read_picture(connection: socket.socket) -> bytes:
 
 def test_what_is_being_answered_is_not_closed(project, clock, monkeypatch):
     """However long it takes: only the client's own slowness counts."""
-    held, enter = threading.Event(), Access.enter
+    held = threading.Event()
+    enter = Access.enter
 
     def slow(*arguments):
         assert held.wait(TIMEOUT)
@@ -183,7 +204,10 @@ def test_what_is_being_answered_is_not_closed(project, clock, monkeypatch):
 
     monkeypatch.setattr(Access, "enter", slow)
     asked = b"GET /login HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-    with running(project, patience=Patience(seconds=20)) as (url, _), connect(url, asked) as connection:
+    with (
+        running(project, patience=Patience(seconds=20)) as (url, _),
+        connect(url, asked) as connection,
+    ):
         clock.wait_until_read(0, len(asked))
         clock.advance(1000)
         held.set()
@@ -191,7 +215,9 @@ def test_what_is_being_answered_is_not_closed(project, clock, monkeypatch):
 
 
 @PARSERS
-def test_at_the_limit_half_sent_requests_go_before_an_idle_connection(project, clock, monkeypatch, parser):
+def test_at_the_limit_half_sent_requests_go_before_an_idle_connection(
+    project, clock, monkeypatch, parser
+):
     """However old it is: whoever labels keeps a connection from one request to the next."""
     use(parser, monkeypatch)
     patience = Patience(seconds=20, connections=4)
@@ -208,7 +234,13 @@ def test_at_the_limit_half_sent_requests_go_before_an_idle_connection(project, c
         assert until_closed(half[0])[9:].startswith(b"408")
         annotator.sendall(WHOLE)
         read_picture(annotator)
-        assert [one.transport.is_closing() for one in clock.connections] == [False, True, False, False, False]
+        assert [one.transport.is_closing() for one in clock.connections] == [
+            False,
+            True,
+            False,
+            False,
+            False,
+        ]
 
 
 @PARSERS
@@ -226,7 +258,10 @@ def test_nothing_is_handed_over_to_web_sockets(project, monkeypatch, parser):
         b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     )
     asked = WHOLE.removesuffix(b"\r\n") + upgrade
-    with running(project, patience=Patience(seconds=1e6)) as (url, _), connect(url, asked) as connection:
+    with (
+        running(project, patience=Patience(seconds=1e6)) as (url, _),
+        connect(url, asked) as connection,
+    ):
         read_picture(connection)
 
 
@@ -234,8 +269,11 @@ class Wire:
     """As much of a protocol as Connections sees."""
 
     def __init__(self, is_waiting: bool = True, has_begun: bool = True, since: float = 0.0) -> None:
-        self.is_waiting, self.has_begun, self.waiting_since = is_waiting, has_begun, since
-        self.transport, self.closed = self, False
+        self.is_waiting = is_waiting
+        self.has_begun = has_begun
+        self.waiting_since = since
+        self.transport = self
+        self.closed = False
 
     def give_up(self) -> None:
         self.closed = True
@@ -249,12 +287,16 @@ class Wire:
 
 def test_the_one_that_waits_longest_makes_room():
     connections = Connections(Patience(connections=3, of_address=2))
-    busy, waiting, elsewhere = Wire(is_waiting=False), Wire(), Wire()
+    busy = Wire(is_waiting=False)
+    waiting = Wire()
+    elsewhere = Wire()
     assert connections.admit(busy, "10.0.0.1")
     assert connections.admit(waiting, "10.0.0.1")
     assert connections.admit(elsewhere, "10.0.0.2")
     third = Wire(is_waiting=False)
-    assert connections.admit(third, "10.0.0.1")  # in the place of its neighbour, not of the one elsewhere
+    assert connections.admit(
+        third, "10.0.0.1"
+    )  # in the place of its neighbour, not of the one elsewhere
     assert [one.closed for one in (busy, waiting, elsewhere)] == [False, True, False]
     connections.forget(waiting)
     assert not connections.admit(Wire(), "10.0.0.1")  # both of them are being answered
@@ -264,8 +306,10 @@ def test_the_one_that_waits_longest_makes_room():
 
 def test_incomplete_requests_make_room_first_and_then_the_longest_idle():
     connections = Connections(Patience(connections=5, of_address=None))
-    just_answered, long_idle = Wire(has_begun=False, since=90), Wire(has_begun=False, since=1)
-    latest, first = Wire(since=80), Wire(since=70)
+    just_answered = Wire(has_begun=False, since=90)
+    long_idle = Wire(has_begun=False, since=1)
+    latest = Wire(since=80)
+    first = Wire(since=70)
     wires = [just_answered, long_idle, latest, first, Wire(is_waiting=False)]
     for wire in wires:
         connections.admit(wire, "10.0.0.1")

@@ -8,11 +8,15 @@ from fruit import KINDS
 
 
 def test_a_proxy_that_knows_nothing_of_us_loses_no_answer(browser, pool, tmp_path):
-    """Only this server may refuse an answer for good; a page that says 404 may come from anywhere on the way."""
+    """Only this server may refuse an answer for good; a page that says 404 may come from anywhere
+    on the way.
+    """
     project = sites.begin(tmp_path / "run", pool)
     with running(project) as (url, _):
         tab = Tab(browser, url).open()
-        page, one, strange = tab.page, tab.name, [(404, "<h1>no such site</h1>"), (413, ""), (400, "[]")]
+        page = tab.page
+        one = tab.name
+        strange = [(404, "<h1>no such site</h1>"), (413, ""), (400, "[]")]
 
         def on_the_way(route):
             if not strange:
@@ -23,7 +27,9 @@ def test_a_proxy_that_knows_nothing_of_us_loses_no_answer(browser, pool, tmp_pat
 
         page.route("**/api/answer", on_the_way)
         page.keyboard.press("1")
-        expect(page.get_by_role("alert")).to_contain_text("1 answer is not saved yet: the server can't be reached")
+        expect(page.get_by_role("alert")).to_contain_text(
+            "1 answer is not saved yet: the server can't be reached"
+        )
         tab.all_saved()
         assert not strange
         assert labels(project) == {one: KINDS[0]}
@@ -33,9 +39,13 @@ def test_a_proxy_that_knows_nothing_of_us_loses_no_answer(browser, pool, tmp_pat
 def test_going_back_shows_my_own_vote(browser, pool, tmp_path):
     """Where several are asked there is no label yet; that does not mean that I skipped it."""
     project = sites.begin(tmp_path / "run", pool)
-    with running(project, name="anna", room_options={"overlap": 2, "overlap_share": 1.0}) as (url, room):
+    with running(project, name="anna", room_options={"overlap": 2, "overlap_share": 1.0}) as (
+        url,
+        coordinator,
+    ):
         tab = Tab(browser, url).open()
-        page, one = tab.page, tab.name
+        page = tab.page
+        one = tab.name
         page.keyboard.press("2")
         expect(page.locator("#name")).not_to_have_text(one)
         tab.all_saved()
@@ -44,20 +54,23 @@ def test_going_back_shows_my_own_vote(browser, pool, tmp_path):
         page.keyboard.press("ArrowLeft")
         expect(page.locator("#name")).to_have_text(one)
         expect(page.locator("#question")).to_have_text(f"You said: {KINDS[1]}")
-        assert room.item(one).label is None
+        assert coordinator.item(one).label is None
         tab.close()
 
 
 def test_two_corrections_at_once(browser, pool, tmp_path):
-    """A second key while the first is on its way, and another picture opened meanwhile: each keeps to its own."""
+    """A second key while the first is on its way, and another picture opened meanwhile: each keeps
+    to its own.
+    """
     project = sites.begin(tmp_path / "run", pool, batch=5, holdout=0.0)
-    with running(project) as (url, room):
-        wait_for(lambda: len(room.next("me", 2).items) == 2)
-        first, second = sorted(item.id for item in room.next("me", 2).items)
+    with running(project) as (url, coordinator):
+        wait_for(lambda: len(coordinator.next("me", 2).items) == 2)
+        first, second = sorted(item.id for item in coordinator.next("me", 2).items)
         for one in (first, second):
-            room.answer("me", one, ["apple"])
+            coordinator.answer("me", one, ["apple"])
         tab = Tab(browser, url).open("/review")
-        page, held = tab.page, []
+        page = tab.page
+        held = []
         page.wait_for_load_state("load")
         page.route("**/api/answer", lambda route: held.append(route))
         tile, other = (page.locator(f'.tile[data-id="{one}"]') for one in (first, second))
@@ -78,6 +91,8 @@ def test_two_corrections_at_once(browser, pool, tmp_path):
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_be_hidden()
         held[1].fulfill(status=503, json={"error": "the database can't be reached"})
-        expect(page.get_by_role("dialog")).to_contain_text(f"{second} was not saved: the database can't be reached")
+        expect(page.get_by_role("dialog")).to_contain_text(
+            f"{second} was not saved: the database can't be reached"
+        )
         assert labels(project) == {first: "pear", second: "apple"}
         tab.close(but="503")

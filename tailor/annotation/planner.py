@@ -1,0 +1,231 @@
+"""Rounds are prepared here, in a thread of their own, while people label."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tailor.errors import without_paths
+from tailor.run.session import GivenUp, Session
+from tailor.run.session_round import SessionRound
+from tailor.storage.base import Away, StoreError
+
+log = logging.getLogger(__name__)
+
+#: picks to spare: of a random start, and of a round of the arms at least and at most so many
+#: batches
+START_SPARE, LEAST_SPARE, MOST_SPARE = 5000, 1, 10
+#: seconds before preparing is tried again after a failure, and where there was nothing left to ask
+PATIENCE, LONG_PATIENCE = 10.0, 60.0
+#: what annotators get to know; where it is, and who may use it, is for the log
+NO_DATABASE = "the database can't be reached"
+#: seconds that closing waits for training that does not look up
+GRACE = 5.0
+
+
+class Planner:
+    """Keeps a round ready for when the current batch has been asked for.
+
+    Preparing begins when a quarter of the batch is left, or sooner: when what is left will be
+    labelled, at the pace of the last minutes, in less than twice the time that preparing took the
+    last time. So the model knows as many answers as it can, and is ready in time. Before that time
+    is known, half of the batch is the mark. If it is late all the same, people go on with picks to
+    spare, which the round has beyond its batch.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        pace: Callable[[], float],
+        left: Callable[[], int],
+        folders: Sequence[Path] = (),
+    ) -> None:
+        """pace() in answers a second; left(): examples of the batch that nobody has in hand yet;
+        folders: where the run's files lie, which annotators need not know.
+        """
+        self._session = session
+        self._pace = pace
+        self._left = left
+        self._folders = folders
+        self._wake = threading.Event()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+        self._ready: SessionRound | None = None
+        self._took: float | None = None  # seconds that preparing took the last time
+        self._knew = -1  # answers that the last round was prepared with
+        self._pool_is_read = False
+        self._dropped: int | None = None  # the round whose rest was dropped
+        self._resting_until = 0.0
+        self.trouble: str | None = None  # why there is no round, in words
+        self.nothing_left: str | None = None
+
+    # ------------------------------------------------------------------ thread
+
+    def start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="tailor-planner", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Give up what is being prepared. Where that hangs (a download, a long fit) it is left
+        behind: the store is closed to it.
+        """
+        self._closed = self._session.stopping = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(GRACE)
+
+    def wake(self) -> None:
+        """Something has changed: there may be work."""
+        self._wake.set()
+
+    def _run(self) -> None:
+        while not self._closed:
+            self._wake.clear()
+            if not self.step():
+                self._wake.wait(PATIENCE)
+
+    def step(self) -> bool:
+        """Do what is to be done, if anything; whether there was. Never raises: people go on
+        labelling.
+        """
+        task = self._session.run_state.task
+        try:
+            job = self._job()
+            if job is None:
+                return False
+            job()
+            self._session.enter_stage("idle")
+            self.trouble = None
+        except GivenUp:
+            return False
+        except Exception as error:
+            if self._closed:
+                return False
+            if self._session.run_state.task != task:
+                # the classes were changed meanwhile: it was to fail, or would have been of no use
+                return True
+            away = isinstance(error, Away)
+            log.error("the next round could not be prepared: %s", error, exc_info=not away)
+            reason = NO_DATABASE if away else without_paths(error, self._folders)
+            self.trouble = f"the next round could not be prepared: {reason}"
+            self._resting_until = time.monotonic() + PATIENCE
+            self._session.enter_stage("idle")
+        return True
+
+    # ------------------------------------------------------------------ work
+
+    def _job(self) -> Callable[[], None] | None:
+        session = self._session
+        with session.lock:
+            if time.monotonic() < self._resting_until:
+                return None
+            if session.session_round is None and self._can_go_on():
+                return self._walk_again
+            if self._ready is None and self._is_due():
+                return self._draft
+            return None if self._pool_is_read else self._read_pool
+
+    def _can_go_on(self) -> bool:
+        """Whether more can be asked of the round that was open when the last process ended. A
+        random start has picks to spare beyond its batch, and going through it again takes no
+        training.
+        """
+        current = self._session.run_state.current
+        spare = current is not None and current.seed_round and current.event != self._dropped
+        return spare or not self._session.batch_is_asked()
+
+    def _walk_again(self) -> None:
+        """A round was open when the last process ended. Where it can't be gone through, a new one
+        takes its place.
+        """
+        try:
+            self._session.resume_round()
+        except (GivenUp, StoreError):  # a store that is away comes back, and the round with it
+            raise
+        except Exception:
+            log.exception(
+                "the round that was open can't be gone through again: its rest is dropped"
+            )
+            current = self._session.run_state.current
+            self._dropped = None if current is None else current.event
+            self._session.drop_rest()
+
+    def _is_due(self) -> bool:
+        session = self._session
+        current = self._session.run_state.current
+        if session.why_stop():
+            return False
+        if current is None:
+            return True
+        left = self._left()
+        if left > 0 and session.run_state.answered() == self._knew:
+            return False  # nothing to learn yet
+        if self._took is None:
+            return left <= current.size // 2
+        return left <= max(current.size // 4, 2 * self._pace() * self._took)
+
+    def _draft(self) -> None:
+        session = self._session
+        started = time.monotonic()
+        with session.lock:
+            knew = session.run_state.answered()
+            first = not session.can_train()
+            task = session.run_state.task
+            batch = session.settings.batch
+            wanted = int(2 * self._pace() * (self._took or 0))
+        spare = START_SPARE if first else min(max(wanted, LEAST_SPARE * batch), MOST_SPARE * batch)
+        session_round = session.draft(spare, quick=True)
+        with session.lock:
+            if session.run_state.task != task:
+                return  # the classes were changed meanwhile: another one is due at once
+            if isinstance(session_round, str):
+                self.nothing_left = session_round
+                self._resting_until = time.monotonic() + LONG_PATIENCE
+                return
+            self.nothing_left = None
+            self._knew = knew
+            if not first:
+                self._took = time.monotonic() - started
+                self._pool_is_read = True
+            self._ready = session_round
+            self.enter_round()
+
+    def enter_round(self) -> None:
+        """The round that is ready becomes the current one, if the batch before it has been asked
+        for.
+        """
+        with self._session.lock:
+            if (
+                self._ready is not None
+                and self._session.batch_is_asked()
+                and not self._session.why_stop()
+            ):
+                self._session.enter(
+                    self._ready
+                )  # or it was entered before the connection to the store was lost
+                self._ready = None
+                self.wake()
+
+    def _read_pool(self) -> None:
+        """While the random start is being labelled: whatever the model needs of every example."""
+        self._session.enter_stage("reading")
+        self._session.read_pool()
+        self._pool_is_read = True
+
+    def rest_is_over(self) -> None:
+        """Something has happened that may mend what was wrong."""
+        self._resting_until = 0.0
+        self.nothing_left = None
+        self.wake()
+
+    def forget(self) -> None:
+        """The classes are others now: what is ready is of no use."""
+        with self._session.lock:  # nobody is about to enter it
+            self._ready = None
+            self._pool_is_read = False
+            self._knew = -1
+            self.rest_is_over()

@@ -1,0 +1,134 @@
+"""Checks that every selector makes before it plans or learns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tailor.bandits.base import Contest, Fit, Outcomes
+from tailor.errors import InputError
+
+
+def check_slots(slots: int) -> int:
+    if isinstance(slots, bool) or not isinstance(slots, (int, np.integer)) or slots < 0:
+        raise InputError(f"slots is {slots!r}: give a whole number of picks, 0 or more")
+    return int(slots)
+
+
+def check_weights(contest: Contest, weights: Any) -> np.ndarray:
+    """weights (K,), finite -> float64."""
+    v = np.asarray(weights, dtype=np.float64)
+    if v.shape != (contest.task.size,):
+        raise InputError(f"weights have shape {v.shape}: give one a class, ({contest.task.size},)")
+    if not np.isfinite(v).all():
+        k = int(np.flatnonzero(~np.isfinite(v))[0])
+        raise InputError(
+            f"weight of class {contest.task.classes[k]!r} is {v[k]}: weights must be finite"
+        )
+    return v
+
+
+def check_arms(contest: Contest, arms: Any) -> np.ndarray:
+    """arms (n,) of indices -> int64."""
+    array = np.asarray(arms)
+    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        raise InputError(
+            f"arms must be a list of indices, got shape {array.shape} of {array.dtype}"
+        )
+    array = array.astype(np.int64)
+    wrong = (array < 0) | (array >= contest.size)
+    if wrong.any():
+        raise InputError(
+            f"arm {array[wrong][0]} does not exist: indices go from 0 to {contest.size - 1}"
+        )
+    return array
+
+
+def check_vectors(contest: Contest, vectors: Any, rows: int) -> np.ndarray:
+    """vectors (n, K) in [0, 1], one row a pick -> float64."""
+    array = np.asarray(vectors, dtype=np.float64)
+    if array.shape != (rows, contest.task.size):
+        raise InputError(
+            f"what the picks showed has shape {array.shape}: give one row a pick and one column "
+            "a class, "
+            f"({rows}, {contest.task.size})"
+        )
+    wrong = ~((array >= 0) & (array <= 1))
+    if wrong.any():
+        row, k = np.argwhere(wrong)[0]
+        raise InputError(
+            f"value {array[row, k]} in row {row}, class {contest.task.classes[k]!r}: it must lie "
+            "in [0, 1]"
+        )
+    return array
+
+
+def check_outcomes(contest: Contest, outcomes: Outcomes) -> tuple[np.ndarray, np.ndarray]:
+    """arms (n,) int64 and labels (n, K) float64 of a round."""
+    check_weights(contest, outcomes.weights)
+    arms = check_arms(contest, outcomes.arms)
+    return arms, check_vectors(contest, outcomes.labels, len(arms))
+
+
+def check_fit(contest: Contest, outcomes: Outcomes, selector: str) -> Fit:
+    """The round's Fit, with every number in its range."""
+    fit = outcomes.fit
+    if fit is None:
+        raise InputError(f"{selector} learns from how the retrained model does: give Outcomes.fit")
+    if fit.reward is not None:
+        if not 0 <= fit.reward <= 1:
+            raise InputError(f"the reward given is {fit.reward}: it must lie in [0, 1]")
+        return fit
+    if fit.pool < 1:
+        raise InputError(
+            f"fit.pool is {fit.pool}: it is the number of examples in the pool, 1 or more"
+        )
+    correct, chances, rates = (
+        np.asarray(x, dtype=np.float64) for x in (fit.correct, fit.chances, fit.rates)
+    )
+    if correct.ndim != 1 or correct.shape != chances.shape:
+        raise InputError(
+            f"fit.correct {correct.shape} and fit.chances {chances.shape} must be of one length"
+        )
+    if rates.shape != (contest.task.size,):
+        raise InputError(
+            f"fit.rates has shape {rates.shape}: give one a class, ({contest.task.size},)"
+        )
+    for name, values, low in (
+        ("correct", correct, "["),
+        ("chances", chances, "("),
+        ("rates", rates, "["),
+    ):
+        wrong = ~((values >= 0) & (values <= 1 + 1e-9)) | ((values == 0) if low == "(" else False)
+        if wrong.any():
+            raise InputError(f"fit.{name} holds {values[wrong][0]}: it must lie in {low}0, 1]")
+    return fit
+
+
+def restored(state: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """One array of a saved state, of the right shape, as a copy."""
+    if name not in state:
+        raise InputError(
+            f"saved state has no {name!r}, only {sorted(state)}: it belongs to another selector"
+        )
+    array = np.array(state[name])
+    if array.shape != shape:
+        raise InputError(
+            f"saved {name!r} has shape {array.shape}, not {shape}: it is of another contest"
+        )
+    return array
+
+
+def argmax_ties(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """scores (n, M) -> (n,) int64: the largest of each row; a tie goes to each with the same
+    chance.
+    """
+    tied = scores == scores.max(axis=1, keepdims=True)
+    best: np.ndarray = tied.argmax(axis=1)
+    rows = np.flatnonzero(tied.sum(axis=1) > 1)
+    if rows.size:
+        best[rows] = np.where(tied[rows], rng.random((rows.size, scores.shape[1])), -1.0).argmax(
+            axis=1
+        )
+    return best

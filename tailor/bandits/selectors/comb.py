@@ -1,0 +1,48 @@
+"""COMB: a bandit rewarded by how evenly the model's predictions spread over the classes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import xlogy
+
+from tailor.bandits.base import Fit
+from tailor.bandits.selectors.exp4 import ExponentialWeights, exploration
+
+
+class Exp4(ExponentialWeights):
+    """EXP4-style weights: floor g/M, and w_i *= exp(g r / (M p_i)) for each slot of arm i."""
+
+    @property
+    def floor(self) -> float:
+        return exploration(self.contest.size, self.contest.total) / self.contest.size
+
+    def step(self, reward: float, p: np.ndarray) -> np.ndarray:
+        added: np.ndarray = self.floor * reward / p
+        return added
+
+
+class Comb(Exp4):
+    """Classification entropy of the predictions on the unlabelled pool as reward, in batches.
+
+    Baram, El-Yaniv and Luz 2004, "Online Choice of Active Learning Algorithms". Multi-class:
+    entropy of the predicted class shares over ln K. Multi-label: mean binary entropy, in bits, of
+    the positive rates. Stretched by (e^r - 1) / (e - 1), as in the paper; a reward of the user's
+    own is taken as it is.
+    """
+
+    name = "comb"
+
+    def reward(self, fit: Fit) -> float:
+        rates = np.clip(np.asarray(fit.rates, dtype=np.float64), 0, 1)
+        if self.contest.task.kind == "multi-class":
+            total = rates.sum()
+            shares = rates / total if total > 0 else rates
+            entropy = -float(xlogy(shares, shares).sum()) / math.log(self.contest.task.size)
+        else:
+            entropy = -float((xlogy(rates, rates) + xlogy(1 - rates, 1 - rates)).mean()) / math.log(
+                2
+            )
+        entropy = min(1.0, max(0.0, entropy))
+        return math.expm1(entropy) / math.expm1(1)

@@ -1,0 +1,107 @@
+"""Exponential weights over arms, kept as logarithms: what ALBL, COMB and DEAL have in common."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+
+from tailor.bandits.base import Contest, Fit, Outcomes, Selector
+from tailor.bandits.checks import check_fit, check_outcomes, check_slots, check_weights, restored
+from tailor.errors import InputError
+
+
+class ExponentialWeights(Selector):
+    """Each slot draws an arm from p, a mixture of the normalised weights and the uniform
+    distribution.
+
+    Auer, Cesa-Bianchi, Freund and Schapire 2002. All slots of a round share p; after the round
+    every slot of arm i multiplies w_i once. A round's logarithms are shifted so that the largest
+    weight is 1.
+    """
+
+    needs_fit = True
+
+    def __init__(self, contest: Contest) -> None:
+        super().__init__(contest)
+        self.log_weights = np.zeros(contest.size)
+
+    @property
+    @abstractmethod
+    def floor(self) -> float:
+        """The least chance of an arm, at most 1/M."""
+
+    def probabilities(self) -> np.ndarray:
+        """p (M,): (1 - M * floor) * w / sum(w) + floor."""
+        w = np.exp(self.log_weights - self.log_weights.max())
+        p: np.ndarray = (1 - self.contest.size * self.floor) * w / w.sum() + self.floor
+        return p
+
+    def chances(self, plan: np.ndarray) -> np.ndarray:
+        return self.probabilities()
+
+    def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        check_weights(self.contest, weights)
+        p = self.probabilities()
+        return rng.choice(self.contest.size, size=check_slots(slots), p=p / p.sum()).astype(
+            np.int64
+        )
+
+    def learn(self, outcomes: Outcomes) -> None:
+        arms, _ = check_outcomes(self.contest, outcomes)
+        fit = check_fit(self.contest, outcomes, self.name)
+        reward = self.reward(fit) if fit.reward is None else float(fit.reward)
+        pulls = np.bincount(arms, minlength=self.contest.size)
+        p = self.probabilities()
+        log = (
+            self.log_weights
+            + pulls * self.step(reward, p)
+            + len(arms) * self.bonus_for_every_arm(p)
+        )
+        self.log_weights = log - log.max()
+
+    @abstractmethod
+    def reward(self, fit: Fit) -> float:
+        """The round's reward in [0, 1]; the user's own, where there is one, takes its place."""
+
+    @abstractmethod
+    def step(self, reward: float, p: np.ndarray) -> np.ndarray:
+        """p (M,) -> (M,): what one slot of each arm adds to the logarithm of its weight."""
+
+    def bonus_for_every_arm(self, p: np.ndarray) -> np.ndarray | float:
+        """p (M,) -> (M,): what each slot, whosever it is, adds to the logarithm of every arm's
+        weight; by default 0.
+        """
+        return 0.0
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {"log_weights": self.log_weights.copy()}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        self.log_weights = restored(state, "log_weights", self.log_weights.shape).astype(np.float64)
+
+
+def check_delta(delta: float) -> float:
+    if not 0 < delta < 1:
+        raise InputError(f"delta is {delta}: it is a chance and must lie in (0, 1)")
+    return delta
+
+
+def confidence(contest: Contest, delta: float) -> float:
+    """EXP4.P's bonus before it is divided by p: sqrt(ln(M / delta) / (M T))."""
+    return math.sqrt(math.log(contest.size / delta) / (contest.size * max(1, contest.total)))
+
+
+def weighted_accuracy(fit: Fit, total: int) -> float:
+    """Importance-weighted accuracy of the retrained model on all picks so far: sum(correct / q) /
+    (N T).
+    """
+    share = np.asarray(fit.correct, dtype=np.float64) / np.asarray(fit.chances, dtype=np.float64)
+    return float(np.clip(share.sum() / (fit.pool * total), 0, 1))
+
+
+def exploration(arms: int, total: int) -> float:
+    """EXP4's mixing rate g = sqrt(M ln M / ((e - 1) T)), at most 1."""
+    return min(1.0, math.sqrt(arms * math.log(arms) / ((math.e - 1) * max(1, total))))

@@ -1,0 +1,24 @@
+"""Random meta: every slot goes to any arm, all with the same chance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailor.bandits.base import Outcomes, Selector
+from tailor.bandits.checks import check_outcomes, check_slots, check_weights
+
+
+class RandomMeta(Selector):
+    """The yardstick: what the arms give together if nothing is learned about them."""
+
+    name = "random-meta"
+
+    def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        check_weights(self.contest, weights)
+        return rng.integers(self.contest.size, size=check_slots(slots), dtype=np.int64)
+
+    def learn(self, outcomes: Outcomes) -> None:
+        check_outcomes(self.contest, outcomes)
+
+    def chances(self, plan: np.ndarray) -> np.ndarray:
+        return np.full(self.contest.size, 1 / self.contest.size)

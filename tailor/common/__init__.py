@@ -1,0 +1,1 @@
+"""Small parts that every other package uses: argument checks, memory, compiled loops."""

@@ -1,0 +1,67 @@
+"""Where heavy work runs. An engine knows how to call a function many times; what is called is the
+same everywhere.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self, TypeVar
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Engine(ABC):
+    """Calls function(shared, *call) for every call, here or on other machines.
+
+    A function may be called again with the same arguments, where a machine was lost, so it must
+    depend on nothing else and leave nothing behind that a second call would not leave too.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def workers(self) -> int:
+        """How many calls run at once, today."""
+
+    @abstractmethod
+    def map(
+        self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]], shared: Any = None
+    ) -> list[T]:
+        """The results, in the order of the calls. An error in any of them is raised here."""
+
+    @abstractmethod
+    def map_with(
+        self, make: Callable[[], S], function: Callable[..., T], calls: Sequence[tuple[Any, ...]]
+    ) -> list[T]:
+        """As map, with function(made, *call), where make() is costly (a model): once in each
+        worker.
+        """
+
+    def close(self) -> None:  # noqa: B027  most have nothing to let go of
+        """Let go of what the engine holds."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class LocalEngine(Engine):
+    """This process: one call after another, each with all its threads."""
+
+    name = "local"
+    workers = 1
+
+    def map(
+        self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]], shared: Any = None
+    ) -> list[T]:
+        return [function(shared, *call) for call in calls]
+
+    def map_with(
+        self, make: Callable[[], S], function: Callable[..., T], calls: Sequence[tuple[Any, ...]]
+    ) -> list[T]:
+        return self.map(function, calls, make()) if calls else []

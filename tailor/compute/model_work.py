@@ -1,0 +1,161 @@
+"""The model's heavy work over an engine: reading the pool into the feature cache, predicting into
+shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tailor.compute.base import Engine, LocalEngine
+from tailor.compute.prediction_shards import SHARD, Predictions
+from tailor.errors import InputError
+from tailor.models import make_model
+from tailor.models.base import Model
+from tailor.models.source import CHUNK
+from tailor.pools import open_pool
+from tailor.run.model_runner import nothing
+from tailor.task import Task
+
+#: entries of the pool that a worker reads into the feature cache at a time
+READ = 4096
+
+
+@dataclass(frozen=True)
+class Copy:
+    """How to make a copy of a model in another process: plain values, and its weights in a folder.
+
+    pool     what Pool.describe gave; its path must lead there from every node
+    options  as make_model takes them; a cache folder among them is shared by all workers
+    weights  where the model was saved, or None where it is not trained yet
+    """
+
+    task: Task
+    pool: Mapping[str, Any]
+    model: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    weights: str | None = None
+
+    def make(self) -> Model:
+        model = make_model(self.model, self.task, open_pool(dict(self.pool)), **self.options)
+        if self.weights is not None:
+            model.load(Path(self.weights))
+        return model
+
+
+def read_pool(engine: Engine, copy: Copy, size: int) -> None:
+    """Fill the feature cache that the copies share, so that Model.prepare finds everything
+    there.
+    """
+    if "cache" not in copy.options:
+        raise InputError(
+            "the workers of an engine share features through a folder: give the model a cache="
+        )
+    ranges = [(start, min(start + READ, size)) for start in range(0, size, READ)]
+    engine.map_with(copy.make, _read, ranges)
+
+
+def _read(model: Model, start: int, stop: int) -> None:
+    source = getattr(model, "source", None)
+    if source is None:  # nothing to prepare
+        return
+    for first in range(start, stop, CHUNK):
+        source.compute(range(first, min(first + CHUNK, stop)))
+
+
+def predict(
+    engine: Engine,
+    model: Model,
+    folder: Path,
+    *,
+    at: np.ndarray | None = None,
+    copy: Copy | None = None,
+    fingerprint: str = "",
+    dtype: str = "float16",
+    shard: int = SHARD,
+    features: bool = True,
+) -> Predictions:
+    """What the model says of the whole pool, in shards in a folder; probabilities alone where no
+    features are wanted.
+
+    at           (N,) int64 the pool's position of each row, -1 where there is none today; by
+                 default all, in order
+    copy         how other processes get at the model; needed by every engine but the local one
+    fingerprint  says what the predictions come from: shards that an earlier call with the same one
+                 wrote are kept
+    """
+    make = _maker(engine, model, copy)
+    at = np.arange(len(model.pool)) if at is None else at
+    width = predict_rows(model, at[:1])[1].shape[1] if features else 0
+    made = Predictions(
+        str(folder), len(at), model.task.size, width, dtype, shard, fingerprint
+    ).begin()
+    calls = [
+        (made, number, at[made[number].start : made[number].stop]) for number in made.missing()
+    ]
+    engine.map_with(make, _predict, calls)
+    return made
+
+
+def _maker(engine: Engine, model: Model, copy: Copy | None) -> Callable[[], Model]:
+    if isinstance(engine, LocalEngine):
+        return lambda: model
+    if copy is None:
+        raise InputError(
+            f"the {engine.name} engine predicts in other processes: say how they get at the "
+            "model (copy=)"
+        )
+    return copy.make
+
+
+def _predict(model: Model, predictions: Predictions, number: int, at: np.ndarray) -> None:
+    predictions.write(number, *predict_rows(model, at))
+
+
+def predict_passes(
+    engine: Engine,
+    model: Model,
+    passes: Sequence[Predictions],
+    *,
+    at: np.ndarray,
+    seed: int,
+    copy: Copy | None = None,
+) -> None:
+    """What a model that has dropout_at() says in each of several passes with dropout, in shards
+    that were begun.
+
+    The random numbers of a shard come from the seed and its number, wherever it is computed.
+    """
+    numbers = sorted({number for one in passes for number in one.missing()})
+    calls = [
+        (passes, number, at[passes[0][number].start : passes[0][number].stop], seed)
+        for number in numbers
+    ]
+    engine.map_with(_maker(engine, model, copy), _predict_passes, calls)
+
+
+def _predict_passes(
+    model: Model, passes: Sequence[Predictions], number: int, at: np.ndarray, seed: int
+) -> None:
+    there = at >= 0
+    own = int(np.random.SeedSequence((seed, number)).generate_state(1, np.uint32)[0])
+    for made, found in zip(passes, model.dropout_at(at[there], len(passes), seed=own), strict=True):
+        probs = np.full((len(at), model.task.size), nothing(model.task), np.float32)
+        probs[there] = found
+        made.write(number, probs)
+
+
+def predict_rows(model: Model, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(probabilities (n, K), features (n, d)) at the pool's positions; where there is none, what
+    says nothing.
+    """
+    there = at >= 0
+    found = model.predict(at[there])
+    probs = np.full((len(at), model.task.size), nothing(model.task), np.float32)
+    features = np.zeros((len(at), found.features.shape[1]), np.float32)
+    probs[there], features[there] = found.probs, found.features
+    return probs, features

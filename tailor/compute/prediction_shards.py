@@ -1,0 +1,245 @@
+"""What a model said of a pool, in shards on disk, so that no process has to hold it all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tailor.errors import InputError
+from tailor.selection.pool_view import CHUNK
+from tailor.task import SUM_TOLERANCE
+
+#: rows of a shard: what one task of an engine reads, CHUNK rows at a time
+SHARD = 4 * CHUNK
+META = "predictions.json"
+PROBS, FEATURES = "probs", "features"
+#: what NumPy raises for a file that is not there, empty, cut short or something else
+DAMAGE = (OSError, EOFError, ValueError)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The rows from start to stop: a .npy file of probabilities, and one of features where there
+    are any.
+    """
+
+    start: int
+    stop: int
+    probs: str
+    features: str | None
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def read(self, name: str, rows: Any) -> np.ndarray:
+        """rows: a slice or positions (n,) within the shard -> (n, width), a copy in memory."""
+        path = self.probs if name == PROBS else self.features
+        assert path is not None
+        try:
+            # The map is dropped at once: pages of a map that stays open would count as this
+            # process's memory.
+            return np.array(np.load(path, mmap_mode="r", allow_pickle=False)[rows])
+        except DAMAGE as problem:
+            raise InputError(
+                f"shard {path} can't be read ({problem}): run this again, what is damaged is "
+                "then predicted anew"
+            ) from problem
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Probabilities (N, K) and features (N, d) of a pool, `shard` rows to a file, as a folder.
+
+    A folder is begun, its shards are written in any order and by any process, each aside and then
+    renamed, so that a shard is there whole or not at all. `fingerprint` says what the numbers came
+    from: begun again with the same one, the shards that are there are kept.
+    """
+
+    folder: str
+    rows: int
+    classes: int
+    features: int = 0  # d; 0: there are none
+    dtype: str = "float16"
+    shard: int = SHARD
+    fingerprint: str = ""
+
+    def __post_init__(self) -> None:
+        if self.rows < 1 or self.classes < 1 or self.features < 0 or self.shard < 1:
+            raise InputError(
+                f"predictions of {self.rows} rows, {self.classes} classes and {self.features} "
+                "features in shards of "
+                f"{self.shard} rows: each must be at least 1 (features: 0)"
+            )
+        check_dtype(self.dtype)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows, self.classes
+
+    @property
+    def nbytes(self) -> int:
+        """On disk, when all shards are written."""
+        return self.rows * (self.classes + self.features) * np.dtype(self.dtype).itemsize
+
+    def begin(self) -> Predictions:
+        """Make the folder; shards of other predictions in it go, and what killed writers left of
+        them.
+        """
+        folder = Path(self.folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        meta = json.dumps({"format": 1, **asdict(self), "folder": ""}).encode()
+        if not (folder / META).exists() or (folder / META).read_bytes() != meta:
+            for old in folder.glob("*.npy*"):
+                old.unlink(missing_ok=True)
+            aside = folder / f"{META}.{os.getpid()}"
+            aside.write_bytes(meta)
+            os.replace(aside, folder / META)
+        return self
+
+    @classmethod
+    def open(cls, folder: Path | str) -> Predictions:
+        """Predictions that are whole."""
+        try:
+            meta = json.loads((Path(folder) / META).read_text())
+            if meta.pop("format") != 1:
+                raise ValueError("another format")
+            found = cls(**{**meta, "folder": str(folder)})
+        except FileNotFoundError:
+            raise InputError(f"{folder} holds no predictions: there is no {META}") from None
+        except (ValueError, KeyError, TypeError) as problem:
+            raise InputError(
+                f"{Path(folder) / META} can't be read ({problem}): predict again"
+            ) from problem
+        missing = found.missing()
+        if missing:
+            raise InputError(
+                f"{folder} lacks {len(missing)} of {len(found)} shards (not written, or "
+                "damaged), the first is "
+                f"{missing[0]}: predict again, which goes on where it stopped"
+            )
+        return found
+
+    def __len__(self) -> int:
+        """How many shards there are."""
+        return -(-self.rows // self.shard)
+
+    def __getitem__(self, number: int) -> Shard:
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        start = number * self.shard
+        features = self._file(FEATURES, number) if self.features else None
+        return Shard(start, min(start + self.shard, self.rows), self._file(PROBS, number), features)
+
+    def __iter__(self) -> Iterator[Shard]:
+        return (self[number] for number in range(len(self)))
+
+    def missing(self) -> list[int]:
+        """The shards that are not written yet, or that a power cut or a full disk has damaged."""
+        return [
+            number
+            for number, shard in enumerate(self)
+            if not all(
+                _is_whole(path, (len(shard), width), self.dtype)
+                for _, path, width in self._files(shard)
+            )
+        ]
+
+    def write(self, number: int, probs: np.ndarray, features: np.ndarray | None = None) -> None:
+        """probs (n, K), features (n, d) of one shard."""
+        shard = self[number]
+        given = {PROBS: probs, FEATURES: features}
+        for name, path, width in self._files(shard):
+            array = given[name]
+            if array is None or array.shape != (len(shard), width):
+                shape = None if array is None else array.shape
+                raise InputError(f"shard {number} needs shape {(len(shard), width)}, got {shape}")
+            if name == PROBS:
+                array = _without_rounding(array)
+            try:
+                with np.errstate(over="raise"):
+                    stored = np.ascontiguousarray(array, self.dtype)
+            except FloatingPointError:
+                raise InputError(self._too_large(array, name, shard.start)) from None
+            aside = f"{path}.{os.getpid()}"
+            with open(aside, "wb") as file:
+                np.save(file, stored, allow_pickle=False)
+            # Not forced to the disk, which cost a third of predicting: file systems that keep order
+            # write a file's length after its bytes, so that what a power cut leaves is too short,
+            # and missing() sees that.
+            os.replace(aside, path)
+
+    def _files(self, shard: Shard) -> list[tuple[str, str, int]]:
+        """(name, path, numbers in a row) of a shard's files, in the order in which they are
+        written.
+        """
+        features = [] if shard.features is None else [(FEATURES, shard.features, self.features)]
+        return [*features, (PROBS, shard.probs, self.classes)]
+
+    def _too_large(self, array: np.ndarray, name: str, start: int) -> str:
+        limit = float(np.finfo(self.dtype).max)
+        row, column = np.argwhere(np.isfinite(array) & (np.abs(array) > limit))[0]
+        wider = "float32" if limit < 1e5 else "float64"
+        return (
+            f"{name} of example {start + row} reach {array[row, column]:g}, and shards of "
+            f"{self.dtype} hold numbers up "
+            f'to {limit:,.6g}: scale them, or set [engine] dtype = "{wider}"'
+        )
+
+    def write_all(self, probs: Any, features: Any = None) -> Predictions:
+        """Arrays (N, K) and (N, d) that are in memory, or memory maps."""
+        self.begin()
+        for number, shard in enumerate(self):
+            part = slice(shard.start, shard.stop)
+            self.write(
+                number,
+                np.asarray(probs[part]),
+                None if features is None else np.asarray(features[part]),
+            )
+        return self
+
+    def take(self, name: str, positions: np.ndarray | slice) -> np.ndarray:
+        """(n, width) rows in the order asked for, read where they lie."""
+        if isinstance(positions, slice):
+            positions = np.arange(*positions.indices(self.rows))
+        width = self.classes if name == PROBS else self.features
+        found = np.empty((len(positions), width), self.dtype)
+        numbers = positions // self.shard
+        for number in np.unique(numbers):
+            here = np.flatnonzero(numbers == number)
+            found[here] = self[int(number)].read(name, positions[here] - number * self.shard)
+        return found
+
+    def _file(self, name: str, number: int) -> str:
+        return os.path.join(self.folder, f"{name}-{number:05d}.npy")
+
+
+def check_dtype(dtype: str) -> str:
+    if dtype not in ("float16", "float32", "float64"):
+        raise InputError(f"dtype is {dtype!r}: float16, float32 or float64 is needed")
+    return dtype
+
+
+def _is_whole(path: str, shape: tuple[int, int], dtype: str) -> bool:
+    """Whether a shard's file can be read and has what it should have. Only its head is read."""
+    try:
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except DAMAGE:
+        return False
+    return found.shape == shape and found.dtype == np.dtype(dtype)
+
+
+def _without_rounding(probs: np.ndarray) -> np.ndarray:
+    """Probabilities that rounding has put a little outside [0, 1] are brought back, as in memory;
+    others are left for whoever checks them.
+    """
+    if probs.min(initial=0) >= 0 and probs.max(initial=1) <= 1:
+        return probs
+    tolerance = SUM_TOLERANCE.get(probs.dtype.itemsize, 0.0)
+    off = ((probs < 0) & (probs >= -tolerance)) | ((probs > 1) & (probs <= 1 + tolerance))
+    return np.where(off, probs.clip(0, 1), probs) if off.any() else probs

@@ -1,0 +1,282 @@
+"""A Ray cluster: what a lost worker or node had in hand runs again elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import inf
+from typing import Any, TypeVar
+
+from tailor.compute.base import Engine
+from tailor.errors import InputError, TailorError
+
+S = TypeVar("S")
+T = TypeVar("T")
+#: tasks handed to the cluster for each that can run: enough that no worker waits
+AHEAD = 2
+#: seconds without a result after which a look is taken whether any node could still give one
+PATIENCE = 60.0
+
+
+def import_ray(alone: bool) -> Any:
+    """alone: for a cluster of this machine, which then listens on the loopback address only, and
+    wants a token.
+    """
+    if (
+        alone
+    ):  # Ray reads these when it is imported; the first is its switch for loopback on every system
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+    try:
+        import ray
+    except ImportError:
+        raise InputError("the ray engine needs Ray: pip install 'tailor[ray]'") from None
+    return ray
+
+
+class RayEngine(Engine):
+    """Calls become tasks of a Ray cluster. Files must lie where every node sees them.
+
+    address  of a running cluster, or "auto"; None: a cluster of this machine alone, which goes with
+             the process
+    tasks    how many tasks a cluster of this machine runs at once; by default as many as it has
+             cores
+    cpus     cores, and so threads, of a task
+    gpus     GPUs of a worker that predicts or trains
+    retries  how often a task is run again where its worker was lost
+    """
+
+    name = "ray"
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        cpus: int = 1,
+        gpus: float = 0,
+        retries: int = 8,
+        tasks: int | None = None,
+    ) -> None:
+        if cpus < 1 or gpus < 0 or retries < 0:
+            raise InputError(
+                f"cpus is {cpus}, gpus {gpus}, retries {retries}: at least 1, 0 and 0 are needed"
+            )
+        self.cpus = cpus
+        self.gpus = gpus
+        self.retries = retries
+        self._ray = import_ray(alone=address is None)
+        self._mine = not self._ray.is_initialized()
+        if self._mine:
+            more: dict[str, Any] = {"include_dashboard": False} if address is None else {}
+            if tasks is not None and address is None:
+                more["num_cpus"] = tasks * cpus
+            try:
+                self._ray.init(address=address or "local", log_to_driver=False, **more)
+            except ConnectionError as problem:
+                raise InputError(
+                    f"no Ray cluster at {address!r} ({problem}): start one with `ray start --head`"
+                ) from None
+        try:
+            self.check_room(gpus)
+        except InputError:
+            self.close()
+            raise
+        self._task = self._ray.remote(num_cpus=cpus, max_retries=retries)(_call)
+
+    @property
+    def workers(self) -> int:
+        return max(1, self._room(0))
+
+    def check_room(self, gpus: float, workers: int = 1) -> None:
+        """Whether the nodes that are there could run so many workers at once, each with so many
+        GPUs: for what no node has, Ray waits without a word.
+        """
+        room = self._room(gpus)
+        if room >= workers:
+            return
+        largest = max(
+            self._nodes(),
+            key=lambda has: (has["GPU"], has["CPU"]) if gpus else (has["CPU"], has["GPU"]),
+        )
+        short = f"room for {room} of {workers} workers" if workers > 1 else "no room for a worker"
+        raise InputError(
+            f"the Ray cluster has {short} with cpus = {self.cpus} and gpus = {gpus:g}; its "
+            "largest node has "
+            f"cpus = {largest['CPU']:g} and gpus = {largest['GPU']:g}: ask for less, or start "
+            "more or larger nodes"
+        )
+
+    def _room(self, gpus: float) -> int:
+        """How many tasks with so many GPUs the nodes can run at once."""
+        each = (
+            min(has["CPU"] / self.cpus, has["GPU"] / gpus if gpus else inf) for has in self._nodes()
+        )
+        return sum(int(count + 1e-6) for count in each)  # ten tenths of a GPU are one
+
+    def _nodes(self) -> list[dict[str, float]]:
+        """Cores and GPUs of each."""
+        alive = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        return [{kind: has.get(kind, 0.0) for kind in ("CPU", "GPU")} for has in alive]
+
+    def map(
+        self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]], shared: Any = None
+    ) -> list[T]:
+        ray = self._ray
+        found = dict[int, T]()
+        with clear_errors(ray):
+            common = ray.put((function, self.cpus, shared))
+            waiting = list(enumerate(calls))[::-1]
+            running = dict[Any, int]()
+            while waiting or running:
+                while (
+                    waiting and len(running) < AHEAD * self.workers
+                ):  # a node that joined is used at once
+                    number, call = waiting.pop()
+                    running[self._task.remote(common, *call)] = number
+                done, _ = ray.wait(list(running), timeout=PATIENCE)
+                if not done:
+                    self.check_room(gpus=0)  # a node that all this needs may be lost
+                for reference in done:
+                    found[running.pop(reference)] = ray.get(reference)
+        return [found[number] for number in range(len(calls))]
+
+    def map_with(
+        self, make: Callable[[], S], function: Callable[..., T], calls: Sequence[tuple[Any, ...]]
+    ) -> list[T]:
+        """A crew of actors, each with a GPU where the engine was given some."""
+        if not calls:
+            return []
+        self.check_room(self.gpus)
+        ray = self._ray
+        found = dict[int, T]()
+        # of the call and of its actor
+        waiting = list(enumerate(calls))[::-1]
+        running = dict[Any, tuple[int, int]]()
+        with clear_errors(ray), self._crew(make, function) as crew:
+            while waiting or running:
+                crew.grow(self._room(self.gpus), len(waiting))  # a node that joined is used at once
+                while waiting and (actor := crew.idlest()) is not None:
+                    number, call = waiting.pop()
+                    running[crew.send(actor, call)] = number, actor
+                done, _ = ray.wait(list(running), timeout=PATIENCE)
+                if not done:
+                    self.check_room(self.gpus)  # the last node that could do it may be lost
+                for reference in done:
+                    number, actor = running.pop(reference)
+                    crew.received(actor)
+                    found[number] = ray.get(reference)
+                if not waiting:
+                    crew.dismiss_idle()
+        return [found[number] for number in range(len(calls))]
+
+    @contextmanager
+    def _crew(self, make: Callable[[], S], function: Callable[..., T]) -> Iterator[_Crew]:
+        options: dict[str, float] = {"max_restarts": self.retries, "max_task_retries": self.retries}
+        options["num_cpus"] = self.cpus
+        if self.gpus:
+            options["num_gpus"] = self.gpus
+        crew = _Crew(self._ray, options, self._ray.put((make, function, self.cpus)))
+        try:
+            yield crew
+        finally:
+            crew.dismiss()
+
+    def close(self) -> None:
+        if self._mine and self._ray.is_initialized():
+            self._ray.shutdown()
+
+
+class _Crew:
+    """Actors, and how many calls each of them has in hand.
+
+    Ray starts an actor that was lost again where there is room, and runs its calls again. Where all
+    the room is taken by the others, it gets that of the first one that has nothing left to do.
+    """
+
+    def __init__(self, ray: Any, options: dict[str, Any], common: Any) -> None:
+        self._ray = ray
+        self._common = common
+        self._new = ray.remote(**options)(_Worker)
+        self._actors = dict[int, Any]()
+        self._in_hand = dict[int, int]()
+        self._hired = 0
+
+    def grow(self, room: int, calls: int) -> None:
+        """To as many as there is room for, if there are calls for so many."""
+        for _ in range(min(room - len(self._actors), calls)):
+            self._actors[self._hired] = self._new.remote(self._common)
+            self._in_hand[self._hired] = 0
+            self._hired += 1
+
+    def idlest(self) -> int | None:
+        """The actor with the fewest calls in hand, unless all have enough."""
+        found = min(self._in_hand, key=lambda actor: self._in_hand[actor], default=None)
+        return found if found is not None and self._in_hand[found] < AHEAD else None
+
+    def send(self, actor: int, call: tuple[Any, ...]) -> Any:
+        self._in_hand[actor] += 1
+        return self._actors[actor].call.remote(*call)
+
+    def received(self, actor: int) -> None:
+        self._in_hand[actor] -= 1
+
+    def dismiss_idle(self) -> None:
+        for actor in [one for one, calls in self._in_hand.items() if not calls]:
+            self._dismiss(actor)
+
+    def dismiss(self) -> None:
+        for actor in list(self._actors):
+            self._dismiss(actor)
+
+    def _dismiss(self, actor: int) -> None:
+        del self._in_hand[actor]
+        self._ray.kill(self._actors.pop(actor))
+
+
+class _Worker:
+    """An actor: makes what it needs once, then takes one call after another."""
+
+    def __init__(self, common: tuple[Callable[[], Any], Callable[..., Any], int]) -> None:
+        self._make, self._function, threads = common
+        self._made: list[Any] = []
+        use_threads(threads)
+
+    def call(self, *call: Any) -> Any:
+        if not self._made:  # here and not above, so that its errors are those of a call
+            self._made.append(self._make())
+        return self._function(self._made[0], *call)
+
+
+def _call(common: tuple[Callable[..., T], int, Any], *call: Any) -> T:
+    """In a worker."""
+    function, threads, shared = common
+    use_threads(threads)
+    return function(shared, *call)
+
+
+def use_threads(count: int) -> None:
+    """Of the libraries that have threads of their own: a task gets no more cores than it asked
+    for.
+    """
+    import numba
+    import torch
+
+    torch.set_num_threads(count)
+    numba.set_num_threads(min(count, numba.get_num_threads()))
+
+
+@contextmanager
+def clear_errors(ray: Any) -> Iterator[None]:
+    """What a task raised is raised as it was; a task that could not be run anywhere is named as
+    such.
+    """
+    try:
+        yield
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause
+        if isinstance(cause, TailorError):
+            raise cause from None
+        raise
+    except ray.exceptions.RayError as error:
+        raise TailorError(f"the Ray cluster could not finish the work: {error}") from error

@@ -1,0 +1,1 @@
+"""Other programs that a run works with."""

@@ -1,0 +1,1 @@
+"""A durable run: what was asked and answered, kept in a store, and everything computed from it."""

@@ -1,0 +1,104 @@
+"""Examples that several people answer: their votes, and the label that the majority gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailor.selection.class_edits import ClassEdit
+from tailor.task import MultiClass, Task
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """One person's answer: class indices, or None for a skip."""
+
+    classes: tuple[int, ...] | None
+    at: float
+
+
+class Consensus:
+    """By position and person. A person's later vote replaces the earlier one.
+
+    `asked` says how many votes were asked for. A label that was told directly settles the matter:
+    votes that come later are kept, but change nothing.
+    """
+
+    def __init__(self) -> None:
+        self._ballots: dict[int, dict[str, Ballot]] = {}
+        self.asked: dict[int, int] = {}
+        self.settled: set[int] = set()
+        self.open: dict[int, None] = {}  # voted on, and no label counts yet
+        self.disputed: dict[int, None] = {}  # of these, all votes are in, and there is no majority
+
+    def copy(self) -> Consensus:
+        twin = Consensus()
+        twin._ballots = {position: dict(ballots) for position, ballots in self._ballots.items()}
+        twin.asked = dict(self.asked)
+        twin.settled = set(self.settled)
+        twin.open = dict(self.open)
+        twin.disputed = dict(self.disputed)
+        return twin
+
+    def cast(self, position: int, by: str, ballot: Ballot, asked: int) -> None:
+        ballots = self._ballots.setdefault(position, {})
+        ballots.pop(by, None)
+        ballots[by] = ballot
+        self.asked[position] = asked
+
+    def amend(self, position: int, by: str, classes: tuple[int, ...]) -> None:
+        """A vote that is still there was for these classes."""
+        ballots = self.on(position)
+        if by in ballots:
+            ballots[by] = Ballot(classes, ballots[by].at)
+
+    def decide(self, position: int) -> bool:
+        """Whether votes give it its label, or will."""
+        return position in self.asked and position not in self.settled
+
+    def on(self, position: int) -> dict[str, Ballot]:
+        return self._ballots.get(position, {})
+
+    def all_in(self, position: int) -> bool:
+        return len(self.on(position)) >= self.asked[position]
+
+    def settle(self, position: int) -> None:
+        if position in self._ballots:
+            self.settled.add(position)
+            self.open.pop(position, None)
+            self.disputed.pop(position, None)
+
+    def clear(self, position: int) -> None:
+        for kept in (self._ballots, self.asked, self.open, self.disputed):
+            kept.pop(position, None)
+        self.settled.discard(position)
+
+    def everything(self) -> list[dict[str, Ballot]]:
+        """The ballots on each example; safe to read while others vote."""
+        return [dict(ballots) for ballots in self._ballots.values()]
+
+    def reclass(self, change: ClassEdit) -> None:
+        def turned(ballot: Ballot) -> Ballot:
+            return (
+                ballot
+                if ballot.classes is None
+                else Ballot(tuple(change.indices(ballot.classes)), ballot.at)
+            )
+
+        for ballots in self._ballots.values():
+            ballots.update({by: turned(ballot) for by, ballot in ballots.items()})
+
+
+def majority(task: Task, ballots: Iterable[Ballot]) -> tuple[int, ...] | None:
+    """The classes that more than half of those who did not skip have given; None: there is no
+    majority.
+
+    Multi-label: class by class, and a class with exactly half of the votes leaves all open.
+    """
+    given = [b.classes for b in ballots if b.classes is not None]
+    counts = np.bincount([k for classes in given for k in classes], minlength=task.size)
+    winners = tuple(np.flatnonzero(2 * counts > len(given)).tolist())
+    tied = bool((2 * counts == len(given)).any())
+    return None if not given or tied or (isinstance(task, MultiClass) and not winners) else winners

@@ -1,0 +1,112 @@
+"""Which examples lie in an open stretch of which class's line: one compiled pass over the rows for
+all classes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailor.common.compiled import njit, prange
+
+#: a class's scores fall into so many bins: most bins have no stretch in them, and in the others the
+#: search is short
+_BINS = 1024
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _score(p, row_max, i):  # type: ignore[no-untyped-def]
+    """As line_key: p - max p, or p where that is 0; without row_max, p."""
+    if len(row_max) > 0 and p < row_max[i]:
+        return p - row_max[i]
+    return p
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _bin(score, bottom, scale):  # type: ignore[no-untyped-def]
+    """Never falls where the score rises, rounding included: a score in a stretch lies in the bins
+    between its ends.
+    """
+    return min(np.int64((score - bottom) * scale), _BINS - 1)
+
+
+@njit(cache=True, nogil=True)
+def _index(bottoms, tops, starts, lows, highs):  # type: ignore[no-untyped-def]
+    """(bins a unit of the score (c,), bit sets of the bins that a stretch reaches into (c, BINS /
+    64), the last stretch that begins before each bin, else the first (c, BINS + 1))
+    """
+    scales = np.zeros_like(bottoms)
+    reached = np.zeros((len(bottoms), _BINS // 64), np.uint64)
+    before = np.empty((len(bottoms), _BINS + 1), np.int32)
+    for j in range(len(bottoms)):
+        if tops[j] - bottoms[j] > 1e-30:  # else all in one bin
+            scales[j] = _BINS / (tops[j] - bottoms[j])
+        next_bin = 0
+        for stretch in range(starts[j], starts[j + 1]):
+            first = _bin(lows[stretch], bottoms[j], scales[j])
+            last = _bin(highs[stretch], bottoms[j], scales[j])
+            for place in range(first, last + 1):
+                reached[j, place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+            while next_bin <= first:
+                before[j, next_bin] = max(stretch - 1, starts[j])
+                next_bin += 1
+        before[j, next_bin:] = starts[j + 1] - 1
+    return scales, reached, before
+
+
+@njit(cache=True, nogil=True)
+def _within(score, lows, highs, first, last):  # type: ignore[no-untyped-def]
+    """Whether the score, not below the first range, lies in one of the ranges first to last, ends
+    included.
+    """
+    while first < last:  # the last range that begins at or below the score
+        middle = (first + last + 1) >> 1
+        if lows[middle] <= score:
+            first = middle
+        else:
+            last = middle - 1
+    return score <= highs[first]
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def find_hits(probs, row_max, classes, bottoms, tops, starts, lows, highs):  # type: ignore[no-untyped-def]
+    """(rows (h,), which (h,), scores (h,)): rows[t] lies in a stretch of classes[which[t]].
+
+    probs (n, K). row_max (n,), or empty in a multi-label task. classes (c,) with the ends of all
+    their stretches, bottoms (c,) and tops (c,). Stretches of class j: lows and highs from starts[j]
+    to starts[j + 1], ascending.
+    """
+    scales, reached, before = _index(bottoms, tops, starts, lows, highs)
+    one = np.uint64(1)
+    words = -(-len(classes) // 64)
+    hit = np.zeros((len(probs), words), np.uint64)  # a bit for each row and class
+    counts = np.zeros(len(probs) + 1, np.int64)
+    for i in prange(len(probs)):
+        for word in range(words):
+            found = np.uint64(0)
+            for j in range(word << 6, min((word + 1) << 6, len(classes))):
+                score = _score(probs[i, classes[j]], row_max, i)
+                if not bottoms[j] <= score <= tops[j]:
+                    continue
+                place = _bin(score, bottoms[j], scales[j])
+                if (reached[j, place >> 6] >> np.uint64(place & 63)) & one and _within(
+                    score, lows, highs, before[j, place], before[j, place + 1]
+                ):
+                    found |= one << np.uint64(j & 63)
+                    counts[i + 1] += 1
+            hit[i, word] = found
+    ends = np.cumsum(counts)
+    rows = np.empty(ends[-1], np.int64)
+    which = np.empty(ends[-1], np.int64)
+    scores = np.empty(ends[-1], probs.dtype)
+    for i in prange(len(probs)):
+        at = ends[i]
+        for word in range(words):
+            found = hit[i, word]
+            j = word << 6
+            while found != np.uint64(0):
+                if found & one:
+                    rows[at], which[at], scores[at] = i, j, _score(probs[i, classes[j]], row_max, i)
+                    at += 1
+                found >>= one
+                j += 1
+    return rows, which, scores

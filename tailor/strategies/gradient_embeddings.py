@@ -1,0 +1,89 @@
+"""Gradient embeddings without building them.
+
+The embedding of an example is the outer product of a = p - (the model's own label) and its features
+h, K*d numbers. Inner products factor: <a h, a' h'> = (a.a')(h.h'), so norms, distances and cosines
+need only the two small parts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tailor.selection.pool_view import PoolView
+
+if TYPE_CHECKING:
+    import torch
+
+
+#: the two parts of some embeddings: a (n, K) and h (n, d)
+Parts = tuple["torch.Tensor", "torch.Tensor"]
+
+
+def parts(view: PoolView, which: Any) -> Parts:
+    """Those of a slice or an index tensor, float64.
+
+    Where features have an offset or probabilities are alike, embeddings differ by little beside
+    their norms, which single precision would lose.
+    """
+    probs = view.rows(which)
+    return probs.double() - view.task.predicted(probs).double(), view.feature_rows(which).double()
+
+
+def rough_parts(view: PoolView, which: Any) -> Parts:
+    """As parts(), in the precision that the view has: for passes over the whole pool."""
+    probs = view.rows(which)
+    return probs - view.task.predicted(probs).to(probs.dtype), view.feature_rows(which)
+
+
+def squared_norms(embeddings: Parts) -> torch.Tensor:
+    """(n,) |a|^2 |h|^2."""
+    a, h = embeddings
+    return a.square().sum(1) * h.square().sum(1)
+
+
+def rough_squared_norms(view: PoolView) -> torch.Tensor:
+    """(N,) right to within lazy.SLACK of each."""
+    return view.per_row(_rough_squared_norms)
+
+
+def _rough_squared_norms(view: PoolView, part: slice) -> torch.Tensor:
+    return squared_norms(rough_parts(view, part))
+
+
+class Centres:
+    """A growing list of examples, their parts kept together for matrix products.
+
+    norms  (count,) their squared norms
+    """
+
+    def __init__(self, view: PoolView) -> None:
+        import torch
+
+        self.view = view
+        self.count = 0
+        self.norms = torch.empty(0, dtype=torch.float64, device=view.device)
+        self._store: tuple[torch.Tensor, ...] = ()
+
+    def add(self, positions: torch.Tensor) -> None:
+        import torch
+
+        new = parts(self.view, positions)
+        self.norms = torch.cat([self.norms, squared_norms(new)])
+        needed = self.count + len(positions)
+        if not self._store or needed > len(self._store[0]):
+            room = max(64, 2 * needed)
+            grown = tuple(part.new_empty(room, part.shape[1]) for part in new)
+            for larger, old in zip(grown, self._store):
+                larger[: self.count] = old[: self.count]
+            self._store = grown
+        for kept, part in zip(self._store, new):
+            kept[self.count : needed] = part
+        self.count = needed
+
+    def products(self, rows: Parts, start: int) -> torch.Tensor:
+        """(n, count - start): inner products of embeddings, given by their parts, with the centres
+        from `start` on.
+        """
+        a, h = rows
+        centre_a, centre_h = (kept[start : self.count] for kept in self._store)
+        return (a @ centre_a.T).mul_(h @ centre_h.T)

@@ -1,0 +1,75 @@
+"""Why a picture was chosen, in words for whoever labels it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+#: What an arm picks, it picks among what was left: "least" and "most" are said of that, never of
+#: all there is. {0} stands for the class of an arm that works for one class.
+IDEAS = {
+    "reserve": "Picked at random to measure the model. It never trains on these.",
+    "random start": "Picked at random: there is no model yet.",
+    "(nobody)": "Picked at random: no algorithm had a better idea left.",
+    "": "Nobody asked for this one: its label came from outside.",
+    "random": "Picked at random, to keep an open eye.",
+    "uncertainty": "Of what was left, this is among those where the model can least tell whether "
+    "it is {0}.",
+    "emal": "Of what was left, this is among those where the model is least sure about many "
+    "classes at once.",
+    "weak-supervision": "Of what was left, this is among those that a second look by the model "
+    "left it least sure of.",
+    "confidence": "Of what was left, this is among those the model was least sure of.",
+    "margin": "Of what was left, this is among those where two classes come closest.",
+    "entropy": "Of what was left, this is among those where the model spread its answer over "
+    "most classes.",
+    "most-likely-positive": "Of what was left, this is among those that look most like {0}.",
+    "galaxy": "It lies at the border of {0}, between examples known to be it and examples known "
+    "not to be.",
+    "galaxy-all": "It lies at the border between two classes.",
+    "badge": "The model would learn much from it, and it differs from the others in this round.",
+    "submodular": "It stands for many examples that nobody has labelled.",
+    "coreset": "Of what was left, this is among those least like anything labelled so far.",
+    "cluster-margin": "Of what was left, two classes come close here, and it differs from the "
+    "others in this round.",
+    "bald": "Of what was left, this is among those that versions of the model agree least about.",
+}
+
+#: arms that look for doubt; the share from which on the model counts as sure; what is said where no
+#: doubt is left
+DOUBTING = {
+    "uncertainty",
+    "emal",
+    "weak-supervision",
+    "confidence",
+    "margin",
+    "entropy",
+    "cluster-margin",
+}
+SURE = 0.8
+NO_DOUBT = "The model was fairly sure of all that was left; of this one a little less than of most."
+
+
+def explained(why: dict[str, Any]) -> dict[str, Any]:
+    """What `Room.why` gives, with sentences for the page. What the model thinks is not among them:
+    it would pull the answer its way. It stands in `predicted`, for those who ask.
+    """
+    arm = str(why["arm"])
+    family, _, rest = arm.partition("[")
+    name = arm if arm in IDEAS else family.partition("(")[0]
+    idea = IDEAS.get(name, "Picked by an algorithm of your own.")
+    if name in DOUBTING and _is_sure(why["predicted"].values()):
+        idea = NO_DOUBT
+    sentences = [idea.format(rest.removesuffix("]") or "a class")]
+    expected = why.get("expected") or {}
+    if expected:
+        best, share = max(expected.items(), key=lambda item: item[1])
+        sentences.append(f"Of what {arm} picks, about {share:.0%} is expected to be {best}.")
+    if why.get("round", -1) >= 0:
+        sentences.append(f"Asked for in round {why['round'] + 1}.")
+    return {**why, "sentences": sentences}
+
+
+def _is_sure(shares: Collection[float]) -> bool:
+    """Whether the likeliest classes are clearly so, and the others clearly not."""
+    return max(shares, default=0) >= SURE and not any(1 - SURE < share < SURE for share in shares)

@@ -1,0 +1,65 @@
+"""Small private files: written whole, readable by their owner alone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tailor.errors import TailorError
+
+
+@contextlib.contextmanager
+def changing(path: Path) -> Iterator[None]:
+    """Nobody else changes this file meanwhile, in this process or another: what is read within
+    stays true.
+
+    The lock is on a file beside it, since the file itself is replaced.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            import fcntl
+        except ModuleNotFoundError:  # Windows
+            yield
+            return
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)  # ends the lock too
+
+
+def write_private(path: Path, content: dict[str, Any]) -> None:
+    """As JSON with mode 600: the old file or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(content, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def read_private(path: Path) -> dict[str, Any]:
+    """What write_private wrote; empty where there is no file."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise TailorError(
+            f"{path} is damaged ({error}): restore it, or delete it and begin anew"
+        ) from error
+    if not isinstance(found, dict):
+        raise TailorError(f"{path} is damaged: it holds a {type(found).__name__}")
+    return found

@@ -1,0 +1,74 @@
+"""What requests may hold. Anything else is refused before it reaches the room."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+
+def _encodable(text: str) -> str:
+    """JSON can hold halves of surrogate pairs; no store and no page can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("the text is not valid Unicode") from None
+    if "\0" in text:
+        raise ValueError("the text holds a NUL character")
+    return text
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("a class name may not hold control characters")
+    return text
+
+
+Id = Annotated[str, StringConstraints(min_length=1, max_length=4096), AfterValidator(_encodable)]
+Known = Annotated[str, StringConstraints(min_length=1, max_length=1000), AfterValidator(_encodable)]
+NewName = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=200, strip_whitespace=True),
+    AfterValidator(_encodable),
+    AfterValidator(_printable),
+]
+Offset = Annotated[int, Query(ge=0, le=10**9)]
+Many = Annotated[int, Query(ge=1, le=200)]
+
+
+class RequestBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class AnswerBody(RequestBody):
+    """An answer: the classes; an empty list for none of them (multi-label); null to skip."""
+
+    id: Id
+    label: Annotated[list[Known], Field(max_length=10_000)] | None
+
+
+class AddClass(RequestBody):
+    name: NewName
+
+
+class RenameClass(RequestBody):
+    old: Known
+    new: NewName
+
+
+class MergeClasses(RequestBody):
+    old: Known
+    into: Known
+
+
+class UndoMerge(RequestBody):
+    """merge: the number of its event."""
+
+    merge: Annotated[int, Field(ge=1, le=2**53)]
+
+
+class Problem(BaseModel):
+    """Why a request was refused."""
+
+    error: str

@@ -1,0 +1,3 @@
+"""Comparing algorithms: datasets, experiments, regret simulations and speed measurements. The core
+never imports it.
+"""

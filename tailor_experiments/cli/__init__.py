@@ -1,0 +1,1 @@
+"""The commands of tailor_experiments, added to `tailor` through entry points."""

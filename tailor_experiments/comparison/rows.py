@@ -1,0 +1,137 @@
+"""Rows on disk: one JSON object a line, each line whole or not there."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tailor.errors import InputError
+
+ROWS, PACKED, RUNS = "rows.jsonl", "rows.jsonl.gz", "runs"
+#: What differs between two runs of the same trial.
+INCIDENTAL = ("seconds", "peak_mib", "device_peak_mib", "versions", "resumed")
+#: Without these a line is no row.
+NEEDED = (
+    "experiment",
+    "data",
+    "task",
+    "metric",
+    "contender",
+    "selector",
+    "families",
+    "reward",
+    "seed",
+    "round",
+    "rounds",
+    "labels",
+    "score",
+    "pulls",
+    "top_pulls",
+    "seconds",
+    "peak_mib",
+    "versions",
+    "config",
+    "resumed",
+)
+Row = dict[str, Any]
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The whole lines of a file; none where there is no file."""
+    if not path.exists():
+        return []
+    try:
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        lines = data.decode().split("\n")[
+            :-1
+        ]  # what follows the last newline was cut off in writing
+    except (ValueError, OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} is damaged: {error}; {_remedy(path)}") from error
+    return [_row(line, path, number) for number, line in enumerate(lines, 1)]
+
+
+def _row(line: str, path: Path, number: int) -> Row:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"{path}, line {number} is damaged: {error}; {_remedy(path)}") from error
+    lacking = [key for key in NEEDED if key not in row] if isinstance(row, dict) else NEEDED
+    if lacking:
+        what = f"{path}, line {number} is no row of an experiment: it lacks {', '.join(lacking)}"
+        raise InputError(f"{what}; {_remedy(path)}")
+    return dict(row)
+
+
+def _remedy(path: Path) -> str:
+    if path.parent.parent.name == RUNS:
+        return f"delete the folder {path.parent} to run that trial anew"
+    return "put a whole copy in its place"
+
+
+class RowFile:
+    """A trial's rows: appended one at a time, flushed to disk, each round once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = read_rows(path)
+        rounds = [row["round"] for row in self.rows]
+        if rounds != list(range(len(rounds))):
+            raise InputError(
+                f"{path} holds the rounds {rounds}, one after the other is due; {_remedy(path)}"
+            )
+        if path.exists():
+            data = path.read_bytes()
+            whole = data.rfind(b"\n") + 1
+            if whole < len(data):
+                os.truncate(path, whole)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def append(self, row: Row) -> None:
+        if row["round"] != len(self.rows):
+            raise AssertionError(
+                f"row of round {row['round']} where that of round {len(self.rows)} is due"
+            )
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self.rows.append(row)
+
+
+def load_rows(out: Path) -> list[Row]:
+    """All rows of a results folder: those of its trials, and of trials that are gone what its
+    rows.jsonl keeps, gzipped or not.
+    """
+
+    def trial(row: Row) -> tuple[str, str, int]:
+        return row["experiment"], row["contender"], row["seed"]
+
+    found = [row for path in sorted((out / RUNS).glob(f"*/{ROWS}")) for row in read_rows(path)]
+    there = set(map(trial, found))
+    found += [
+        row for row in read_rows(out / ROWS) or read_rows(out / PACKED) if trial(row) not in there
+    ]
+    if not found:
+        raise InputError(f"no rows in {out}: give the folder that `tailor bench run` wrote to")
+    return found
+
+
+def collect(out: Path) -> Path:
+    """All trials' rows in one file, which can be kept without them."""
+    aside = out / f"{ROWS}.tmp"
+    aside.write_text("".join(json.dumps(row) + "\n" for row in load_rows(out)), encoding="utf-8")
+    os.replace(aside, out / ROWS)
+    return out / ROWS
+
+
+def essence(rows: Sequence[Row]) -> list[Row]:
+    """Rows without what differs between two runs of the same trial, in order."""
+    bare = [{k: v for k, v in row.items() if k not in INCIDENTAL} for row in rows]
+    return sorted(bare, key=lambda r: (r["experiment"], r["contender"], r["seed"], r["round"]))

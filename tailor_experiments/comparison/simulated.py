@@ -1,0 +1,142 @@
+"""A model that is not trained: predictions drawn around the known labels, better every round."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tailor.errors import InputError
+from tailor.models.base import Model, Prediction, ProgressCallback, quiet
+from tailor.pools.base import Pool
+from tailor.registry import Registry
+from tailor.task import MultiClass, Task
+
+_FILE = "simulated.json"
+#: how much noise a pass with "dropout" adds, in the units of `Simulated`'s own
+_PASS_NOISE = 0.5
+
+
+class Simulated(Model):
+    """What a model would say that sees every label through Gaussian noise: for comparing selectors,
+    and nothing else.
+
+    Of class k it sees z = a (2y - 1) + e, with e a standard normal that stays with the example, and
+    it knows how frequent the class is. The best it can say is the log odds 2 a z + log(rate / (1 -
+    rate)), or in a multi-class task the softmax of 2 a z + log(rate): so it is calibrated whatever
+    the quality a. That grows linearly with the number of labels, whichever they are: all contenders
+    get the same predictions, however they choose.
+
+    truth       (N, K) the known labels
+    span        numbers of labels at which the quality is `start` and `end`
+    start, end  0.5 ranks a positive above a negative 76% of the time, 1.5 98%
+    hard        the hardest class has a quality of 1 - hard times the easiest one's
+    shared      the part of the noise's variance that all classes of an example have in common: some
+                are odd
+    features    how many: a random projection of the log odds, plus noise
+    seed        of the noise
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        pool: Pool,
+        truth: np.ndarray,
+        *,
+        span: tuple[int, int],
+        start: float = 0.5,
+        end: float = 1.5,
+        hard: float = 0.5,
+        shared: float = 0.2,
+        features: int = 32,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(task, pool)
+        if min(start, end) < 0:
+            raise InputError(f"start is {start} and end is {end}: a quality is at least 0")
+        for name, value in (("hard", hard), ("shared", shared)):
+            if not 0 <= value <= 1:
+                raise InputError(f"{name} is {value}: it must lie in [0, 1]")
+        if features < 1:
+            raise InputError(f"features is {features}: at least 1 is needed")
+        self.span = span
+        self.start = start
+        self.end = end
+        self.hard = hard
+        self.seed = seed
+        self.quality = start
+        size, classes = truth.shape
+        world = np.random.default_rng(0)  # what the classes are like is no matter of the trial
+        self._ease = (1 - hard * world.permutation(np.linspace(0, 1, classes))).astype(np.float32)
+        self._projection = world.standard_normal((classes, features), np.float32) / np.float32(
+            classes**0.5
+        )
+        self._rates = (truth.sum(0) + 0.5) / (size + 1)
+        noise = np.random.default_rng(seed)
+        common = np.float32(shared**0.5) * noise.standard_normal((size, 1), np.float32)
+        self._noise = noise.standard_normal((size, classes), np.float32)
+        self._noise *= np.float32((1 - shared) ** 0.5)
+        self._noise += common
+        self._feature_noise = noise.standard_normal((size, features), np.float32)
+        self._sign = 2 * truth.astype(np.float32) - 1
+
+    def fit(
+        self,
+        positions: np.ndarray,
+        labels: np.ndarray,
+        *,
+        seed: int,
+        progress: ProgressCallback = quiet,
+    ) -> None:
+        first, last = self.span
+        self.quality = float(np.interp(len(positions), [first, last], [self.start, self.end]))
+
+    def predict(self, positions: np.ndarray, progress: ProgressCallback = quiet) -> Prediction:
+        at: Any = (
+            slice(None) if np.array_equal(positions, np.arange(len(self._sign))) else positions
+        )
+        odds = self._log_odds(self._sign[at], self._noise[at])
+        return Prediction(self._probs(odds), odds @ self._projection + self._feature_noise[at])
+
+    def dropout(self, passes: int, *, seed: int) -> Iterator[np.ndarray]:
+        rng = np.random.default_rng(seed)
+        for _ in range(passes):
+            more = np.float32(_PASS_NOISE) * rng.standard_normal(self._noise.shape, np.float32)
+            yield self._probs(self._log_odds(self._sign, self._noise + more))
+
+    def _log_odds(self, sign: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """(n, K); in a multi-class task logits, of which the softmax is to be taken."""
+        a = np.float32(self.quality) * self._ease
+        softmax = isinstance(self.task, MultiClass)
+        prior = np.log(self._rates) if softmax else np.log(self._rates / (1 - self._rates))
+        return 2 * a * (a * sign + noise) + prior.astype(np.float32)
+
+    def _probs(self, odds: np.ndarray) -> np.ndarray:
+        if not isinstance(self.task, MultiClass):
+            return 1 / (1 + np.exp(-odds))
+        raised = np.exp(odds - odds.max(1, keepdims=True))
+        return raised / raised.sum(1, keepdims=True)
+
+    def save(self, folder: Path) -> None:
+        known = {"quality": self.quality, "rates": self._rates.tolist()}
+        (folder / _FILE).write_text(json.dumps(known), encoding="utf-8")
+
+    def load(self, folder: Path) -> None:
+        known = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        self.quality = known["quality"]
+        self._rates = np.array(known["rates"])
+
+    def describe(self) -> dict[str, Any]:
+        own = {"start": self.start, "end": self.end, "hard": self.hard, "seed": self.seed}
+        return {"model": "simulated", **own, "features": self._projection.shape[1]}
+
+
+#: Models of experiments alone: they know the labels.
+simulations: Registry[Model] = Registry(
+    "simulated model",
+    "tailor.simulations",
+    {"simulated": "tailor_experiments.comparison.simulated:Simulated"},
+)

@@ -1,0 +1,179 @@
+"""CelebA from its attribute and partition texts, or Parquet: 40 attributes, multi-label."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tailor.errors import InputError
+from tailor.pools import open_pool
+from tailor.task import MultiLabel
+from tailor_experiments.datasets.base import Dataset, damaged, first_folder, need
+from tailor_experiments.datasets.files import Files
+from tailor_experiments.datasets.hugging import Split, column_names, is_parquet, open_splits
+
+WHERE = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html (aligned and cropped images, Anno, Eval)"
+ATTRIBUTES = (
+    "5_o_Clock_Shadow",
+    "Arched_Eyebrows",
+    "Attractive",
+    "Bags_Under_Eyes",
+    "Bald",
+    "Bangs",
+    "Big_Lips",
+    "Big_Nose",
+    "Black_Hair",
+    "Blond_Hair",
+    "Blurry",
+    "Brown_Hair",
+    "Bushy_Eyebrows",
+    "Chubby",
+    "Double_Chin",
+    "Eyeglasses",
+    "Goatee",
+    "Gray_Hair",
+    "Heavy_Makeup",
+    "High_Cheekbones",
+    "Male",
+    "Mouth_Slightly_Open",
+    "Mustache",
+    "Narrow_Eyes",
+    "No_Beard",
+    "Oval_Face",
+    "Pale_Skin",
+    "Pointy_Nose",
+    "Receding_Hairline",
+    "Rosy_Cheeks",
+    "Sideburns",
+    "Smiling",
+    "Straight_Hair",
+    "Wavy_Hair",
+    "Wearing_Earrings",
+    "Wearing_Hat",
+    "Wearing_Lipstick",
+    "Wearing_Necklace",
+    "Wearing_Necktie",
+    "Young",
+)
+_TRAIN, _TEST = 0, 2
+
+
+def celeba(path: str | os.PathLike[str], *, max_side: int | None = None) -> Dataset:
+    """list_attr_celeba.txt, list_eval_partition.txt (also inside Anno and Eval) and
+    img_align_celeba.
+
+    The pool is partition 0, the test set partition 2. Parquet has the attributes as 40 columns, or
+    as one of lists.
+    """
+    if is_parquet(path):
+        return _from_parquet(path, max_side)
+    root = first_folder(path, ("celeba", "CelebA"))
+    names, files, labels = _attributes(_find(root, "Anno", "list_attr_celeba.txt"))
+    parts = _partitions(_find(root, "Eval", "list_eval_partition.txt"))
+    lost = next((file for file in files if file not in parts), None)
+    if lost is not None:
+        raise InputError(
+            f"{lost} has attributes and no line in list_eval_partition.txt: get both from {WHERE}"
+        )
+    pictures = next(
+        (p for p in (root / "img_align_celeba", root / "Img" / "img_align_celeba") if p.is_dir()),
+        None,
+    )
+    folder = pictures or need(
+        root / "img_align_celeba", "202,599 pictures, 000001.jpg and on", WHERE, folder=True
+    )
+    if (folder / "img_align_celeba").is_dir():  # some archives have the folder twice
+        folder = folder / "img_align_celeba"
+    part = np.array([parts[file] for file in files])
+    train = np.flatnonzero(part == _TRAIN)
+    test = np.flatnonzero(part == _TEST)
+    if len(train) == 0:
+        raise InputError(
+            f"list_eval_partition.txt puts no picture into partition 0: get it again from {WHERE}"
+        )
+    pool = Files(folder, [files[i] for i in train], max_side=max_side)
+    test_pool = Files(folder, [files[i] for i in test], max_side=max_side) if len(test) else None
+    return Dataset(
+        "celeba",
+        MultiLabel(names),
+        pool,
+        labels[train],
+        test_pool,
+        labels[test] if len(test) else None,
+    )
+
+
+def _find(root: Path, inside: str, name: str) -> Path:
+    return root / inside / name if (root / inside / name).is_file() else root / name
+
+
+def _attributes(path: Path) -> tuple[list[str], list[str], np.ndarray]:
+    """Line 1 the count, line 2 the names, then a file and its values, 1 or -1, a line."""
+    expected = "a count, 40 names, then a file with 40 values of 1 or -1 a line"
+    need(path, expected, WHERE)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        count = int(lines[0])
+        names = lines[1].split()
+    except (ValueError, IndexError) as problem:
+        raise damaged(path, problem, expected, WHERE) from None
+    rows = [line for line in lines[2:] if line.strip()]
+    if len(rows) != count:
+        raise damaged(path, f"{len(rows)} lines of {count}", expected, WHERE)
+    files = list[str]()
+    labels = np.empty((count, len(names)), np.uint8)
+    for number, line in enumerate(rows):
+        file, *values = line.split()
+        if len(values) != len(names) or not {"1", "-1"}.issuperset(values):
+            raise damaged(path, f"line {number + 3}: {line[:40]!r}", expected, WHERE)
+        files.append(file)
+        labels[number] = [value == "1" for value in values]
+    return names, files, labels
+
+
+def _partitions(path: Path) -> dict[str, int]:
+    expected = "a file and its partition (0, 1 or 2) a line"
+    need(path, expected, WHERE)
+    found: dict[str, int] = {}
+    for number, line in enumerate(
+        path.read_text(encoding="utf-8", errors="replace").splitlines(), 1
+    ):
+        if not line.strip():
+            continue
+        file, _, part = line.strip().partition(" ")
+        if part.strip() not in ("0", "1", "2"):
+            raise damaged(path, f"line {number}: {line[:40]!r}", expected, WHERE)
+        found[file] = int(part)
+    return found
+
+
+def _from_parquet(path: str | os.PathLike[str], max_side: int | None) -> Dataset:
+    if set(ATTRIBUTES) <= set(column_names(path)):
+        return _from_columns(path, max_side)
+    train, test = open_splits(path, max_side=max_side, tests=("test",))
+    names = train.names or list(ATTRIBUTES)
+    labels = None if test is None else test.subsets(names)
+    pool = None if test is None else test.pool
+    return Dataset("celeba", MultiLabel(names), train.pool, train.subsets(names), pool, labels)
+
+
+def _from_columns(path: str | os.PathLike[str], max_side: int | None) -> Dataset:
+    """One column of booleans (or 1 and -1) an attribute."""
+    first = ATTRIBUTES[0]
+    train, test = open_splits(path, label=first, max_side=max_side, tests=("test",))
+
+    def matrix(split: Split, name: str | None) -> np.ndarray:
+        labels = np.empty((len(split.pool), len(ATTRIBUTES)), np.uint8)
+        options: dict[str, Any] = {} if name is None else {"split": name}
+        for k, attribute in enumerate(ATTRIBUTES):
+            known = open_pool(path, kind="parquet", label=attribute, **options).labels() or {}
+            labels[:, k] = [known.get(one) in ("true", "1", "True") for one in split.pool.ids]
+        return labels
+
+    name = None if Path(path).is_file() else "train"
+    labels = None if test is None else matrix(test, "test")
+    pool = None if test is None else test.pool
+    return Dataset("celeba", MultiLabel(ATTRIBUTES), train.pool, matrix(train, name), pool, labels)

@@ -1,0 +1,109 @@
+"""Is this dataset the paper's? Sizes and ratios beside the paper's table, and a look at a sample of
+the examples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tailor.pools.base import Pool, Unreadable
+from tailor_experiments.datasets.base import Dataset
+from tailor_experiments.datasets.files import missing_files
+from tailor_experiments.datasets.paper import PAPER, PaperSetting
+from tailor_experiments.metrics import imbalance_ratio
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of the dataset beside the paper's; ok is None where the paper has none."""
+
+    name: str
+    here: float
+    paper: float | None
+    ok: bool | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    setting: PaperSetting | None
+    figures: list[Figure]
+    sampled: int = 0
+    unreadable: dict[str, str] = field(default_factory=dict)  # id -> why, of the sample
+    missing: list[str] = field(default_factory=list)  # ids of files that are not there, of all
+    aside: dict[str, str] = field(default_factory=dict)  # whole files that could not be opened
+
+    @property
+    def ok(self) -> bool:
+        whole = not self.unreadable and not self.missing and not self.aside
+        return whole and all(figure.ok is not False for figure in self.figures)
+
+
+def setting_for(base: str, classes: int) -> PaperSetting | None:
+    """The paper's row for a loader's dataset: "voc", or with the number of classes, "cifar10-2"."""
+    return PAPER.get(base) or PAPER.get(f"{base}-{classes}")
+
+
+def check(dataset: Dataset, sample: int = 200) -> Report:
+    """Compare with the paper; read `sample` examples, spread evenly over pool and test set."""
+    setting = setting_for(dataset.name, dataset.task.size)
+    pools = [dataset.pool] if dataset.test_pool is None else [dataset.pool, dataset.test_pool]
+    unreadable: dict[str, str] = {}
+    sampled = 0
+    for pool in pools:
+        seen, bad = _look(pool, sample)
+        sampled += seen
+        unreadable |= bad
+    missing = [one for pool in pools for one in missing_files(pool)]
+    aside = {name: why for pool in pools for name, why in pool.set_aside().items()}
+    return Report(setting, figures(dataset, setting), sampled, unreadable, missing, aside)
+
+
+def figures(dataset: Dataset, setting: PaperSetting | None) -> list[Figure]:
+    """K, N and the imbalance ratios. K and N must be the same; a ratio may differ by its rounding,
+    and where the pool is a random part by two standard errors of the rarest class's count.
+    """
+    counts = dataset.labels.sum(0, dtype=np.int64)
+    ratio = imbalance_ratio(counts)
+    rate = float(counts.sum() / dataset.labels.size)
+    rows = [
+        ("K, classes", float(dataset.task.size)),
+        ("N, pool", float(len(dataset.pool))),
+        ("class imbalance", ratio),
+    ]
+    if dataset.task.kind == "multi-label":
+        rows.append(("binary imbalance", rate))
+    if setting is None:
+        return [Figure(name, value, None, None) for name, value in rows]
+    spread = setting.drawn / max(1.0, float(counts.min())) ** 0.5
+    # 6e-5: the paper's four decimals
+    allowed = (
+        0.0,
+        0.0,
+        6e-5 + 2 * spread * setting.class_imbalance,
+        6e-5 + 0.02 * setting.drawn * rate,
+    )
+    papers = (setting.classes, setting.pool, setting.class_imbalance, setting.binary_imbalance)
+    found = []
+    for (name, value), paper, slack in zip(rows, papers, allowed):
+        if paper is None:
+            found.append(Figure(name, value, None, None))
+            continue
+        note = f"a random part: within {slack:.4f}" if setting.drawn and slack else ""
+        found.append(Figure(name, value, float(paper), abs(value - paper) <= slack, note))
+    return found
+
+
+def _look(pool: Pool, sample: int) -> tuple[int, dict[str, str]]:
+    positions = np.unique(
+        np.linspace(0, len(pool) - 1, min(sample, len(pool))).astype(int)
+    ).tolist()
+    bad = {}
+    for start in range(0, len(positions), 64):
+        some = positions[start : start + 64]
+        for position, example in zip(some, pool.read(some)):
+            if isinstance(example, Unreadable):
+                bad[pool.ids[position]] = example.reason
+    return len(positions), bad

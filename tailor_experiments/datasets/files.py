@@ -1,0 +1,125 @@
+"""Pools for datasets: files listed by an annotation, and a part of another pool."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tailor.errors import InputError
+from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
+from tailor.pools.convert import check_decoding, decode_image, decoded_as, in_threads
+
+
+class Files(Pool):
+    """Image files under a folder, in the order given; decoded when they are read.
+
+    The list comes from a dataset's own annotation, so a file may be missing: it then reads as
+    Unreadable.
+
+    names     paths relative to the folder, "train/001.jpg"; they are the ids
+    max_side  images are read no larger than this
+    """
+
+    kind = "image"
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        names: Sequence[str],
+        *,
+        max_side: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        check_decoding(max_side, threads)
+        self.root = Path(root).absolute()
+        self._ids = list(names)
+        self.max_side = max_side
+        self.threads = threads
+        check_unique(self._ids)
+        if outside := next(
+            (one for one in self._ids if one.startswith("/") or ".." in one.split("/")), None
+        ):
+            raise InputError(
+                f"picture {outside!r} lies outside {self.root}: names are relative to that folder"
+            )
+
+    @property
+    def ids(self) -> Sequence[str]:
+        return self._ids
+
+    def file(self, position: int) -> str:
+        """Where the image at this position lies on disk."""
+        return os.path.join(self.root, self._ids[position])
+
+    def read(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
+        files = [self.file(p) for p in check_positions(positions, len(self))]
+        return in_threads(lambda file: decode_image(file, self.max_side), files, self.threads)
+
+    def content_keys(self, positions: Sequence[int]) -> list[str]:
+        keys = []
+        for file in map(self.file, check_positions(positions, len(self))):
+            try:
+                status = os.stat(file)
+            except OSError:
+                keys.append(f"{file}|missing")
+            else:
+                keys.append(
+                    f"{file}|{status.st_size}|{status.st_mtime_ns}|{self.max_side}{decoded_as(file)}"
+                )
+        return keys
+
+    def missing(self) -> list[str]:
+        """The ids whose file is not there. Each folder is listed once, which is quick for a million
+        files too.
+        """
+        listed: dict[str, set[str]] = {}
+        gone = []
+        for one in self._ids:
+            folder, _, name = one.rpartition("/")
+            if folder not in listed:
+                try:
+                    listed[folder] = set(os.listdir(self.root / folder))
+                except OSError:
+                    listed[folder] = set()
+            if name not in listed[folder]:
+                gone.append(one)
+        return gone
+
+
+class Subset(Pool):
+    """Some positions of another pool, under the same ids."""
+
+    def __init__(self, pool: Pool, positions: Sequence[int] | np.ndarray) -> None:
+        self.kind = pool.kind
+        self.pool = pool
+        self.positions = np.asarray(positions, dtype=np.int64)
+        self._ids = [pool.ids[p] for p in self.positions.tolist()]
+
+    @property
+    def ids(self) -> Sequence[str]:
+        return self._ids
+
+    def _inner(self, positions: Sequence[int]) -> list[int]:
+        checked = check_positions(positions, len(self))
+        return [int(p) for p in self.positions[checked]] if checked else []
+
+    def read(self, positions: Sequence[int]) -> list[Any]:
+        return self.pool.read(self._inner(positions))
+
+    def content_keys(self, positions: Sequence[int]) -> list[str] | None:
+        return self.pool.content_keys(self._inner(positions))
+
+    def set_aside(self) -> dict[str, str]:
+        return self.pool.set_aside()
+
+
+def missing_files(pool: Pool) -> list[str]:
+    """Ids of a pool's files that are not there; none for a pool that has no files of its own."""
+    if isinstance(pool, Subset):
+        inside = set(pool.ids)
+        return [one for one in missing_files(pool.pool) if one in inside]
+    return pool.missing() if isinstance(pool, Files) else []

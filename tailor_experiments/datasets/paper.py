@@ -1,0 +1,92 @@
+"""The paper's ten settings: what each dataset should be, and how it was run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_SOFTMAX = ("galaxy", "confidence", "badge")
+_SIGMOID = ("emal", "uncertainty", "galaxy")
+_WIDE_SOFTMAX = (*_SOFTMAX, "most-likely-positive", "submodular")
+_WIDE_SIGMOID = (*_SIGMOID, "most-likely-positive", "weak-supervision")
+
+
+@dataclass(frozen=True)
+class PaperSetting:
+    """One row of the paper's tables."""
+
+    name: str
+    title: str
+    multilabel: bool
+    classes: int  # K
+    pool: int  # N
+    class_imbalance: float  # smallest class over largest
+    binary_imbalance: float | None  # mean positive rate, multi-label only
+    batch: int  # B, the size of the seed set too
+    rounds: int
+    epochs: int
+    training_batch: int = 50
+    pretrained: bool = True  # ImageNet weights
+    drawn: bool = False  # the pool is a random part, so the ratios of another draw differ a little
+
+    @property
+    def narrow(self) -> tuple[str, ...]:
+        """Families of the main experiments' candidate set."""
+        return _SIGMOID if self.multilabel else _SOFTMAX
+
+    @property
+    def wide(self) -> tuple[str, ...]:
+        """Families of the ablation's candidate set."""
+        return _WIDE_SIGMOID if self.multilabel else _WIDE_SOFTMAX
+
+
+PAPER: dict[str, PaperSetting] = {
+    setting.name: setting
+    for setting in (
+        PaperSetting("celeba", "CelebA", True, 40, 162_770, 0.0273, 0.2257, 10_000, 10, 8),
+        PaperSetting("coco", "COCO 2014", True, 80, 82_081, 0.0028, 0.0367, 5_000, 10, 10),
+        PaperSetting(
+            "voc", "PASCAL VOC", True, 20, 10_000, 0.0749, 0.0721, 500, 20, 15, drawn=True
+        ),
+        PaperSetting(
+            "cars", "Stanford Cars", True, 10, 12_948, 0.1572, 0.1200, 500, 20, 15, drawn=True
+        ),
+        PaperSetting(
+            "imagenet",
+            "ImageNet-1k",
+            False,
+            1_000,
+            1_281_167,
+            0.5631,
+            None,
+            20_000,
+            7,
+            20,
+            200,
+            pretrained=False,
+        ),
+        PaperSetting(
+            "kuzushiji49",
+            "Kuzushiji-49",
+            False,
+            49,
+            23_236,
+            0.0545,
+            None,
+            1_000,
+            10,
+            10,
+            drawn=True,
+        ),
+        PaperSetting(
+            "caltech256", "Caltech-256", False, 256, 24_486, 0.0761, None, 1_000, 20, 15, drawn=True
+        ),
+        PaperSetting(
+            "cifar10-2", "CIFAR-10, 2 classes", False, 2, 50_000, 0.1111, None, 2_000, 20, 10
+        ),
+        PaperSetting(
+            "cifar100-10", "CIFAR-100, 10 classes", False, 10, 50_000, 0.0110, None, 2_000, 20, 10
+        ),
+        PaperSetting("svhn-2", "SVHN, 2 classes", False, 2, 73_257, 0.0724, None, 7_000, 10, 10),
+    )
+}
+LEARNING_RATE, WEIGHT_DECAY, TRIALS, SMOOTHING = 1e-4, 5e-5, 4, 3

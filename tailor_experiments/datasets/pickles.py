@@ -1,0 +1,125 @@
+"""Reading the pickles of the CIFAR archives without running them.
+
+A pickle can name any function and have it called. Here the four names that these files need are
+answered by stand-ins that only record what they are given, every other name is refused, and the
+arrays are built from the recorded bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+import numpy as np
+
+from tailor.errors import InputError
+
+
+class _Kind:
+    """Stands for numpy.dtype: bytes from 0 to 255, and nothing else."""
+
+    def __init__(self, code: Any = None, *_: Any) -> None:
+        name = code.decode("ascii", "replace") if isinstance(code, bytes) else code
+        if name not in ("u1", "|u1", "uint8"):
+            raise pickle.UnpicklingError(f"an array of {name!r} where only bytes (u1) belong")
+
+    def __setstate__(self, state: Any) -> None:
+        return
+
+
+class _Array:
+    """Stands for numpy.ndarray, until its state arrives."""
+
+    value: np.ndarray | None = None
+
+    def __setstate__(self, state: Any) -> None:
+        if not isinstance(state, tuple) or len(state) != 5:
+            raise pickle.UnpicklingError("an array's state is not five values")
+        _, shape, kind, fortran, raw = state
+        if (
+            not isinstance(kind, _Kind)
+            or not isinstance(raw, bytes)
+            or not isinstance(shape, tuple)
+        ):
+            raise pickle.UnpicklingError("an array's state is not shape, kind and bytes")
+        if not all(isinstance(n, int) and n >= 0 for n in shape):
+            raise pickle.UnpicklingError(f"an array of shape {shape}")
+        try:
+            self.value = np.frombuffer(raw, np.uint8).reshape(shape, order="F" if fortran else "C")
+        except ValueError as problem:
+            raise pickle.UnpicklingError(str(problem)) from None
+
+
+def _start(*_: Any) -> _Array:
+    """Stands for numpy's _reconstruct, which makes the empty array that the state then fills."""
+    return _Array()
+
+
+def _latin(text: Any, encoding: Any = None) -> bytes:
+    """Stands for _codecs.encode: how Python 3 writes bytes into the pickles that Python 2 could
+    read.
+    """
+    if not isinstance(text, str) or encoding not in ("latin1", b"latin1"):
+        raise pickle.UnpicklingError(f"encoding {encoding!r} where only latin1 belongs")
+    return text.encode("latin1")
+
+
+_ALLOWED: dict[tuple[str, str], Any] = {
+    ("numpy.core.multiarray", "_reconstruct"): _start,
+    ("numpy._core.multiarray", "_reconstruct"): _start,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Kind,
+    ("_codecs", "encode"): _latin,
+}
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _ALLOWED:
+            raise pickle.UnpicklingError(f"it names {module}.{name}, which no such file needs")
+        return _ALLOWED[module, name]
+
+    def persistent_load(self, pid: Any) -> Any:
+        raise pickle.UnpicklingError("it refers to objects outside the file")
+
+
+def read_pickle(raw: bytes, path: str) -> dict[str, Any]:
+    """A dict of arrays of bytes, lists, texts and numbers; InputError for anything else, and
+    nothing is run.
+
+    Keys and texts written by Python 2 come as bytes: keys are given as str.
+
+    >>> read_pickle(pickle.dumps({b"labels": [3, 1]}, 2), "data_batch_1")
+    {'labels': [3, 1]}
+    """
+    try:
+        found = _Reader(io.BytesIO(raw), encoding="bytes").load()
+    except (
+        Exception
+    ) as problem:  # a broken pickle raises nearly anything: EOFError, IndexError, struct.error, ...
+        raise InputError(
+            f"damaged or unsafe file {path}: {str(problem) or type(problem).__name__}"
+        ) from None
+    if not isinstance(found, dict):
+        raise InputError(f"damaged file {path}: it holds a {type(found).__name__}, expected a dict")
+    plain = {}
+    for key, value in found.items():
+        name = key.decode("latin1") if isinstance(key, bytes) else str(key)
+        plain[name] = _plain(value, path)
+    return plain
+
+
+def _plain(value: Any, path: str) -> Any:
+    if isinstance(value, _Array):
+        if value.value is None:
+            raise InputError(f"damaged file {path}: an array without content")
+        return value.value
+    if isinstance(value, list):
+        return [_plain(one, path) for one in value]
+    if value is None or isinstance(value, (int, float, str, bytes)):
+        return value
+    raise InputError(
+        f"damaged file {path}: a {type(value).__name__} where arrays, lists, texts and numbers "
+        "belong"
+    )

@@ -1,0 +1,64 @@
+"""Street View House Numbers, cropped digits, from train_32x32.mat and test_32x32.mat, or
+Parquet.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from tailor.pools.arrays import Arrays
+from tailor_experiments.datasets.base import (
+    Dataset,
+    check_class_count,
+    checked_classes,
+    damaged,
+    first_folder,
+)
+from tailor_experiments.datasets.hugging import is_parquet
+from tailor_experiments.datasets.matlab import read_mat
+from tailor_experiments.datasets.multiclass import build, from_parquet
+
+WHERE = "http://ufldl.stanford.edu/housenumbers/ (format 2, cropped digits)"
+DIGITS = tuple(str(digit) for digit in range(10))
+_EXPECTED = "X (32, 32, 3, n) of bytes and y (n, 1) from 1 to 10"
+
+
+def svhn(
+    path: str | os.PathLike[str], *, classes: int = 10, max_side: int | None = None
+) -> Dataset:
+    """Class 0 is the digit 0, which the files write as 10.
+
+    classes  K of the K-class rule: classes 0 to K-2 are kept, the others are merged; the paper's is
+             2
+    """
+    check_class_count(classes, 10)
+    if is_parquet(path):
+        return from_parquet("svhn", path, DIGITS, classes, max_side=max_side)
+    folder = first_folder(path, ("SVHN", "svhn"))
+    test = folder / "test_32x32.mat"
+    return build(
+        "svhn",
+        DIGITS,
+        classes,
+        _read(folder / "train_32x32.mat"),
+        _read(test) if test.is_file() else None,
+    )
+
+
+def _read(path: Path) -> tuple[Arrays, np.ndarray]:
+    found = read_mat(path, ("X", "y"), _EXPECTED, WHERE)
+    pixels = found["X"]
+    digits = found["y"].reshape(-1)
+    if pixels.ndim == 3:  # MATLAB drops a last axis of one
+        pixels = pixels[..., None]
+    if pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[:3] != (32, 32, 3):
+        raise damaged(path, f"X is {pixels.dtype} of shape {pixels.shape}", _EXPECTED, WHERE)
+    if digits.dtype.kind not in "iuf" or digits.min(initial=1) < 1:
+        raise damaged(path, "a label is below 1", _EXPECTED, WHERE)
+    digits = np.where(digits == 10, 0, digits)
+    return Arrays(pixels.transpose(3, 0, 1, 2)), checked_classes(
+        digits, 10, pixels.shape[3], path, WHERE
+    )

@@ -1,0 +1,1 @@
+"""Simulated regret of the selectors, and what the theory says of it."""

@@ -1,0 +1,1 @@
+"""How long selection and training take, and how that grows."""

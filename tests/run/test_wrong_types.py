@@ -1,0 +1,650 @@
+"""Every argument of every public class, given what it can't be: an error of this package that names
+it.
+
+An argument that is added without a row here fails test_every_argument_has_a_row.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small import Centroids, Points, settings
+
+import tailor
+from tailor import Learner, MultiClass, MultiLabel, PoolView, Round, TailorError
+from tailor.annotation import Coordinator
+from tailor.common.checks import shown
+from tailor.models import make_model
+from tailor.pools import open_pool
+from tailor.run.project import Project
+from tailor.run.session import Asked, Session
+from tailor.run.settings import Settings
+from tailor.run.stopping import Budget, ClassCounts, Plateau, TargetAccuracy
+from tailor.storage import SqliteStore
+from tailor.strategies import make_arms
+from tailor.testing import make_pool
+
+TASK = MultiClass(["cat", "dog", "fox"])
+POOL = make_pool(TASK, 30, seed=0)
+RAGGED = [[1, 0, 0], [1, 0]]
+
+
+class Thing:
+    """An object of no kind that is known here."""
+
+    def __repr__(self):
+        return "a thing"
+
+
+COUNTS = [0, -1, 2.5, np.nan, np.inf, "3", None, True, [3], 3j, Thing()]
+SEEDS = [-1, 2**64, *COUNTS[2:]]
+SHARES = [-0.1, 1.0, np.nan, "0.1", None, [0.1], 0.1j, True, Thing()]
+TEXTS = [3, None, b"cat", ["cat"], Thing()]
+NAMES = [3, 2.5, None, b"cat", {"cat"}, {"cat": 1}, ("cat",), ("cat", 3), (3, {}), [], Thing()]
+FLAGS = ["yes", 1, None, [True], Thing()]
+FUNCTIONS = [3, "f", [], Thing()]
+POSITIONS = [
+    "1",
+    1,
+    None,
+    [1.5],
+    [True],
+    [[1]],
+    [1, [2]],
+    ["1"],
+    [1j],
+    {1},
+    {1: 2},
+    [-1],
+    [30],
+    [1, 1],
+    Thing(),
+]
+LABELS = [
+    "cat",
+    3,
+    None,
+    RAGGED,
+    [[1, 0, 1j]],
+    [["a", "b", "c"]],
+    [[None, 0, 0]],
+    [[2, 0, 0]],
+    {1: 2},
+    Thing(),
+]
+MATRICES = [
+    "x",
+    3,
+    RAGGED,
+    [["a"] * 3] * 30,
+    np.ones((30, 3), complex),
+    np.ones((30, 3), int),
+    POOL.probs[0],
+    Thing(),
+]
+PROBS = [None, *MATRICES, POOL.probs[:-1], POOL.probs * np.nan, POOL.probs * 2]
+FEATURES = [*MATRICES, POOL.features[:-1], POOL.features * np.inf]
+CLASSES = [
+    "abc",
+    b"ab",
+    2.5,
+    None,
+    True,
+    {"a", "b"},
+    {"a": 1, "b": 2},
+    [1, 2],
+    ["a", None],
+    ["a", ""],
+    3j,
+    [],
+    Thing(),
+]
+IDS = ["p00001", 3, None, {"p00001": "a"}, [3], [None], ["nobody"], Thing()]
+PEOPLE = [3, b"ann", ["ann"], Thing()]
+ANNOTATORS = [None, "", *PEOPLE]
+
+SIZES = [value for value in COUNTS if value is not None]
+ROUND = {"size": SIZES, "finetune": FUNCTIONS, "dropout": FUNCTIONS, "allow_short": FLAGS}
+SAID = {"by": PEOPLE}
+ROOM_ANSWERS = ["a", 3, 2.5, True, b"a", {"a": 1}, ["d"], [3], [["a"]], ["a", "b"], Thing()]
+PAGE = {"offset": [value for value in COUNTS if value != 0], "limit": [1001, *COUNTS[1:]]}
+#: what is wrong for each argument of each call
+WRONG: dict[str, dict[str, list[Any]]] = {
+    "MultiClass": {"classes": [*CLASSES, -1, 1]},
+    "MultiClass.index": {"name": [*TEXTS, "cow"]},
+    "MultiClass.check_labels": {"labels": [*LABELS, [[1, 1, 0]]]},
+    "MultiClass.encode": {
+        "answers": ["cat", 3, None, {"cat"}, [None], [2.5], [True], [3], [-1], ["cow"], Thing()]
+    },
+    "MultiClass.predicted": {"probs": [3, None, "x", POOL.probs[0], [[0.5, 0.5]], Thing()]},
+    "MultiLabel": {"classes": [*CLASSES, -1, 0]},
+    "MultiLabel.index": {"name": [*TEXTS, "cow"]},
+    "MultiLabel.check_labels": {"labels": LABELS},
+    "MultiLabel.encode": {
+        "answers": ["cat", 3, None, ["cat"], [3], [[None]], [[2.5]], [[3]], [["cow"]], Thing()]
+    },
+    "MultiLabel.predicted": {"probs": [3, None, "x", POOL.probs[0], [[0.5, 0.5]], Thing()]},
+    "Learner": {
+        "task": [3, None, "multi-class", ["cat", "dog"], Thing()],
+        "pool": COUNTS,
+        "families": [
+            3,
+            b"galaxy",
+            {"galaxy"},
+            {"galaxy": {}},
+            [],
+            ["cow"],
+            "cow",
+            [3],
+            [None],
+            [("galaxy", 3)],
+            Thing(),
+        ],
+        "selector": [*NAMES, "cow"],
+        "reward": [*NAMES, "cow"],
+        "rounds": COUNTS,
+        "batch": COUNTS,
+        "own_reward": FUNCTIONS,
+        "seed": SEEDS,
+        "device": ["gpu", "", "cuda:x", 0, None, ["cpu"], Thing()],
+    },
+    "Learner.ask": {"probs": PROBS, "features": FEATURES, **ROUND},
+    "Learner.open_round": {"probs": PROBS, "features": FEATURES, **ROUND},
+    "Learner.tell": {"positions": POSITIONS, "labels": [*LABELS, [[1, 1, 0]], [[1, 0, 0]] * 2]},
+    "Learner.skip": {"positions": [*POSITIONS, [0]]},
+    "Learner.offer_again": {"positions": [*POSITIONS, [0]]},
+    "Learner.withdraw": {"positions": POSITIONS},
+    "Learner.reclass": {"change": [3, None, ["cat", "dog"], Thing()]},
+    "PoolView": {
+        "task": [3, None, "multi-class", Thing()],
+        "probs": [*PROBS[:-3], *PROBS[-2:]],
+        "features": FEATURES,
+        "labelled": [p for p in POSITIONS if p is not None],
+        "labels": LABELS[:2] + LABELS[3:],
+        "free": [3, "x", np.ones(30), np.ones(29, bool), [True], RAGGED, Thing()],
+        "pending": [p for p in POSITIONS if p is not None],
+        "finetune": FUNCTIONS,
+        "dropout": FUNCTIONS,
+        "seed": SEEDS,
+        "device": ["gpu", "", 0, None, ["cpu"], Thing()],
+    },
+    "PoolView.has": {"need": ["features", None, 3, Thing()]},
+    "Round": {
+        "view": [3, None, POOL.probs, Thing()],
+        "arms": [3, None, "random", ["random"], [None], Thing()],
+        "plan": [3, None, "x", [0.5], [9], [-1], [[0]], [0, [0]], Thing()],
+        "seed": [-1, *COUNTS[2:]],
+    },
+    "Round.repick": {"index": [-1, 30, *COUNTS[2:]]},
+    "Round.reveal": {
+        "index": [-1, 30, *COUNTS[2:]],
+        "label": [None, "cat", [1, 0], [1, 0, 1j], [1, 1, 0], [1, [0]], Thing()],
+    },
+    "Settings": {
+        "kind": ["multi", 3, None, ["multi-class"], Thing()],
+        "classes": [*CLASSES, 3],
+        "families": [3, None, b"galaxy", {"galaxy"}, {"galaxy": 1}, [3], [None], Thing()],
+        "selector": TEXTS,
+        "reward": TEXTS,
+        "batch": COUNTS,
+        "rounds": COUNTS,
+        "holdout": SHARES,
+        "dropout_passes": COUNTS,
+        "seed": SEEDS,
+    },
+    "Budget": {"labels": COUNTS},
+    "TargetAccuracy": {"accuracy": [0, 1.1, np.nan, "0.5", None, [0.5], Thing()]},
+    "Plateau": {"rounds": COUNTS, "gain": [-0.1, np.nan, "0.1", None, [0.1], Thing()]},
+    "ClassCounts": {"count": COUNTS},
+    "Session": {
+        "store": ["run.db", 3, None, Thing()],
+        "pool": ["photos", 3, None, POOL.probs, Thing()],
+        "model": ["probe", 3, None, Thing()],
+        "settings": [{"kind": "multi-class"}, 3, None, Thing()],
+        "stop": [3, None, "budget", Budget(3), [3], [None], Thing()],
+        "progress": [None, *FUNCTIONS],
+        "remodel": FUNCTIONS,
+        "model_runner": [None, *FUNCTIONS],
+    },
+    "Session.ask": {"n": SIZES},
+    "Session.predict": {
+        "positions": ["1", 1, None, [1.5], [[1]], [1, [2]], ["1"], [-1], [120], Thing()]
+    },
+    "Session.tell": {
+        "answers": [
+            3,
+            None,
+            "p00001",
+            [("p00001", "a")],
+            ["p00001"],
+            {3: "a"},
+            {"nobody": "a"},
+            {"p00001": 3},
+            {"p00001": 2.5},
+            {"p00001": "d"},
+            {"p00001": ["a"]},
+            {"p00001": True},
+            Thing(),
+        ],
+        **SAID,
+    },
+    "Session.vote": {
+        "one": [3, None, "nobody", ["p00001"], Thing()],
+        "answer": [3, 2.5, "d", ["a"], True, Thing()],
+        "by": [None, "", *PEOPLE],
+        "of": COUNTS,
+    },
+    "Session.withdraw": {"ids": [*IDS, ["p00001"]], **SAID},
+    "Session.offer_again": {"ids": [*IDS, ["p00001"]]},
+    "Session.add_class": {"name": [*TEXTS, "", "a"], **SAID},
+    "Session.rename_class": {"old": [*TEXTS, "d"], "new": [*TEXTS, "", "b"], **SAID},
+    "Session.merge_classes": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"], **SAID},
+    "Session.undo_merge": {"event": SIZES, **SAID},
+    "Room": {
+        "source": ["run", 3, None, Thing()],
+        "overlap": COUNTS,
+        "overlap_share": [-0.1, 1.1, *SHARES[2:]],
+        "lease": [0, -1, np.nan, np.inf, "300", None, [300], 3j, True, Thing()],
+        "clock": [None, *FUNCTIONS],
+        "wall_clock": [None, *FUNCTIONS],
+    },
+    "Room.next": {"who": ANNOTATORS, "n": [*COUNTS, 1001]},
+    "Room.answer": {"who": ANNOTATORS, "id": ["nobody", *TEXTS], "label": ROOM_ANSWERS},
+    "Room.settle": {"id": ["nobody", *TEXTS], "label": ROOM_ANSWERS, "by": ANNOTATORS},
+    "Room.history": {"who": ANNOTATORS, "n": COUNTS},
+    "Room.release": {"who": ANNOTATORS},
+    "Room.heartbeat": {"who": ANNOTATORS},
+    "Room.why": {"id": ["nobody", *TEXTS]},
+    "Room.item": {"id": ["nobody", *TEXTS]},
+    "Room.labelled": {
+        "klass": ["d", *PEOPLE],
+        "arm": ["cow", *PEOPLE],
+        "annotator": PEOPLE,
+        "disagrees": FLAGS,
+        **PAGE,
+    },
+    "Room.disagreements": PAGE,
+    "Room.add_class": {"name": [*TEXTS, "", "a"], "by": ANNOTATORS},
+    "Room.rename_class": {"old": [*TEXTS, "d"], "new": [*TEXTS, "", "b"], "by": ANNOTATORS},
+    "Room.merge_classes": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"], "by": ANNOTATORS},
+    "Room.labels_to_merge": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"]},
+    "Room.undo_merge": {"event": COUNTS, "by": ANNOTATORS},
+    "Project": {"folder": [3, None, b"run", ["run"], Thing(), "no such run"]},
+    "open_pool": {
+        "given": [3, None, b"photos", {"path": 3}, {"a"}, [], [3], Thing()],
+        "kind": ["cow", 3, b"text", [], Thing()],
+    },
+    "make_model": {
+        "given": ["cow", *(name for name in NAMES if name not in (None, []))],
+        "task": [3, None, "multi-class", ["cat", "dog"], Thing()],
+        "pool": ["photos", 3, None, POOL.probs, Thing()],
+    },
+}
+
+#: arguments that may be anything
+ANYTHING = {
+    "Learner.ask": {"model"},  # handed on to own_reward as it is
+    "Learner.open_round": {"model"},
+    "open_pool": {"options"},  # checked against what the kind of pool takes
+    "make_model": {"options"},
+}
+#: calls that nobody makes from outside
+MACHINERY = {
+    "Learner.relive_round": "goes through what the store holds",
+    "Learner.learn_as_before": "called by journals that take a merge back",
+    "PoolView.per_row": "called by arms, in inner loops",
+    "PoolView.count_predicted": "called by arms, in inner loops",
+    "PoolView.open": "called by rounds",
+    "PoolView.rows": "called by arms, in inner loops",
+    "PoolView.feature_rows": "called by arms, in inner loops",
+    "PoolView.columns": "called by arms, in inner loops",
+    "Settings.check_same": "compares with what the store holds",
+    "Settings.from_dict": "reads what the store holds, and goes through Settings",
+    "Budget.met": "called by sessions",
+    "TargetAccuracy.met": "called by sessions",
+    "Plateau.met": "called by sessions",
+    "ClassCounts.met": "called by sessions",
+    "Session.take": "a step of ask, for rooms",
+    "Session.draft": "a step of ask, for rooms",
+    "Session.enter": "a step of ask, for rooms",
+    "Session.enter_stage": "a step of ask, for rooms",
+    "Session.train": "a step of final_fit",
+    "Session.telling": "a step of tell, with its checks",
+    "Session.voting": "a step of vote, with its checks",
+    "Session.withdrawing": "a step of withdraw, with its checks",
+    "Session.record": "takes what telling, voting and withdrawing give",
+}
+#: what is given out and never handed in, and what is never made itself
+RESULTS = {"Batch", "Task", "TailorError", "InputError", "UnknownName", "Exhausted", "__version__"}
+CLASSES_TO_CHECK = [
+    *(getattr(tailor, name) for name in tailor.__all__ if name not in RESULTS),
+    Settings,
+    Session,
+    Budget,
+    TargetAccuracy,
+    Plateau,
+    ClassCounts,
+    Coordinator,
+]
+#: with these alone: what a project opens, it opens for commands
+FUNCTIONS_TO_CHECK = [Project, open_pool, make_model]
+
+
+def public_calls():
+    """name -> signature, of constructors and public methods."""
+    for cls in CLASSES_TO_CHECK:
+        yield cls.__name__, inspect.signature(cls)
+        for name, member in inspect.getmembers(cls, callable):
+            if not name.startswith("_"):
+                yield f"{cls.__name__}.{name}", inspect.signature(member)
+    for function in FUNCTIONS_TO_CHECK:
+        yield function.__name__, inspect.signature(function)
+
+
+@pytest.mark.parametrize("call", [name for name, _ in public_calls()])
+def test_every_argument_has_a_row(call):
+    if call in MACHINERY:
+        return
+    named = {name for name in dict(public_calls())[call].parameters if name != "self"}
+    assert named == set(WRONG.get(call, {})) | ANYTHING.get(call, set())
+
+
+def test_no_row_is_left_over():
+    calls = {name for name, _ in public_calls()}
+    assert {*WRONG, *ANYTHING, *MACHINERY} <= calls
+    assert not set(WRONG) & set(MACHINERY)
+
+
+# ------------------------------------------------------------------ good calls, of which one
+# argument is made wrong
+
+
+def view():
+    return PoolView(TASK, POOL.probs, POOL.features, labelled=[0], labels=[[1, 0, 0]])
+
+
+def begun():
+    learner = Learner(TASK, 30, families=["random"], batch=4)
+    learner.tell([0], [[1, 0, 0]])
+    learner.skip([5])
+    return learner
+
+
+def make_round(**given):
+    good = {
+        "view": view(),
+        "arms": make_arms(["random"], TASK),
+        "plan": np.zeros(3, np.int64),
+        "seed": 0,
+    }
+    return Round(**(good | given))
+
+
+def make_session(path, **given):
+    pool = Points()
+    chosen = settings()
+    good = {
+        "store": SqliteStore(path),
+        "pool": pool,
+        "model": Centroids(chosen.task, pool),
+        "settings": chosen,
+    }
+    try:
+        return Session(**(good | given))
+    finally:
+        if isinstance(given.get("store", good["store"]), SqliteStore) and given:
+            good["store"].close()
+
+
+GOOD = {
+    "MultiClass": {"classes": ["cat", "dog"]},
+    "MultiClass.index": {"name": "cat"},
+    "MultiClass.check_labels": {"labels": [[1, 0, 0]]},
+    "MultiClass.encode": {"answers": ["cat", 1]},
+    "MultiClass.predicted": {"probs": POOL.probs},
+    "MultiLabel": {"classes": 3},
+    "MultiLabel.index": {"name": "cat"},
+    "MultiLabel.check_labels": {"labels": [[1, 0, 1]]},
+    "MultiLabel.encode": {"answers": [["cat", 1], []]},
+    "MultiLabel.predicted": {"probs": POOL.probs},
+    "Learner": {"task": TASK, "pool": 30},
+    "Learner.ask": {"probs": POOL.probs},
+    "Learner.open_round": {"probs": POOL.probs},
+    "Learner.tell": {"positions": [1], "labels": [[0, 1, 0]]},
+    "Learner.skip": {"positions": [1]},
+    "Learner.offer_again": {"positions": [5]},
+    "Learner.withdraw": {"positions": [0]},
+    "PoolView": {"task": TASK, "probs": POOL.probs, "labelled": [0], "labels": [[1, 0, 0]]},
+    "Round": {},
+    "Round.repick": {"index": 3},
+    "Round.reveal": {"index": 3, "label": [0, 1, 0]},
+    "Settings": {"kind": "multi-class", "classes": ("a", "b")},
+    "Budget": {"labels": 5},
+    "TargetAccuracy": {"accuracy": 0.9},
+    "Plateau": {},
+    "ClassCounts": {"count": 5},
+    "Session": {},
+    "Session.ask": {},
+    "Session.tell": {"answers": {"p00001": "a"}},
+    "Session.vote": {"one": "p00001", "answer": "a", "by": "ann", "of": 2},
+    "Session.withdraw": {"ids": ["p00000"]},
+    "Session.offer_again": {"ids": ["p00002"]},
+    "Session.predict": {"positions": [0, 1]},
+    "Session.add_class": {"name": "d"},
+    "Session.rename_class": {"old": "a", "new": "d"},
+    "Session.merge_classes": {"old": "a", "into": "b"},
+    "Session.undo_merge": {},
+    "Room": {},
+    "Room.next": {"who": "ann"},
+    "Room.answer": {"who": "ann", "id": "p00001", "label": ["a"]},
+    "Room.settle": {"id": "p00001", "label": ["a"], "by": "ann"},
+    "Room.history": {"who": "ann"},
+    "Room.release": {"who": "ann"},
+    "Room.heartbeat": {"who": "ann"},
+    "Room.why": {"id": "p00001"},
+    "Room.item": {"id": "p00001"},
+    "Room.labelled": {},
+    "Room.disagreements": {},
+    "Room.add_class": {"name": "d", "by": "ann"},
+    "Room.rename_class": {"old": "a", "new": "d", "by": "ann"},
+    "Room.merge_classes": {"old": "a", "into": "b", "by": "ann"},
+    "Room.labels_to_merge": {"old": "a", "into": "b"},
+    "Room.undo_merge": {"by": "ann"},
+    "open_pool": {"given": np.eye(3)},
+    "make_model": {"given": "probe", "task": TASK, "pool": open_pool(np.eye(3))},
+}
+
+
+class Maker:
+    """Objects to call, made anew where a call changes them."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._made = 0
+
+    def call(self, name, /, **given):
+        cls, _, method = name.partition(".")
+        arguments = GOOD.get(name, {}) | given
+        if method:
+            made = self._object(cls)
+            if method == "undo_merge":
+                made.merge_classes("c", "b", "ann")
+            if name == "Room.undo_merge":
+                arguments = {"event": made.last_merge()["event"]} | arguments
+            return getattr(made, method)(**arguments)
+        if cls == "Round":
+            return make_round(**arguments)
+        if cls == "Session":
+            return make_session(self._path(), **arguments)
+        if cls == "Room":
+            return Coordinator(**({"source": self._object("Session")} | arguments))
+        kinds = {
+            "MultiClass": MultiClass,
+            "MultiLabel": MultiLabel,
+            "Learner": Learner,
+            "PoolView": PoolView,
+            "Settings": Settings,
+            "Budget": Budget,
+            "TargetAccuracy": TargetAccuracy,
+            "Plateau": Plateau,
+            "ClassCounts": ClassCounts,
+            "Project": Project,
+            "open_pool": open_pool,
+            "make_model": make_model,
+        }
+        return kinds[cls](**arguments)
+
+    def _path(self):
+        self._made += 1
+        return self._folder / f"{self._made}.db"
+
+    def _object(self, cls):
+        if cls == "Session":
+            session = make_session(self._path())
+            session.read_pool()
+            session.tell({"p00000": "a", "p00002": None})
+            session.model.fit(np.array([0]), np.array([[1, 0, 0]]), seed=0)
+            session._remodel = lambda task: Centroids(task, session.pool)
+            return session
+        if cls == "Room":
+            return Coordinator(self._object("Session"))
+        makers = {
+            "MultiClass": lambda: TASK,
+            "MultiLabel": lambda: MultiLabel(TASK.classes),
+            "Learner": begun,
+            "PoolView": view,
+            "Round": make_round,
+        }
+        return makers[cls]()
+
+
+@pytest.mark.parametrize("call", list(GOOD))
+def test_the_good_call_is_good(tmp_path, call):
+    Maker(tmp_path).call(call)
+
+
+def _names(said, argument, value):
+    """Whether a message names the argument (classes: "class names") or what is wrong in the value,
+    and says more.
+    """
+    value_words = [
+        word
+        for word in re.findall(r"[\w.]+", shown(value))
+        if re.search(rf"\b{re.escape(word)}\b", said)
+    ]
+    return (argument[:4] in said.lower() or value_words or "''" in said) and len(said) > 20
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"), [(call, name) for call in WRONG for name in WRONG[call]]
+)
+def test_what_an_argument_can_not_be(tmp_path, call, argument):
+    maker = Maker(tmp_path)
+    problems = []
+    for value in WRONG[call][argument]:
+        try:
+            maker.call(call, **{argument: value})
+        except TailorError as error:
+            if not _names(str(error), argument, value):
+                problems.append(f"{shown(value)}: says only {error}")
+        except Exception as error:
+            problems.append(f"{shown(value)}: {type(error).__name__}: {error}")
+        else:
+            problems.append(f"{shown(value)}: accepted")
+    assert not problems, f"{call}({argument}=):\n" + "\n".join(problems)
+
+
+# ------------------------------------------------------------------ what is accepted
+
+
+def test_numpys_whole_numbers_are_whole_numbers(tmp_path):
+    learner = Learner(
+        MultiClass(np.int64(3)),
+        np.int32(30),
+        families="random",
+        batch=np.uint8(4),
+        seed=np.int64(7),
+    )
+    assert learner.ask(POOL.probs, size=np.int16(2)).indices.tolist() == (
+        Learner(MultiClass(3), 30, families=["random"], batch=4, seed=7)
+        .ask(POOL.probs, size=2)
+        .indices.tolist()
+    )
+    session = make_session(tmp_path / "run.db")
+    assert isinstance(asked := session.ask(np.int64(3)), Asked)
+    assert len(asked) == 3
+    assert len(Coordinator(session).next("ann", np.int64(2)).items) == 2
+
+
+def test_ids_may_come_in_a_set_or_as_keys(tmp_path):
+    session = make_session(tmp_path / "run.db")
+    session.read_pool()
+    answers = {"p00003": "a", "p00001": "b", "p00002": "a"}
+    for ids in (answers.keys(), set(answers), frozenset(answers), iter(answers)):
+        session.tell(answers)
+        session.withdraw(ids)
+        assert session.run_state.answered() == 0
+        session.tell(dict.fromkeys(answers))
+        session.offer_again(set(answers))
+        assert session.run_state.summary()["skipped"] == 0
+
+
+def test_unequal_rows_are_blamed_only_where_there_are_some():
+    with pytest.raises(
+        TailorError, match=r"labels can't be made an array: .*; its rows must be of one length"
+    ):
+        TASK.check_labels(RAGGED)
+    with pytest.raises(TailorError, match=r"labels can't be made an array: .*BFloat16$"):
+        TASK.check_labels(torch.eye(3, dtype=torch.bfloat16))
+
+
+def test_a_text_is_one_family_and_lists_are_as_good_as_tuples(tmp_path):
+    as_lists = Settings(
+        "multi-class", ["a", "b", "c"], families="galaxy", batch=12, rounds=6, seed=3
+    )
+    assert as_lists == Settings(
+        "multi-class", ("a", "b", "c"), families=("galaxy",), batch=12, rounds=6, seed=3
+    )
+    make_session(tmp_path / "run.db", settings=as_lists)
+    again = Settings(
+        "multi-class", ("a", "b", "c"), families=["galaxy"], batch=12, rounds=6, seed=3
+    )
+    make_session(tmp_path / "run.db", settings=again)  # not another run's
+    assert [arm.name for arm in Learner(TASK, 9, families="galaxy(pending=split)").arms] == [
+        "galaxy[cat]",
+        "galaxy[dog]",
+        "galaxy[fox]",
+    ]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("task", [TASK, MultiLabel(3)], ids=lambda task: task.kind)
+def test_a_probability_may_be_off_by_what_a_row_may_be(task, dtype):
+    """By 0.001 (0.02 in half precision), on either side; it then counts as 0 or 1."""
+    tolerance = 0.02 if dtype is np.float16 else 0.001
+    families = [
+        "galaxy",
+        "bald",
+        *(["confidence"] if task is TASK else ["weak-supervision", "uncertainty"]),
+    ]
+    sharp = np.eye(3)[np.arange(30) % 3]
+    sharp[10:] = 0.8 * sharp[10:] + 0.2 / 3
+    off = sharp + np.where(sharp == 1, 0.7 * tolerance, np.where(sharp == 0, -0.3 * tolerance, 0))
+
+    def picks(probs):
+        probs = probs.astype(dtype)
+        learner = Learner(task, 30, families=families, batch=12)
+        learner.tell([0, 11], [[1, 0, 0], [0, 0, 1]])
+        return learner.ask(
+            probs, dropout=lambda: [probs], finetune=lambda targets, epochs: probs
+        ).indices.tolist()
+
+    assert picks(off) == picks(sharp)
+    for change in (lambda p: p + 3 * tolerance * (p == 1), lambda p: p - 3 * tolerance * (p == 0)):
+        with pytest.raises(TailorError, match=r"outside \[0, 1\]"):
+            picks(change(sharp))
