@@ -152,7 +152,7 @@ def impatient(patience: Patience) -> type[asyncio.Protocol]:
             self._head = 0
             if self._awaits_head and not self.cycle.more_body:
                 self._stop_clock()  # the next request's time begins with its first byte
-                self.waiting_since = self.learner.time()
+                self.waiting_since = self.loop.time()
             else:  # one that was sent along with the last, and is not complete
                 self._look_at_clock()
 
@@ -185,12 +185,12 @@ def impatient(patience: Patience) -> type[asyncio.Protocol]:
 
         def _begin(self) -> None:
             """A request's time."""
-            self.waiting_since = self.learner.time()
+            self.waiting_since = self.loop.time()
             self._set_clock(patience.seconds, self.give_up)
 
         def _set_clock(self, seconds: float, then: Callable[[], None]) -> None:
             self._stop_clock()
-            self._clock = self.learner.call_later(seconds, then)
+            self._clock = self.loop.call_later(seconds, then)
 
         def _stop_clock(self) -> None:
             if self._clock is not None:

@@ -56,8 +56,8 @@ class HandClock:
         self.now += seconds
         for connection in self.connections:
             struck = threading.Event()
-            connection.learner.call_soon_threadsafe(connection.strike)
-            connection.learner.call_soon_threadsafe(struck.set)
+            connection.loop.call_soon_threadsafe(connection.strike)
+            connection.loop.call_soon_threadsafe(struck.set)
             assert struck.wait(180)
 
     def wait_until_read(self, number: int, size: int) -> None:
