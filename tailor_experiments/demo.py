@@ -70,8 +70,8 @@ def write_pool(out: Path, classes: int) -> None:
     """scikit-learn's digits as an imbalanced pool: classes 0 to K-2 are kept, the rest are merged
     into one.
     """
-    import pyarrow as pa  # type: ignore[import-untyped]
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
     from sklearn.datasets import load_digits
 
     digits = load_digits()

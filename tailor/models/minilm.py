@@ -58,7 +58,7 @@ class MiniLM(Backbone):
     def _load(self) -> tuple[Any, dict[str, torch.Tensor]]:
         if self._loaded is None:
             from safetensors.torch import load_file
-            from tokenizers import Tokenizer  # type: ignore[import-not-found,import-untyped,unused-ignore]
+            from tokenizers import Tokenizer
 
             tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
             tokenizer.enable_truncation(self.tokens)

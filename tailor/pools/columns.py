@@ -20,7 +20,7 @@ def column_kind(schema: Any, name: str, *, strict: bool = True) -> str | None:
     strict: only what is an example beyond doubt; not a list of whole numbers, nor bytes under any
     name.
     """
-    import pyarrow.types as t  # type: ignore[import-untyped]
+    import pyarrow.types as t
 
     kind = schema.field(name).type
     if t.is_dictionary(kind):

@@ -62,7 +62,7 @@ class HuggingFace(Pool):
 
     def _plain(self, column: str) -> Any:
         """The column alone, its images left as bytes and path."""
-        import datasets  # type: ignore[import-not-found, unused-ignore]
+        import datasets
 
         only = self._dataset.select_columns([column])
         if isinstance(only.features[column], datasets.Image):

@@ -336,8 +336,8 @@ class ParquetPool(Pool):
 
 def _column(file: TableFile, column: str) -> Any:
     """One column's values, a batch in memory at a time."""
-    import pyarrow as pa  # type: ignore[import-untyped]
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(file.path) as opened:

@@ -40,8 +40,8 @@ def describe_file(path: Path, name: str) -> tuple[TableFile, Any]:
     """A file and its schema. OSError or ArrowException (InputError from here) where it is not a
     whole Parquet file.
     """
-    import pyarrow as pa  # type: ignore[import-untyped]
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     try:
         status = path.stat()

@@ -108,8 +108,8 @@ def _fresh(out: Path) -> None:
 
 
 def _parquet(found: list[dict[str, Any]], run_state: RunState, out: Path) -> None:
-    import pyarrow as pa  # type: ignore[import-untyped]
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     partial = out.with_name(f".{out.name}.partial")
     try:

@@ -117,8 +117,8 @@ def splits(path: str | os.PathLike[str]) -> set[str]:
 
 def column_names(path: str | os.PathLike[str]) -> list[str]:
     """The columns of the first file."""
-    import pyarrow as pa  # type: ignore[import-untyped]
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     root = Path(path)
     file = root if root.is_file() else min(root.rglob("*.parquet"))
