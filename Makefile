@@ -26,9 +26,10 @@ test: install
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: install
-	@$(BIN)/python -c "import ruff, mypy" 2>/dev/null || $(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@$(BIN)/python -c "import ruff, mypy, importlinter" 2>/dev/null || $(BIN)/python -m pip install --quiet --editable ".[dev]"
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/mypy
 
 clean:

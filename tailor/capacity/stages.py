@@ -16,6 +16,7 @@ import numpy as np
 
 from tailor.bandits.base import Selector
 from tailor.capacity.device import device_peak_mib, now, reset_device_peak
+from tailor.capacity.experienced_selector import experienced_selector
 from tailor.capacity.machine import Machine
 from tailor.capacity.peak_memory import peak_mib, reset_peak
 from tailor.capacity.sharded_pool import ShardedPool, experience
@@ -29,7 +30,6 @@ from tailor.selection.round import Round
 from tailor.strategies import make_arms
 from tailor.strategies.galaxy.family import GalaxyCursor
 from tailor.task import Task
-from tailor_experiments.speed.selection import experienced
 
 #: picks that are answered at a time, in rounds whose arms use labels as they come
 ANSWERS = 50
@@ -137,7 +137,7 @@ def measure_round(
     work = work_of(pool.size)
     arms = make_arms(size.families, size.task)
     weights, found = experience(size)
-    selector: Selector = experienced(size, found, arms, weights, device)
+    selector: Selector = experienced_selector(size, found, arms, weights, device)
     probs: Any = Sharded(pool.predictions, engine)
     features: Any = None
     if device != "cpu":

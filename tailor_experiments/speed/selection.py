@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tailor import bandits
-from tailor.bandits.base import Contest, Outcomes, Selector
 from tailor.bandits.rewards import Diversity
 from tailor.capacity.device import device_name, now
+from tailor.capacity.experienced_selector import experienced_selector
 from tailor.capacity.peak_memory import peak_mib, reset_peak
 from tailor.capacity.synthetic_pool import PoolSize, SyntheticPool, make_pool
 from tailor.selection.pool_view import PoolView
@@ -30,16 +29,19 @@ def measure(size: PoolSize, device: str = "cpu", repeats: int = 1) -> dict[str, 
     """
     compile_seconds = _warm_up(size, device)
     pool = make_pool(size)
-    probs = _on(device, pool.probs)
-    features = _on(device, pool.features)
+    probs = _on_device(device, pool.probs)
+    features = _on_device(device, pool.features)
     arms = make_arms(size.families, size.task)
     reset_peak()
-    runs = [_one_round(size, pool, probs, features, arms, device, seed) for seed in range(repeats)]
-    run = sorted(runs, key=lambda r: r["seconds"])[len(runs) // 2]
+    measured_rounds = [
+        _measure_round(size, pool, probs, features, arms, device, seed) for seed in range(repeats)
+    ]
+    measured_rounds.sort(key=lambda measured: measured["seconds"])
+    median_round = measured_rounds[repeats // 2]
     return {
         "size": size.name,
         "device": device_name(device),
-        **run,
+        **median_round,
         "peak_mib": round(peak_mib()),
         **_device_peak(device),
         "compile_seconds": round(compile_seconds, 3),
@@ -54,7 +56,7 @@ def measure(size: PoolSize, device: str = "cpu", repeats: int = 1) -> dict[str, 
     }
 
 
-def _one_round(
+def _measure_round(
     size: PoolSize,
     pool: SyntheticPool,
     probs: Any,
@@ -63,66 +65,71 @@ def _one_round(
     device: str,
     seed: int,
 ) -> dict[str, Any]:
+    """One round, timed. probs (N, K) and features (N, d) are on the device."""
     labels = pool.labels[pool.labelled]
-    weights = Diversity().weights(size.task, 1, labels.sum(0, dtype=np.float64), len(labels))
-    found = np.random.default_rng(size.seed + 1).choice(size.pool, size.batch, replace=False)
-    selector = experienced(size, pool.labels[found], arms, weights, device)
+    counts = labels.sum(0, dtype=np.float64)
+    weights = Diversity().weights(size.task, 1, counts, len(labels))
+    # The round before: which examples the arms found does not matter, only that they are random.
+    earlier_rng = np.random.default_rng(size.seed + 1)
+    earlier_picks = earlier_rng.choice(size.pool, size.batch, replace=False)
+    selector = experienced_selector(size, pool.labels[earlier_picks], arms, weights, device)
     rng = np.random.default_rng(seed)
     clock = [now(device)]
     view = PoolView(
-        size.task, probs, features, labelled=pool.labelled, labels=labels, seed=seed, device=device
+        size.task,
+        probs,
+        features,
+        labelled=pool.labelled,
+        labels=labels,
+        seed=seed,
+        device=device,
     )
     clock.append(now(device))
     plan = selector.plan(size.batch, weights, rng)
     clock.append(now(device))
-    walk = Round(view, arms, plan, seed)
+    selection_round = Round(view, arms, plan, seed)
     clock.append(now(device))
-    batch = walk.batch()
+    batch = selection_round.batch()
     clock.append(now(device))
     if len(np.unique(batch.indices)) != size.batch:
         raise AssertionError("the batch holds an example twice")
-    check, plan_time, opening, taking = np.diff(clock).tolist()
+    check_seconds, plan_seconds, open_seconds, take_seconds = np.diff(clock).tolist()
     return {
         "seconds": clock[-1] - clock[0],
-        "check_seconds": check,
-        "plan_seconds": plan_time,
-        "open_seconds": opening,
-        "take_seconds": taking,
-        "draws_per_second": size.batch * len(arms) / plan_time,
-        "arms_opened": len(walk.opened),
+        "check_seconds": check_seconds,
+        "plan_seconds": plan_seconds,
+        "open_seconds": open_seconds,
+        "take_seconds": take_seconds,
+        "draws_per_second": size.batch * len(arms) / plan_seconds,
+        "arms_opened": len(selection_round.opened),
     }
 
 
-def experienced(
-    size: PoolSize, found: np.ndarray, arms: list[Arm], weights: np.ndarray, device: str
-) -> Selector:
-    """TAILOR after one round in which the arms took turns and found examples with these labels (B,
-    K).
-    """
-    names = tuple(a.name for a in arms)
-    contest = Contest(
-        size.task, names, tuple(a.family for a in arms), (-1,) * len(arms), 10, size.batch
-    )
-    selector = bandits.registry.make("tailor", contest, device=device)
-    turns = np.arange(size.batch) % len(arms)
-    selector.learn(Outcomes(0, weights, turns, found.astype(np.float32)))
-    return selector
-
-
 def _warm_up(size: PoolSize, device: str) -> float:
-    """Compile everything on a pool that is small in N."""
-    small = replace(size, name="warm-up", pool=2000, classes=min(size.classes, 20), batch=200)
+    """Compile everything on a pool that is small in N -> the seconds that took."""
+    small = replace(
+        size,
+        name="warm-up",
+        pool=2000,
+        classes=min(size.classes, 20),
+        batch=200,
+    )
     started = time.perf_counter()
     pool = make_pool(small)
     arms = make_arms(small.families, small.task)
-    _one_round(small, pool, _on(device, pool.probs), _on(device, pool.features), arms, device, 0)
+    probs = _on_device(device, pool.probs)
+    features = _on_device(device, pool.features)
+    _measure_round(small, pool, probs, features, arms, device, seed=0)
     return time.perf_counter() - started
 
 
-def _on(device: str, array: np.ndarray | None) -> Any:
+def _on_device(device: str, array: np.ndarray | None) -> Any:
+    """The array as a tensor on a GPU; as it is on a CPU, where NumPy's arrays are taken."""
+    if array is None or device == "cpu":
+        return array
     import torch
 
-    return array if array is None or device == "cpu" else torch.from_numpy(array).to(device)
+    return torch.from_numpy(array).to(device)
 
 
 def _device_peak(device: str) -> dict[str, int]:
@@ -130,4 +137,5 @@ def _device_peak(device: str) -> dict[str, int]:
         return {}
     import torch
 
-    return {"device_peak_mib": round(torch.cuda.max_memory_allocated(device) / 2**20)}
+    peak_bytes = torch.cuda.max_memory_allocated(device)
+    return {"device_peak_mib": round(peak_bytes / 2**20)}
