@@ -72,9 +72,9 @@ class ShardedView(PoolView):
     """As PoolView, with the same picks, but no more of the matrices in memory than each worker's
     part.
 
-    Here stay the vectors of N numbers that some arms need (docs/scale.md lists them) and the rows
-    of what is labelled. Families that rank and galaxy ask every shard for its candidates at once;
-    others go through `per_row` and `rows`.
+    Here stay the vectors of N numbers that some arms need (docs/concepts/scale.md lists them) and
+    the rows of what is labelled. Families that rank and galaxy ask every shard for its candidates
+    at once; others go through `per_row` and `rows`.
     """
 
     def __init__(

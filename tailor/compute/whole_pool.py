@@ -25,7 +25,7 @@ def check_at_once(model: Model, method: str, examples: int, arrays: int) -> None
         "are held at once, which"
     )
     instead = (
-        f"give {name} {method}(), take a model that has it (docs/scale.md), or leave "
+        f"give {name} {method}(), take a model that has it (docs/concepts/scale.md), or leave "
         f"{USES[method]} out"
     )
     check_room(needed, what, instead)

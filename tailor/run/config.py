@@ -244,7 +244,8 @@ def write(folder: Path, values: dict[str, dict[str, Any]]) -> Path:
     existing one.
     """
     lines = [
-        "# What this run labels, and how. Every key is explained; more in docs/settings.md.",
+        "# What this run labels, and how. Every key is explained; more in "
+        "docs/reference/settings.md.",
         "",
     ]
     for section, keys in SCHEMA.items():

@@ -65,7 +65,7 @@ class Cursor(ABC):
 
 
 class Strategy(ABC):
-    """A family of arms. See docs/extending.md for a worked example."""
+    """A family of arms. See docs/how-to/extending.md for a worked example."""
 
     name: ClassVar[str]
     tasks: ClassVar[frozenset[str]] = BOTH

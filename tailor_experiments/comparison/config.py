@@ -215,7 +215,8 @@ def read(path: Path) -> Experiment:
     """The experiment in a TOML file; paths in it are relative to its folder."""
     if not path.is_file():
         raise InputError(
-            f"no file at {path}: give the TOML of an experiment; docs/experiments.md shows one"
+            f"no file at {path}: give the TOML of an experiment; docs/how-to/experiments.md "
+            "shows one"
         )
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -11,7 +11,7 @@ from runs import app
 
 from tailor.run.config import SCHEMA
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_every_command_and_option_is_documented(docs):
                 re.search(rf"(?<![\w-]){re.escape(o)}(?![\w-])", about) for o in options
             ):
                 missing.append(f"{name} {max(options, key=len)}")
-    assert not missing, f"docs/commands.md lacks: {', '.join(missing)}"
+    assert not missing, f"docs/reference/commands.md lacks: {', '.join(missing)}"
 
 
 def test_every_setting_is_documented(docs):
@@ -76,4 +76,4 @@ def test_every_setting_is_documented(docs):
             for key in keys
             if not re.search(rf"`{key}\b|^\s*#?\s*{key} =", about, re.M)
         ]
-    assert not missing, f"docs/settings.md lacks: {', '.join(missing)}"
+    assert not missing, f"docs/reference/settings.md lacks: {', '.join(missing)}"

@@ -48,7 +48,7 @@ def test_the_cost_of_a_cluster_is_that_of_the_rows(capsys):
     rows = [json.loads(line) for line in (RESULTS / "scale_cpu.jsonl").read_text().splitlines()]
     run_path(str(HOME / "benchmarks" / "scale_simulation.py"))["print_plans"](rows)
     rates, *plans = capsys.readouterr().out.splitlines()
-    page = (HOME / "docs" / "scale.md").read_text()
+    page = (HOME / "docs" / "concepts" / "scale.md").read_text()
     predict, passes = (round(float(found)) for found in re.findall(r"([\d.]+) us", rates))
     assert f"measured {predict} µs a row and core for\npredicting and {passes} µs for check" in page
     published = re.findall(
