@@ -124,7 +124,7 @@ class Planner:
             if time.monotonic() < self._resting_until:
                 return None
             if session.session_round is None and self._can_go_on():
-                return self._walk_again
+                return self._resume_round
             if self._ready is None and self._is_due():
                 return self._draft
             return None if self._pool_is_read else self._read_pool
@@ -138,7 +138,7 @@ class Planner:
         spare = current is not None and current.seed_round and current.event != self._dropped
         return spare or not self._session.batch_is_asked()
 
-    def _walk_again(self) -> None:
+    def _resume_round(self) -> None:
         """A round was open when the last process ended. Where it can't be gone through, a new one
         takes its place.
         """

@@ -69,7 +69,7 @@ class Session(AnswerWriter):
     at any moment no acknowledged answer is lost, and the next picks are those that would have come
     anyway (on a CPU, where training is repeatable).
 
-    One thread may prepare a round (draft, walk_again) while others, holding `lock`, ask and tell.
+    One thread may prepare a round (draft, resume_round) while others, holding `lock`, ask and tell.
     """
 
     def __init__(

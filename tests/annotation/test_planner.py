@@ -141,7 +141,7 @@ def test_a_round_that_cannot_be_gone_through_again_gives_way_to_a_new_one(tmp_pa
     held = [i.id for i in coordinator.next("ann", 3).items]
     coordinator.close()
     coordinator = open_room(tmp_path / "a.db", Points(200))
-    monkeypatch.setattr(coordinator.session, "walk_again", lambda: 1 / 0)
+    monkeypatch.setattr(coordinator.session, "resume_round", lambda: 1 / 0)
     prepare(coordinator)
     assert [i.id for i in coordinator.next("ann", 3).items] == held
     assert coordinator.overview()["progress"]["round"] == 2

@@ -87,7 +87,7 @@ def test_arms_and_chunks_are_independent() -> None:
 
 
 _PRINT = (
-    "import numpy as np; from tailor.bandits import gamma as g; a = np.linspace(0.3, 4, "
+    "import numpy as np; from tailor.bandits.posteriors import gamma as g; a = np.linspace(0.3, 4, "
     "12).reshape(4, 3);"
     "v = np.array([.1, -.2, .3]);"
     "print(g.beta_plan(a, a[::-1].copy(), v, 700, 5).tolist(), g.dirichlet_plan(a, v, 700, "

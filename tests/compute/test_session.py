@@ -17,7 +17,7 @@ def points(tmp_path_factory):
 
 def test_a_run_over_shards_goes_on_after_it_was_closed(points, tmp_path):
     session, asked = rounds(begin(tmp_path / "a", points, "local"), 3)
-    assert isinstance(session.walk.arms.view, ShardedView)
+    assert isinstance(session.session_round.arms.view, ShardedView)
     assert all(len(ids) == 12 for ids in asked)
     folder = begin(tmp_path / "b", points, "local")
     first, _ = rounds(folder, 2)
@@ -27,7 +27,7 @@ def test_a_run_over_shards_goes_on_after_it_was_closed(points, tmp_path):
     again.store.close()  # in the middle of a round
     rest = Project(folder).session()
     assert some + rest.ask().ids == asked[2]
-    assert isinstance(rest.walk.arms.view, ShardedView)
+    assert isinstance(rest.session_round.arms.view, ShardedView)
 
 
 def test_picks_are_those_of_memory_where_nothing_is_near(points, tmp_path):
@@ -56,5 +56,5 @@ def test_a_run_on_a_cluster_picks_what_one_over_local_shards_picks(engine, nodes
     session, cluster = rounds(
         begin(tmp_path / "a", points, "ray", f'address = "{nodes.address}"'), 2
     )
-    assert session.walk.arms.view.engine.name == "ray"
+    assert session.session_round.arms.view.engine.name == "ray"
     assert cluster == rounds(begin(tmp_path / "b", points, "local"), 2)[1]

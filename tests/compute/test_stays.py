@@ -99,4 +99,4 @@ def test_another_model_is_not_taken_for_this_one(pool, tmp_path):
 def test_on_a_cluster_the_driver_predicts(engine, pool, tmp_path):
     cluster = begin(tmp_path / "cluster", pool, engine, ALL)
     assert rounds(cluster, 2) == rounds(begin(tmp_path / "local", pool, LocalEngine(), ALL), 2)
-    assert cluster.walk.arms.view.engine.name == "ray"
+    assert cluster.session_round.arms.view.engine.name == "ray"
