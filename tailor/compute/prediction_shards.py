@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tailor.common.atomic_files import atomic_path, write_atomically
 from tailor.errors import InputError
 from tailor.selection.pool_view import CHUNK
 from tailor.task import SUM_TOLERANCE
@@ -97,9 +98,7 @@ class Predictions:
         if not (folder / META).exists() or (folder / META).read_bytes() != meta:
             for old in folder.glob("*.npy*"):
                 old.unlink(missing_ok=True)
-            aside = folder / f"{META}.{os.getpid()}"
-            aside.write_bytes(meta)
-            os.replace(aside, folder / META)
+            write_atomically(folder / META, meta)
         return self
 
     @classmethod
@@ -166,13 +165,11 @@ class Predictions:
                     stored = np.ascontiguousarray(array, self.dtype)
             except FloatingPointError:
                 raise InputError(self._too_large(array, name, shard.start)) from None
-            aside = f"{path}.{os.getpid()}"
-            with open(aside, "wb") as file:
-                np.save(file, stored, allow_pickle=False)
             # Not forced to the disk, which cost a third of predicting: file systems that keep order
             # write a file's length after its bytes, so that what a power cut leaves is too short,
             # and missing() sees that.
-            os.replace(aside, path)
+            with atomic_path(path, durable=False) as temporary, temporary.open("wb") as file:
+                np.save(file, stored, allow_pickle=False)
 
     def _files(self, shard: Shard) -> list[tuple[str, str, int]]:
         """(name, path, numbers in a row) of a shard's files, in the order in which they are

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tailor.common.atomic_files import write_atomically
 from tailor.errors import InputError
 
 DIGEST = 16  # bytes of a key on disk
@@ -99,15 +100,13 @@ class RowCache:
         self.shape = tuple(int(n) for n in shape)
         for name in ("keys.bin", "rows.bin"):
             self._files[name].unlink(missing_ok=True)
-        aside = self.folder / f"meta.{os.getpid()}.tmp"
         meta = {
             "format": 1,
             "fingerprint": self.fingerprint,
             "shape": self.shape,
             "dtype": self.dtype.str,
         }
-        aside.write_text(json.dumps(meta))
-        os.replace(aside, self._files["meta.json"])
+        write_atomically(self._files["meta.json"], json.dumps(meta))
 
     def _write(self, name: str, offset: int, data: bytes) -> None:
         with open(self._files[name], "r+b" if self._files[name].exists() else "w+b") as file:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tailor.common.atomic_files import atomic_path, write_atomically
 from tailor.errors import InputError
 from tailor.task import Task
 
@@ -25,15 +25,13 @@ def write_model(
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    aside = folder / f"{WEIGHTS}.tmp"
-    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, aside)
-    os.replace(aside, folder / WEIGHTS)
+    on_cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with atomic_path(folder / WEIGHTS) as temporary:
+        save_file(on_cpu, temporary)
     text = json.dumps(
         {"format": FORMAT, "task": task.kind, "classes": task.classes, **settings}, indent=2
     )
-    aside = folder / f"{SETTINGS}.tmp"
-    aside.write_text(text + "\n", encoding="utf-8")
-    os.replace(aside, folder / SETTINGS)
+    write_atomically(folder / SETTINGS, text + "\n")
 
 
 def read_settings(folder: Path) -> dict[str, Any]:

@@ -150,6 +150,8 @@ class FileCache:
                 found = os.fstat(file.fileno()).st_size
                 self._make_room(found)
                 self._count(path.name, found)
+                # Not `atomic_path`: the copy is locked before it gets its name, so that no other
+                # process removes it in between, and an existing copy that is read is not replaced.
                 try:
                     os.link(aside, path)
                 except FileExistsError:  # another process was faster by a hair

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tailor.common.atomic_files import atomic_path
 from tailor.errors import InputError, UnknownName
 from tailor.pools.base import Pool, Unreadable
 from tailor.pools.image_folder import ImageFolder
@@ -111,15 +112,9 @@ def _parquet(found: list[dict[str, Any]], run_state: RunState, out: Path) -> Non
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    partial = out.with_name(f".{out.name}.partial")
-    try:
-        pq.write_table(
-            pa.Table.from_pylist(found, schema=_schema(run_state)), partial, compression="zstd"
-        )
-        partial.replace(out)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    table = pa.Table.from_pylist(found, schema=_schema(run_state))
+    with atomic_path(out) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
 
 
 def _schema(run_state: RunState) -> Any:

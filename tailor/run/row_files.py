@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
+from tailor.common.atomic_files import atomic_path
 from tailor.errors import InputError
 from tailor.task import MultiClass, Task
 
@@ -36,24 +36,21 @@ def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> int:
     CSV.
     """
     check_suffix(path)
-    partial = path.with_name(f".{path.name}.partial")
     count = 0
-    try:
-        with partial.open("w", newline="", encoding="utf-8") as file:
-            writer: Any = None
-            for row in rows:
-                count += 1
-                if path.suffix == ".jsonl":
-                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
-                    continue
-                if writer is None:
-                    writer = csv.DictWriter(file, list(row))
-                    writer.writeheader()
-                writer.writerow({key: _cell(value) for key, value in row.items()})
-        os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    with (
+        atomic_path(path) as temporary,
+        temporary.open("w", newline="", encoding="utf-8") as file,
+    ):
+        writer: Any = None
+        for row in rows:
+            count += 1
+            if path.suffix == ".jsonl":
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                continue
+            if writer is None:
+                writer = csv.DictWriter(file, list(row))
+                writer.writeheader()
+            writer.writerow({key: _cell(value) for key, value in row.items()})
     return count
 
 

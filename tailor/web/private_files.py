@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tailor.common.atomic_files import write_atomically
 from tailor.errors import TailorError
 
 
@@ -37,17 +37,7 @@ def changing(path: Path) -> Iterator[None]:
 def write_private(path: Path, content: dict[str, Any]) -> None:
     """As JSON with mode 600: the old file or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    write_atomically(path, json.dumps(content, indent=1), private=True)
 
 
 def read_private(path: Path) -> dict[str, Any]:

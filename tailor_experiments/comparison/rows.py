@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tailor.common.atomic_files import write_atomically
 from tailor.errors import InputError
 
 ROWS, PACKED, RUNS = "rows.jsonl", "rows.jsonl.gz", "runs"
@@ -125,9 +126,7 @@ def load_rows(out: Path) -> list[Row]:
 
 def collect(out: Path) -> Path:
     """All trials' rows in one file, which can be kept without them."""
-    aside = out / f"{ROWS}.tmp"
-    aside.write_text("".join(json.dumps(row) + "\n" for row in load_rows(out)), encoding="utf-8")
-    os.replace(aside, out / ROWS)
+    write_atomically(out / ROWS, "".join(json.dumps(row) + "\n" for row in load_rows(out)))
     return out / ROWS
 
 

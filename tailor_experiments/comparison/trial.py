@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -15,6 +14,7 @@ import numpy as np
 
 from tailor import __version__
 from tailor.capacity.peak_memory import reset_peak
+from tailor.common.atomic_files import write_atomically
 from tailor.errors import InputError
 from tailor.models import registry
 from tailor.models.base import ProgressCallback, quiet
@@ -75,9 +75,8 @@ def check_config(folder: Path, config: dict[str, Any]) -> bool:
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    aside = folder / f"{CONFIG}.tmp"
-    aside.write_text(json.dumps({"hash": digest(config), **config}, indent=1), encoding="utf-8")
-    os.replace(aside, folder / CONFIG)
+    content = {"hash": digest(config), **config}
+    write_atomically(folder / CONFIG, json.dumps(content, indent=1))
 
 
 class Trial:

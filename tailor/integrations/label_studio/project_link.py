@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tailor.common.atomic_files import write_atomically
 from tailor.errors import InputError
 
 FILE = "label-studio.json"
@@ -53,15 +53,6 @@ class ProjectLink:
         else:
             project_link = replace(known, url=url)
         if project_link != known:
-            _write(run / FILE, json.dumps(asdict(project_link), indent=1))
+            content = json.dumps(asdict(project_link), indent=1)
+            write_atomically(run / FILE, content, private=True)  # it holds a secret
         return project_link
-
-
-def _write(path: Path, text: str) -> None:
-    """Readable by its owner alone; whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    with open(
-        os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
-    ) as file:
-        file.write(text)
-    os.replace(part, path)

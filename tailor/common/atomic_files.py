@@ -1,0 +1,88 @@
+"""Files written atomically: a reader finds the old content or the new, never a part of it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+#: file systems allow 255 bytes in a name, and a character takes up to four
+_NAME_LENGTH = 40
+
+
+@contextmanager
+def atomic_path(
+    path: Path | str,
+    *,
+    private: bool = False,
+    durable: bool = True,
+) -> Iterator[Path]:
+    """Yields the path of an empty temporary file in the same folder, for the block to write to.
+
+    When the block ends, the temporary file replaces `path`. When it raises, the temporary file is
+    removed and `path` stays as it was. An existing file keeps its permissions.
+
+    Args:
+        path: the file to write. Its folder must exist.
+        private: whether the new file is readable and writable by its owner alone (mode 600).
+        durable: whether the content is forced to the disk before the rename, so that a power cut
+            can't leave an empty file under the name. It costs milliseconds a file.
+
+    Raises:
+        OSError: where the folder can't be written to, or the disk is full.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_path(Path(folder) / "labels.csv") as temporary:
+    ...         _ = temporary.write_text("id,label")
+    ...     sorted(entry.name for entry in Path(folder).iterdir())
+    ['labels.csv']
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.name[:_NAME_LENGTH]}.{secrets.token_hex(4)}.partial")
+    kept_mode = None if private else _mode(path)
+    # Created closed to others where the final file may be, so that nobody reads it meanwhile.
+    creation_mode = 0o600 if private or kept_mode is not None else 0o666
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, creation_mode))
+    try:
+        yield temporary
+        if durable:
+            _force_to_disk(temporary)
+        if kept_mode is not None:
+            os.chmod(temporary, kept_mode)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_atomically(
+    path: Path | str,
+    content: str | bytes,
+    *,
+    private: bool = False,
+    durable: bool = True,
+) -> None:
+    """Writes a whole file, text as UTF-8. The options are those of `atomic_path`."""
+    data = content.encode() if isinstance(content, str) else content
+    with atomic_path(path, private=private, durable=durable) as temporary:
+        temporary.write_bytes(data)
+
+
+def _mode(path: Path) -> int | None:
+    """Permission bits of an existing file, None where there is none."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        return None
+
+
+def _force_to_disk(path: Path) -> None:
+    handle = os.open(path, os.O_RDWR)  # Windows refuses fsync on a file opened for reading
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
