@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import chain
 
 from tailor.annotation.leases import Leases
-from tailor.run.holdout import reserved
+from tailor.run.holdout import sample_by_id
 from tailor.run.session import Session
-from tailor.run.state import RESERVE, START, RunState
+from tailor.run.state import HOLDOUT, START, RunState
 
-#: sets the draw of shared examples apart from that of the reserve
+#: sets the draw of shared examples apart from that of the hold-out
 SHARED = 0x5AFE
 
 
@@ -60,10 +60,14 @@ class Assignment:
         if asked is not None:
             return asked
         seed = self._journal.settings.seed ^ SHARED
-        return self._overlap if reserved([self._journal.ids[position]], self._share, seed)[0] else 1
+        return (
+            self._overlap
+            if sample_by_id([self._journal.ids[position]], self._share, seed)[0]
+            else 1
+        )
 
     def _is_absent(self, position: int) -> bool:
         """Whether nobody can look at it: it can't be read, or it is away."""
         run_state = self._journal
-        reserve = run_state.pick_records.get(position, (0, 0, START))[2] == RESERVE
-        return (run_state.kept if reserve else run_state.label_table).is_absent(position)
+        holdout = run_state.pick_records.get(position, (0, 0, START))[2] == HOLDOUT
+        return (run_state.holdout_table if holdout else run_state.label_table).is_absent(position)

@@ -206,7 +206,7 @@ class Coordinator:
                 "unreadable": overview.unreadable(run_state),
                 "pace": round(60 * self._people.pace(), 1),
                 "counts": overview.counts(run_state),
-                "reserve": overview.reserve(run_state),
+                "holdout": overview.holdout(run_state),
                 "arms": overview.arms(run_state),
                 "training": {
                     "state": self.session.stage,

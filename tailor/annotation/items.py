@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailor.run.state import RESERVE, RunState
+from tailor.run.state import HOLDOUT, RunState
 from tailor.selection.round import NOBODY
 from tailor.task import Task
 
@@ -30,7 +30,7 @@ class Item:
     skipped: bool
     by: str | None  # who gave the label, and when
     at: float | None
-    # the arm that asked for it, "reserve", "random start", "(nobody)", or "" where nobody asked
+    # the arm that asked for it, "hold-out", "random start", "(nobody)", or "" where nobody asked
     arm: str
     round: int  # -1 where nobody asked
     predicted: dict[
@@ -73,12 +73,12 @@ def unbiased(run_state: RunState, position: int, probs: np.ndarray | None) -> np
     anything.
 
     A model of today has learned the labels, mistakes too, and repeats them. So what counts is what
-    was said when the example was asked for. The reserve is never learned: of it, and of what was
+    was said when the example was asked for. The hold-out is never learned: of it, and of what was
     asked for before there was a model, probs (N, K), what the model says now, is used.
     """
     then = run_state.predicted.get(position)
-    is_reserve = run_state.pick_records.get(position, (0, 0, NOBODY))[2] == RESERVE
-    if probs is None or position >= len(probs) or (then is not None and not is_reserve):
+    is_holdout = run_state.pick_records.get(position, (0, 0, NOBODY))[2] == HOLDOUT
+    if probs is None or position >= len(probs) or (then is not None and not is_holdout):
         return then
     now: np.ndarray = np.asarray(probs[position])
     return now

@@ -53,7 +53,9 @@ def _round(run_state: RunState, number: int) -> dict[str, Any]:
     return {
         "number": number,
         "answered": int(
-            (run_state.label_table.has_label(where) | run_state.kept.has_label(where)).sum()
+            (
+                run_state.label_table.has_label(where) | run_state.holdout_table.has_label(where)
+            ).sum()
         ),
         "skipped": sum(run_state.is_skipped(position) for position in asked),
         "voted": voted,  # and someone else is to vote too
@@ -74,8 +76,8 @@ def unreadable(run_state: RunState) -> dict[str, Any]:
     return {"count": count, "some": list(islice(chain(files, entries), MOST_NAMES))}
 
 
-def reserve(run_state: RunState) -> list[dict[str, Any]]:
-    """Accuracy on the reserve over time: after so many labels, on so many examples, with its
+def holdout(run_state: RunState) -> list[dict[str, Any]]:
+    """Accuracy on the hold-out over time: after so many labels, on so many examples, with its
     interval.
     """
     return [
@@ -149,9 +151,9 @@ def why(run_state: RunState, position: int) -> dict[str, Any]:
 def _sentences(
     pick_record: PickRecord, predicted: dict[str, float], expected: dict[str, float]
 ) -> list[str]:
-    if pick_record.arm == "reserve":
+    if pick_record.arm == "hold-out":
         said = [
-            "Chosen at random for the reserve: its label measures the model and is never trained "
+            "Chosen at random for the hold-out: its label measures the model and is never trained "
             "on."
         ]
     elif pick_record.arm == "random start":

@@ -25,7 +25,7 @@ def labelled(
     `unbiased`).
     """
     parts = []
-    for label_table in (run_state.label_table, run_state.kept):
+    for label_table in (run_state.label_table, run_state.holdout_table):
         where = (
             label_table.labelled
             if arm is None
@@ -52,7 +52,7 @@ def _of_arm(run_state: RunState, label_table: LabelTable, arm: int | None) -> np
         return where[label_table.arms_of(where) == arm]
     nobodys = where[
         label_table.arms_of(where) == NOBODY
-    ]  # or the reserve's, or of a random start, or told from outside
+    ]  # or the hold-out's, or of a random start, or told from outside
     asked = [run_state.pick_records.get(p, (0, 0, None))[2] == arm for p in nobodys.tolist()]
     return nobodys[np.array(asked, bool)]
 

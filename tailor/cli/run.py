@@ -51,7 +51,7 @@ def run(
                 session.tell(annotator.answer(asked.ids), by="simulated")
                 left -= session.run_state.rounds[-1].asked >= session.run_state.rounds[-1].size
                 estimate = session.run_state.rounds[-1].estimate
-                accuracy = f", accuracy on the reserve {estimate.accuracy:.3f}" if estimate else ""
+                accuracy = f", accuracy on the hold-out {estimate.accuracy:.3f}" if estimate else ""
                 print(
                     f"round {asked[0].round}: {session.run_state.answered()} labels{accuracy}",
                     file=sys.stderr,

@@ -21,7 +21,7 @@ def status(
     run: Run = HERE,
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
-    """Labels per class, what the arms found, accuracy on the reserve, and what is set aside."""
+    """Labels per class, what the arms found, accuracy on the hold-out, and what is set aside."""
     from tailor.run.project import Project
 
     project = Project(run)
@@ -48,7 +48,7 @@ def arms_found(run_state: RunState) -> dict[str, dict[str, Any]]:
     found: dict[int, np.ndarray] = {}
     for arm in np.unique(arms).tolist():
         found[arm] = np.zeros(run_state.task.size, np.int64)
-        for label_table in (run_state.label_table, run_state.kept):
+        for label_table in (run_state.label_table, run_state.holdout_table):
             mine = where[arms == arm]
             found[arm] += (
                 label_table.labels_of(mine[~label_table.unlabelled[mine]]).sum(0).astype(np.int64)
@@ -73,13 +73,13 @@ def show(project: Project, arms: int = 15) -> None:
     console = Console()
     console.print(
         f"{summary['answered']} labels of {summary['examples']} examples "
-        f"({summary['reserve']} in the reserve), {summary['waiting']} waiting, "
+        f"({summary['holdout']} in the hold-out), {summary['waiting']} waiting, "
         f"{summary['skipped']} skipped, "
         f"{len(summary['aside'])} set aside; rounds: {len(run_state.rounds)}"
     )
     shares = summary["shares"]
     counts = Table(
-        "class", "labels", "share of the pool, by the reserve", title="Labels, rarest class first"
+        "class", "labels", "share of the pool, by the hold-out", title="Labels, rarest class first"
     )
     rarest = sorted(summary["counts"].items(), key=lambda item: item[1])
     for name, count in rarest[:CLASSES]:
@@ -89,7 +89,7 @@ def show(project: Project, arms: int = 15) -> None:
         counts.caption = f"and {len(rarest) - CLASSES} more classes"
     console.print(counts)
     if summary["estimates"]:
-        console.print(f"Accuracy on the reserve: {summary['estimates'][-1]}")
+        console.print(f"Accuracy on the hold-out: {summary['estimates'][-1]}")
     found = arms_found(run_state)
     if found:
         table = Table("arm", "picks", "labels found", title="What the arms found")

@@ -17,8 +17,8 @@ def train(
         bool, typer.Option("--force", help="Write over the model that is in the folder.")
     ] = False,
 ) -> None:
-    """Train on all answers but the reserve's; save weights as safetensors, with a card of what they
-    saw.
+    """Train on all answers but the hold-out's; save weights as safetensors, with a card of what
+    they saw.
     """
     from tailor.run.model_card import check_place, write_card
     from tailor.run.project import Project
@@ -36,5 +36,5 @@ def train(
         finally:
             session.store.close()
     typer.echo(
-        f"Model and card in {out}" + (f"; accuracy on the reserve {estimate}" if estimate else "")
+        f"Model and card in {out}" + (f"; accuracy on the hold-out {estimate}" if estimate else "")
     )

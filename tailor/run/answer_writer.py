@@ -120,10 +120,10 @@ class AnswerWriter:
     def offer_again(self, ids: Iterable[str]) -> None:
         """Skipped examples may be asked again."""
         where = self._positions(ids)
-        for position, reserve in zip(
-            where, self.run_state.is_reserve(np.array(where, np.int64)).tolist()
+        for position, holdout in zip(
+            where, self.run_state.is_holdout(np.array(where, np.int64)).tolist()
         ):
-            label_table = self.run_state.kept if reserve else self.run_state.label_table
+            label_table = self.run_state.holdout_table if holdout else self.run_state.label_table
             if not label_table.is_skipped(position):
                 raise InputError(
                     f"{self.run_state.ids[position]!r} is not skipped: nothing to offer again"

@@ -84,7 +84,7 @@ def remember(run_state: RunState, change: ClassEdit, event: int, by: str | None)
         k for k, place in enumerate(change.place) if place == change.place[gone] and k != gone
     )
     labels = {}
-    for label_table in (run_state.label_table, run_state.kept):
+    for label_table in (run_state.label_table, run_state.holdout_table):
         rows = label_table.labels
         for position, row in zip(
             label_table.labelled[rows[:, gone] > 0].tolist(), rows[rows[:, gone] > 0]
@@ -134,7 +134,11 @@ def restore(run_state: RunState, merge: Merge) -> None:
     for position, (_, _, arm) in same.items():
         if arm >= 0:
             run_state.credit(position, int(arms[arm]))
-    for rows in (run_state.predicted, run_state.label_table.predicted, run_state.kept.predicted):
+    for rows in (
+        run_state.predicted,
+        run_state.label_table.predicted,
+        run_state.holdout_table.predicted,
+    ):
         for position in rows.keys() & merge.predicted.keys() & same.keys():
             row = rows[position].copy()
             row[[merge.gone, merge.kept]] = merge.predicted[position]

@@ -101,7 +101,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "batch": Key(WHOLE, 100, "examples a round"),
         "rounds": Key(WHOLE, 20, "rounds planned; some selectors set their rates by it"),
         "holdout": Key(
-            NUMBER, 0.1, "share of each batch that is a random reserve, never trained on"
+            NUMBER, 0.1, "share of each batch that is a random hold-out, never trained on"
         ),
         "dropout_passes": Key(WHOLE, 10, "passes for bald"),
         "seed": Key(WHOLE, 0, "same seed, same questions"),
@@ -132,7 +132,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
     },
     "stop": {
         "budget": Key(WHOLE, None, "stop after so many labels"),
-        "accuracy": Key(NUMBER, None, "stop when accuracy on the reserve is surely at least this"),
+        "accuracy": Key(NUMBER, None, "stop when accuracy on the hold-out is surely at least this"),
         "plateau": Key(WHOLE, None, "stop when so many rounds brought next to nothing"),
         "per_class": Key(WHOLE, None, "stop when every class has so many labels"),
     },

@@ -30,7 +30,7 @@ def rows(run_state: RunState, probs: np.ndarray | None = None) -> Iterator[dict[
     """
     task = run_state.task
     labelled: dict[int, list[str]] = {}
-    for label_table in (run_state.label_table, run_state.kept):
+    for label_table in (run_state.label_table, run_state.holdout_table):
         for position, label in zip(label_table.labelled.tolist(), label_table.labels):
             labelled[position] = [task.classes[k] for k in np.flatnonzero(label)]
     for position, one in enumerate(run_state.ids):
@@ -45,7 +45,7 @@ def rows(run_state: RunState, probs: np.ndarray | None = None) -> Iterator[dict[
             if names is None
             else (names[0] if isinstance(task, MultiClass) else names),
             "source": "predicted" if names is None else ("asked" if pick_record else "told"),
-            "reserve": bool(pick_record and pick_record.arm == "reserve"),
+            "holdout": bool(pick_record and pick_record.arm == "hold-out"),
             "round": pick_record.round if pick_record else None,
             "slot": pick_record.slot if pick_record else None,
             "arm": pick_record.arm if pick_record else None,
@@ -126,7 +126,7 @@ def _schema(run_state: RunState) -> Any:
             ("id", pa.string()),
             ("label", label),
             ("source", pa.string()),
-            ("reserve", pa.bool_()),
+            ("holdout", pa.bool_()),
             ("round", pa.int64()),
             ("slot", pa.int64()),
             ("arm", pa.string()),

@@ -1,4 +1,4 @@
-"""The reserve: a random part of the pool that is labelled like the rest and never trained on."""
+"""The hold-out: a random part of the pool that is labelled like the rest and never trained on."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from tailor.task import MultiClass, Task
 
 
-def reserved(ids: Sequence[str], share: float, seed: int) -> np.ndarray:
-    """(n,) bool: whether each id belongs to the reserve. Decided by the id alone, so a growing pool
-    changes nothing.
+def sample_by_id(ids: Sequence[str], share: float, seed: int) -> np.ndarray:
+    """(n,) bool: a random sample of about `share` of the ids. Each is decided by a hash of the id
+    alone, so a pool that grows changes nothing for the examples that were there.
     """
     if share <= 0:
         return np.zeros(len(ids), bool)
@@ -28,7 +28,7 @@ def reserved(ids: Sequence[str], share: float, seed: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class HoldoutEstimate:
-    """Accuracy on the reserve with a 95% interval."""
+    """Accuracy on the hold-out with a 95% interval."""
 
     examples: int
     accuracy: float
@@ -54,7 +54,7 @@ def wilson(share: float, n: int) -> tuple[float, float]:
 def class_shares(
     classes: Sequence[str], labels: np.ndarray
 ) -> dict[str, tuple[float, float, float]]:
-    """labels (n, K) of the reserve -> the share of each class in the pool, with its 95%
+    """labels (n, K) of the hold-out -> the share of each class in the pool, with its 95%
     interval.
     """
     if len(labels) == 0:

@@ -31,7 +31,7 @@ def write_card(
         "labels_per_class": dict(
             zip(run_state.task.classes, run_state.label_table.counts.astype(int).tolist())
         ),
-        "reserve": asdict(estimate) if estimate else None,
+        "holdout": asdict(estimate) if estimate else None,
         "selector": session.settings.selector,
         "families": list(dict.fromkeys(run_state.learner.contest.families)),
         "rounds": len(run_state.rounds),

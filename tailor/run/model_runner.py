@@ -70,24 +70,26 @@ class ModelRunner:
         return bool(self.there[run_state.label_table.labelled].any())
 
     def train(self, run_state: RunState, number: int) -> HoldoutEstimate | None:
-        """Fit the model of a round on all answers but the reserve's -> how it does on the
-        reserve.
+        """Fit the model of a round on all answers but the hold-out's -> how it does on the
+        hold-out.
         """
         there = self.there
         label_table = run_state.label_table
-        kept = run_state.kept
+        holdout_table = run_state.holdout_table
         labelled = label_table.labelled[there[label_table.labelled]]
-        reserve = kept.labelled[there[kept.labelled]]
+        holdout = holdout_table.labelled[there[holdout_table.labelled]]
         seed = int(
             np.random.SeedSequence((run_state.settings.seed, number)).generate_state(1, np.uint32)[
                 0
             ]
         )
         self.fit(labelled, label_table.labels_of(labelled), seed)
-        if len(reserve) == 0:
+        if len(holdout) == 0:
             return None
         return estimate(
-            run_state.task, kept.labels_of(reserve), self.predict(run_state.task, reserve)[0]
+            run_state.task,
+            holdout_table.labels_of(holdout),
+            self.predict(run_state.task, holdout)[0],
         )
 
     def predict(self, task: Task, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,9 +15,9 @@ from tailor.selection.round import NOBODY
 from tailor.storage.base import Event
 
 #: arms below 0 in an "asked" event
-RESERVE = -3
+HOLDOUT = -3
 START = -2
-NAMES = {RESERVE: "reserve", START: "random start", NOBODY: "(nobody)"}
+NAMES = {HOLDOUT: "hold-out", START: "random start", NOBODY: "(nobody)"}
 
 
 #: How numpy heads an array in an .npz. numpy itself evaluates this as Python source, which CPython
@@ -64,7 +64,7 @@ class PickRecord:
     id: str
     round: int
     slot: int
-    arm: str  # the name of an arm, "reserve", "random start" or "(nobody)"
+    arm: str  # the name of an arm, "hold-out", "random start" or "(nobody)"
     chance: float  # the probability with which the arm was drawn for a slot
     mean: (
         np.ndarray | None
@@ -85,8 +85,8 @@ class RoundRecord:
     pulled: np.ndarray  # arms in the plan, ascending
     beliefs: np.ndarray | None  # (len(pulled), K)
     estimate: HoldoutEstimate | None
-    reserve_slots: np.ndarray  # (slots,) bool: beyond `size` there may be picks to spare
-    reserve: np.ndarray  # positions for those slots
+    holdout_slots: np.ndarray  # (slots,) bool: beyond `size` there may be picks to spare
+    holdout: np.ndarray  # positions for those slots
     start: np.ndarray  # positions of a random start
     asked: int = 0
     event: int = 0
@@ -116,7 +116,7 @@ class RoundRecord:
 
     @property
     def slots(self) -> int:
-        return len(self.reserve_slots)
+        return len(self.holdout_slots)
 
     def chance(self, arm: int) -> float:
         return 1.0 if arm < 0 or self.chances is None else float(self.chances[arm])

@@ -194,7 +194,7 @@ class Session(AnswerWriter):
         estimates = [r.estimate for r in run_state.rounds if r.estimate]
         return RunProgress(
             run_state.answered(),
-            run_state.label_table.counts + run_state.kept.counts,
+            run_state.label_table.counts + run_state.holdout_table.counts,
             run_state.task.classes,
             tuple(e.accuracy for e in estimates),
             tuple(e.lower for e in estimates),
@@ -260,7 +260,7 @@ class Session(AnswerWriter):
                 return "no example is left to ask"
             if not quick or not self._set_aside(
                 self._unreadable(
-                    [*session_round.start[:LOOKED_AT], *session_round.reserve[:LOOKED_AT]]
+                    [*session_round.start[:LOOKED_AT], *session_round.holdout[:LOOKED_AT]]
                 )
             ):
                 return session_round
@@ -363,14 +363,14 @@ class Session(AnswerWriter):
         return self.model_runner.can_train(self.run_state)
 
     def train(self, number: int) -> HoldoutEstimate | None:
-        """Fit the model as for round `number` on all answers but the reserve's -> how it does on
-        the reserve.
+        """Fit the model as for round `number` on all answers but the hold-out's -> how it does on
+        the hold-out.
         """
         return self.model_runner.train(self.run_state, number)
 
     def final_fit(self) -> HoldoutEstimate | None:
         """Train on all answers there are, as `tailor train` does -> how the model does on the
-        reserve.
+        hold-out.
         """
         if not self.can_train():
             raise InputError("nothing is labelled yet: answer some examples first")

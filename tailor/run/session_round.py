@@ -1,4 +1,4 @@
-"""One round of a session: the arms' picks with the reserve's mixed in, or a random start."""
+"""One round of a session: the arms' picks with the hold-out's mixed in, or a random start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from tailor.errors import Exhausted
 from tailor.run.holdout import HoldoutEstimate
 from tailor.run.model_runner import ModelRunner
-from tailor.run.state import RESERVE, START, RoundRecord, RunState, pack
+from tailor.run.state import HOLDOUT, START, RoundRecord, RunState, pack
 from tailor.selection.learner import LearnerRound
 
 #: position, slot, arm
@@ -42,10 +42,10 @@ class SessionRound:
     number: int
     run_state: RunState
     size: int  # picks that make the batch
-    reserve_slots: (
+    holdout_slots: (
         np.ndarray
-    )  # (slots,) bool: which slots are the reserve's. Beyond `size` they are to spare
-    reserve: list[int]  # positions for those slots, in order
+    )  # (slots,) bool: which slots are the hold-out's. Beyond `size` they are to spare
+    holdout: list[int]  # positions for those slots, in order
     start: list[int]  # positions of a random start, for the other slots
     arms: LearnerRound | None = None  # None: a random start
     probs: np.ndarray | None = None  # (N, K) what the model said, None at a random start
@@ -54,7 +54,7 @@ class SessionRound:
 
     @property
     def slots(self) -> int:
-        return len(self.reserve_slots)
+        return len(self.holdout_slots)
 
     @property
     def batch_taken(self) -> bool:
@@ -80,16 +80,16 @@ class SessionRound:
         rng = np.random.default_rng((settings.seed, number, 1))
         free = np.flatnonzero(run_state.label_table.free)
         candidates = np.flatnonzero(
-            run_state.reserved & run_state.kept.free & run_state.label_table.untouched
+            run_state.in_holdout & run_state.holdout_table.free & run_state.label_table.untouched
         )
         if run_state.current is not None:  # what the round before may still ask for
-            candidates = np.setdiff1d(candidates, run_state.current.reserve)
+            candidates = np.setdiff1d(candidates, run_state.current.holdout)
         wanted = int(rng.binomial(slots, settings.holdout)) if settings.holdout else 0
-        for_reserve = min(max(wanted, slots - len(free)), len(candidates), slots)
-        for_arms = min(slots - for_reserve, len(free))
-        chosen = rng.permutation(np.arange(for_reserve + for_arms) < for_reserve)
-        reserve = rng.choice(candidates, for_reserve, replace=False).tolist()
-        session_round = cls(number, run_state, min(size, len(chosen)), chosen, reserve, [])
+        for_holdout = min(max(wanted, slots - len(free)), len(candidates), slots)
+        for_arms = min(slots - for_holdout, len(free))
+        chosen = rng.permutation(np.arange(for_holdout + for_arms) < for_holdout)
+        holdout = rng.choice(candidates, for_holdout, replace=False).tolist()
+        session_round = cls(number, run_state, min(size, len(chosen)), chosen, holdout, [])
         if not model_runner.can_train(run_state):
             session_round.start = rng.choice(free, for_arms, replace=False).tolist()
         elif for_arms:
@@ -106,10 +106,10 @@ class SessionRound:
         stage: Callable[[str], None] = _silent,
     ) -> SessionRound:
         """A round as it was opened before, with the journal as it stood then."""
-        listed = record.reserve.tolist(), record.start.tolist()
-        session_round = cls(record.number, run_state, record.size, record.reserve_slots, *listed)
+        listed = record.holdout.tolist(), record.start.tolist()
+        session_round = cls(record.number, run_state, record.size, record.holdout_slots, *listed)
         if not record.seed_round:
-            session_round._consult(model_runner, int((~record.reserve_slots).sum()), stage)
+            session_round._consult(model_runner, int((~record.holdout_slots).sum()), stage)
         return session_round
 
     def _consult(self, model_runner: ModelRunner, picks: int, stage: Callable[[str], None]) -> None:
@@ -148,8 +148,8 @@ class SessionRound:
             "labels": run_state.answered(),
         }
         arrays: dict[str, np.ndarray] = {
-            "reserve_slots": self.reserve_slots,
-            "reserve": np.array(self.reserve, np.int64),
+            "reserve_slots": self.holdout_slots,
+            "reserve": np.array(self.holdout, np.int64),
             "start": np.array(self.start, np.int64),
         }
         if arms is not None:
@@ -223,19 +223,21 @@ class SessionRound:
 
     def _next(self) -> Taken | None:
         label_table = self.run_state.label_table
-        kept = self.run_state.kept
+        holdout_table = self.run_state.holdout_table
         listed = (
-            self.reserve
-            if self.reserve_slots[self.slot]
+            self.holdout
+            if self.holdout_slots[self.slot]
             else self.start
             if self.arms is None
             else None
         )
         if listed is not None:
-            arm, where = (RESERVE, kept) if listed is self.reserve else (START, label_table)
+            arm, where = (
+                (HOLDOUT, holdout_table) if listed is self.holdout else (START, label_table)
+            )
             while listed and not (
                 label_table.is_untouched(listed[0])
-                and kept.is_untouched(listed[0])
+                and holdout_table.is_untouched(listed[0])
                 and not where.is_absent(listed[0])
             ):
                 listed.pop(0)
@@ -251,8 +253,8 @@ class SessionRound:
         """Go through picks again that were made before, whatever would be picked today."""
         for position, slot in zip(positions, slots):
             self.slot = slot
-            if self.reserve_slots[slot]:
-                self.reserve.remove(position)
+            if self.holdout_slots[slot]:
+                self.holdout.remove(position)
             elif self.arms is None:
                 self.start.remove(position)
             else:

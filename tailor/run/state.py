@@ -16,8 +16,8 @@ from tailor.run import class_merges
 from tailor.run.arm_statistics import ArmStatistics
 from tailor.run.class_merges import Merge
 from tailor.run.consensus import Ballot, Consensus, majority
-from tailor.run.holdout import class_shares, reserved
-from tailor.run.records import NAMES, RESERVE, START, PickRecord, RoundRecord, pack, unpack
+from tailor.run.holdout import class_shares, sample_by_id
+from tailor.run.records import HOLDOUT, NAMES, START, PickRecord, RoundRecord, pack, unpack
 from tailor.run.settings import Settings
 from tailor.selection.class_edits import ClassEdit
 from tailor.selection.label_table import LabelTable
@@ -26,8 +26,8 @@ from tailor.selection.round import NOBODY
 from tailor.storage.base import Event, Store, StoreError
 
 __all__ = [
+    "HOLDOUT",
     "NAMES",
-    "RESERVE",
     "START",
     "PickRecord",
     "RoundRecord",
@@ -43,7 +43,7 @@ STRETCH = 16_384
 
 
 class RunState:
-    """LabelTable, reserve and selector of a run, and where it stands."""
+    """LabelTable, hold-out and selector of a run, and where it stands."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -61,8 +61,8 @@ class RunState:
             batch=settings.batch,
             seed=settings.seed,
         )
-        self.kept = LabelTable(self.task, 0)  # the reserve's answers
-        self.reserved = np.empty(0, bool)
+        self.holdout_table = LabelTable(self.task, 0)  # the hold-out's answers
+        self.in_holdout = np.empty(0, bool)
         self.aside: dict[int, str] = {}
         self.vanished: list[int] = []  # away from the pool for now
         self.files: dict[str, str] = {}  # whole files of the pool that can't be opened
@@ -79,7 +79,7 @@ class RunState:
     def copy(self) -> RunState:
         """A journal of its own, as this one stands now; no round can be walked in it."""
         twin = copy(self)
-        twin.learner, twin.kept = self.learner.copy(), self.kept.copy()
+        twin.learner, twin.holdout_table = self.learner.copy(), self.holdout_table.copy()
         twin.rounds = [copy(record) for record in self.rounds]
         twin.votes, twin.arm_statistics = self.votes.copy(), self.arm_statistics.copy()
         twin.asked_in = [
@@ -132,7 +132,7 @@ class RunState:
 
     def _on_vanished(self, event: Event, store: Store | None) -> None:
         self.vanished = event.body["positions"]
-        for label_table in (self.label_table, self.kept):
+        for label_table in (self.label_table, self.holdout_table):
             label_table.set_absent(np.array(self.vanished, np.int64))
 
     def _on_files(self, event: Event, store: Store | None) -> None:
@@ -142,21 +142,21 @@ class RunState:
         assert store is not None
         ids = store.examples()[event.body["first"] : event.body["first"] + event.body["count"]]
         first = len(self.ids)
-        kept = reserved(ids, self.settings.holdout, self.settings.seed)
+        holdout = sample_by_id(ids, self.settings.holdout, self.settings.seed)
         # new objects: copies of this journal share the old ones
         self.position = self.position | dict(zip(ids, range(first, first + len(ids))))
         self.ids = self.ids + ids
-        self.reserved = np.concatenate([self.reserved, kept])
+        self.in_holdout = np.concatenate([self.in_holdout, holdout])
         self.label_table.grow(len(ids))
-        self.kept.grow(len(ids))
-        self.label_table.set_aside(first + np.flatnonzero(kept))
+        self.holdout_table.grow(len(ids))
+        self.label_table.set_aside(first + np.flatnonzero(holdout))
 
     def _on_aside(self, event: Event, store: Store | None) -> None:
         found = {int(p): reason for p, reason in event.body["reasons"].items()}
         self.aside.update(found)
         where = np.fromiter(found, np.int64, len(found))
         self.label_table.set_aside(where)
-        self.kept.set_aside(where)
+        self.holdout_table.set_aside(where)
 
     def _on_round(self, event: Event, store: Store | None) -> None:
         """A round that was opened before, or in a copy of this journal: the selector learns what it
@@ -193,14 +193,16 @@ class RunState:
             self.arm_statistics.asked(arm)
             if predicted is not None:
                 self.predicted[position] = row
-        reserve = arms == RESERVE
-        none = np.full(int(reserve.sum()), NOBODY)
-        self.kept.ask(where[reserve], record.number, none, np.ones(len(none)), rows[reserve])
-        credited = np.maximum(arms[~reserve], NOBODY)
+        holdout = arms == HOLDOUT
+        none = np.full(int(holdout.sum()), NOBODY)
+        self.holdout_table.ask(
+            where[holdout], record.number, none, np.ones(len(none)), rows[holdout]
+        )
+        credited = np.maximum(arms[~holdout], NOBODY)
         chances = np.ones(len(credited))
         if record.chances is not None:
             chances = np.where(credited == NOBODY, 1.0, record.chances[credited])
-        self.label_table.ask(where[~reserve], record.number, credited, chances, rows[~reserve])
+        self.label_table.ask(where[~holdout], record.number, credited, chances, rows[~holdout])
 
     # ------------------------------------------------------------------ answers
 
@@ -218,7 +220,7 @@ class RunState:
             self.votes.settle(position)
         self._answered([*where.tolist(), *event.body["skipped"]])
         skipped = np.array(event.body["skipped"], np.int64)
-        self._each(skipped, self.kept.skip, self.learner.skip)
+        self._each(skipped, self.holdout_table.skip, self.learner.skip)
         for position in skipped.tolist():
             self.votes.settle(position)
 
@@ -255,7 +257,7 @@ class RunState:
             return
         self._unlabel(where)
         if all(ballot.classes is None for ballot in ballots.values()):
-            self._each(where, self.kept.skip, self.learner.skip)
+            self._each(where, self.holdout_table.skip, self.learner.skip)
         else:
             votes.open[position] = votes.disputed[position] = None
 
@@ -270,7 +272,7 @@ class RunState:
     def _on_again(self, event: Event, store: Store | None) -> None:
         where = np.array(event.body["positions"], np.int64)
         self._answered(where.tolist())
-        self._each(where, self.kept.offer_again, self.learner.offer_again)
+        self._each(where, self.holdout_table.offer_again, self.learner.offer_again)
         for position in where.tolist():
             self.votes.clear(position)
 
@@ -279,26 +281,26 @@ class RunState:
         for row, found in enumerate(classes):
             labels[row, found] = 1
         self._count(where, -1)
-        reserve = self.is_reserve(where)
-        self.kept.tell(where[reserve], labels[reserve])
-        if (~reserve).any():
-            self.learner.tell(where[~reserve], labels[~reserve])
+        holdout = self.is_holdout(where)
+        self.holdout_table.tell(where[holdout], labels[holdout])
+        if (~holdout).any():
+            self.learner.tell(where[~holdout], labels[~holdout])
         self._count(where, 1)
         self._note_waiting(where)
 
     def _unlabel(self, where: np.ndarray) -> None:
         self._count(where, -1)
-        self._each(where, self.kept.withdraw, self.learner.withdraw)
+        self._each(where, self.holdout_table.withdraw, self.learner.withdraw)
         for position in where.tolist():
             self.who.pop(position, None)
 
     def _each(
-        self, where: np.ndarray, kept: Callable[[Any], Any], learner: Callable[[Any], Any]
+        self, where: np.ndarray, holdout_table: Callable[[Any], Any], learner: Callable[[Any], Any]
     ) -> None:
-        """The reserve's to the one, the others to the other."""
-        reserve = self.is_reserve(where)
-        kept(where[reserve])
-        learner(where[~reserve])
+        """The hold-out's to the one, the others to the other."""
+        holdout = self.is_holdout(where)
+        holdout_table(where[holdout])
+        learner(where[~holdout])
         self._note_waiting(where)
 
     def _count(self, where: np.ndarray, times: int) -> None:
@@ -309,7 +311,7 @@ class RunState:
 
     def _note_waiting(self, where: np.ndarray) -> None:
         for position in where.tolist():
-            if self.label_table.is_pending(position) or self.kept.is_pending(position):
+            if self.label_table.is_pending(position) or self.holdout_table.is_pending(position):
                 self.waiting[position] = None
             else:
                 self.waiting.pop(position, None)
@@ -382,7 +384,7 @@ class RunState:
         other classes.
         """
         arms = self.learner.reclass(change)
-        self.kept.reclass(change, arms)
+        self.holdout_table.reclass(change, arms)
         self.task = change.after
         self.settings = replace(self.settings, classes=change.after.classes)
         self.predicted = change.shares_by_key(self.predicted)
@@ -407,21 +409,21 @@ class RunState:
 
     # ------------------------------------------------------------------ what is known
 
-    def is_reserve(self, positions: np.ndarray) -> np.ndarray:
-        """(n,) bool: whether each was asked for the reserve. What is told from outside is not."""
-        asked = [self.pick_records.get(p, (0, 0, NOBODY))[2] == RESERVE for p in positions.tolist()]
+    def is_holdout(self, positions: np.ndarray) -> np.ndarray:
+        """(n,) bool: whether each was asked for the hold-out. What is told from outside is not."""
+        asked = [self.pick_records.get(p, (0, 0, NOBODY))[2] == HOLDOUT for p in positions.tolist()]
         return np.array(asked, bool)
 
     def label_of(self, position: int) -> np.ndarray | None:
         """(K,) the label that counts."""
-        for label_table in (self.label_table, self.kept):
+        for label_table in (self.label_table, self.holdout_table):
             if label_table.has_label(position):
                 label: np.ndarray = label_table.labels_of(np.array([position]))[0]
                 return label
         return None
 
     def is_skipped(self, position: int) -> bool:
-        return self.label_table.is_skipped(position) or self.kept.is_skipped(position)
+        return self.label_table.is_skipped(position) or self.holdout_table.is_skipped(position)
 
     def arm_name(self, arm: int) -> str:
         return NAMES[arm] if arm < 0 else self.learner.arms[arm].name
@@ -443,7 +445,7 @@ class RunState:
         )
 
     def answered(self) -> int:
-        return self.label_table.answered + self.kept.answered
+        return self.label_table.answered + self.holdout_table.answered
 
     def askable(self, most: int) -> int:
         """How many examples may still be asked for, but no more than `most`: a large pool is not
@@ -452,15 +454,18 @@ class RunState:
         found, start = 0, 0
         while found < most and start < len(self.ids):
             part = slice(start, start + STRETCH)
-            found += int((self.label_table.untouched_in(part) & self.kept.free_in(part)).sum())
+            found += int(
+                (self.label_table.untouched_in(part) & self.holdout_table.free_in(part)).sum()
+            )
             start += STRETCH
         return max(0, min(found, most))
 
     def counts(self) -> dict[str, int]:
-        """Labels of each class, the reserve's too."""
+        """Labels of each class, the hold-out's too."""
         return dict(
             zip(
-                self.task.classes, (self.label_table.counts + self.kept.counts).astype(int).tolist()
+                self.task.classes,
+                (self.label_table.counts + self.holdout_table.counts).astype(int).tolist(),
             )
         )
 
@@ -470,12 +475,12 @@ class RunState:
         return {
             "examples": len(self.ids),
             "answered": self.answered(),
-            "reserve": self.kept.answered,
+            "holdout": self.holdout_table.answered,
             "waiting": len(self.waiting),
-            "skipped": len(self.label_table.skipped) + len(self.kept.skipped),
+            "skipped": len(self.label_table.skipped) + len(self.holdout_table.skipped),
             "aside": {self.ids[p]: reason for p, reason in sorted(self.aside.items())}
             | {self.ids[p]: "it has vanished from the pool" for p in self.vanished},
-            "shares": class_shares(self.task.classes, self.kept.labels),
+            "shares": class_shares(self.task.classes, self.holdout_table.labels),
             "files": self.files,
             "counts": self.counts(),
             "round": current.number if current else None,

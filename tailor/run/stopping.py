@@ -16,10 +16,10 @@ from tailor.errors import InputError
 class RunProgress:
     """What rules look at."""
 
-    labels: int  # answered, reserve included
+    labels: int  # answered, hold-out included
     counts: np.ndarray  # (K,) labels of each class
     classes: tuple[str, ...]
-    accuracy: tuple[float, ...]  # on the reserve, after each training; empty without a reserve
+    accuracy: tuple[float, ...]  # on the hold-out, after each training; empty without a hold-out
     lower: tuple[float, ...]  # the lower end of its interval
 
 
@@ -48,7 +48,7 @@ class Budget(StoppingRule):
 
 @dataclass(frozen=True)
 class TargetAccuracy(StoppingRule):
-    """The lower end of the reserve's interval is at or above a target."""
+    """The lower end of the hold-out's interval is at or above a target."""
 
     accuracy: float
 
@@ -59,7 +59,7 @@ class TargetAccuracy(StoppingRule):
     def met(self, progress: RunProgress) -> str | None:
         if progress.lower and progress.lower[-1] >= self.accuracy:
             return (
-                f"accuracy on the reserve is at least {progress.lower[-1]:.3f}, the target "
+                f"accuracy on the hold-out is at least {progress.lower[-1]:.3f}, the target "
                 f"was {self.accuracy}"
             )
         return None
@@ -67,7 +67,7 @@ class TargetAccuracy(StoppingRule):
 
 @dataclass(frozen=True)
 class Plateau(StoppingRule):
-    """The last `rounds` trainings brought less than `gain` on the reserve over the best before
+    """The last `rounds` trainings brought less than `gain` on the hold-out over the best before
     them.
     """
 
@@ -89,7 +89,7 @@ class Plateau(StoppingRule):
             len(seen) > self.rounds
             and max(seen[-self.rounds :]) < max(seen[: -self.rounds]) + self.gain
         ):
-            return f"accuracy on the reserve grew by less than {self.gain} in {self.rounds} rounds"
+            return f"accuracy on the hold-out grew by less than {self.gain} in {self.rounds} rounds"
         return None
 
 

@@ -83,7 +83,7 @@ def leave(site: SiteOf, person: ApiUser) -> PlainJSON:
 
 @router.get("/overview")
 def overview(site: SiteOf, person: ApiUser) -> PlainJSON:
-    """Progress, pace, classes, reserve, arms, annotators."""
+    """Progress, pace, classes, hold-out, arms, annotators."""
     site.coordinator.heartbeat(person.name)
     return PlainJSON(site.coordinator.overview())
 

@@ -50,7 +50,7 @@ def accuracy_line(estimates: Sequence[dict[str, Any]]) -> Line | None:
     below = [f"{x(e['labels'])},{y(e['lower'])}" for e in reversed(estimates)]
     last = estimates[-1]
     words = (
-        f"Accuracy on the reserve after {last['labels']} labels: {last['accuracy']:.0%}, between "
+        f"Accuracy on the hold-out after {last['labels']} labels: {last['accuracy']:.0%}, between "
         f"{last['lower']:.0%} "
         f"and {last['upper']:.0%}. {len(estimates)} measurements, the first "
         f"{estimates[0]['accuracy']:.0%}."

@@ -8,7 +8,7 @@ from typing import Any
 #: What an arm picks, it picks among what was left: "least" and "most" are said of that, never of
 #: all there is. {0} stands for the class of an arm that works for one class.
 IDEAS = {
-    "reserve": "Picked at random to measure the model. It never trains on these.",
+    "hold-out": "Picked at random to measure the model. It never trains on these.",
     "random start": "Picked at random: there is no model yet.",
     "(nobody)": "Picked at random: no algorithm had a better idea left.",
     "": "Nobody asked for this one: its label came from outside.",

@@ -71,7 +71,7 @@ def panel_data(site: Site) -> dict[str, Any]:
     now = site.coordinator.overview()
     return {
         "now": now,
-        "line": accuracy_line(now["reserve"]),
+        "line": accuracy_line(now["holdout"]),
         "bars": class_bars(now["counts"]),
         "arms": arm_bars(now["arms"]),
     }

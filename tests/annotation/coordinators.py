@@ -90,7 +90,10 @@ def label(coordinator, n, who="ann"):
 def state(run_state):
     """Everything that a journal knows, as plain values."""
     label_table = {}
-    for name, one in (("books", run_state.label_table), ("kept", run_state.kept)):
+    for name, one in (
+        ("label table", run_state.label_table),
+        ("hold-out", run_state.holdout_table),
+    ):
         label_table[name] = {
             "labels": dict(zip(one.labelled.tolist(), one.labels.tolist())),
             "counts": one.counts.tolist(),

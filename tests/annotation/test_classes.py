@@ -101,7 +101,7 @@ def test_a_merge_is_as_if_there_had_been_one_class(coordinator):
     expected = fresh_posterior(before, {"a": "a", "b": "b", "c": "b"}, MultiClass(["a", "b"]))
     assert posterior(now) == pytest.approx(expected)
     assert all(
-        p[1] in {"galaxy[a]", "galaxy[b]", "confidence", "reserve", "random start"}
+        p[1] in {"galaxy[a]", "galaxy[b]", "confidence", "hold-out", "random start"}
         for p in ((i, now.pick_record(i).arm) for i in now.pick_records)
     )
     # and the run goes on

@@ -141,11 +141,11 @@ def test_the_round_goes_on_and_the_overview_is_right(coordinator):
     assert sum(sum(a["found"].values()) for a in view["arms"]) == 45
     assert view["progress"]["round"] >= 2
     assert (
-        view["reserve"][-1]["lower"]
-        <= view["reserve"][-1]["accuracy"]
-        <= view["reserve"][-1]["upper"]
+        view["holdout"][-1]["lower"]
+        <= view["holdout"][-1]["accuracy"]
+        <= view["holdout"][-1]["upper"]
     )
-    assert [r["labels"] for r in view["reserve"]] == sorted(r["labels"] for r in view["reserve"])
+    assert [r["labels"] for r in view["holdout"]] == sorted(r["labels"] for r in view["holdout"])
     assert view["training"]["state"] == "idle"
     assert view["pace"] > 0
 
@@ -229,16 +229,16 @@ def test_planted_mistakes_are_where_the_model_disagrees(tmp_path):
     coordinator.close()
 
 
-def test_the_reserve_is_judged_by_the_model_of_today(tmp_path):
-    """It never learns the reserve: what it says of it now is as honest as what it said then, and
+def test_the_holdout_is_judged_by_the_model_of_today(tmp_path):
+    """It never learns the hold-out: what it says of it now is as honest as what it said then, and
     better.
     """
     coordinator = open_room(tmp_path / "a.db", model=Repeating, holdout=0.5)
     prepare(coordinator)
     label(coordinator, 36)
-    kept = coordinator.labelled(arm="reserve", limit=1000).items
-    assert len(kept) > 5
-    for item in kept:
+    held_out = coordinator.labelled(arm="hold-out", limit=1000).items
+    assert len(held_out) > 5
+    for item in held_out:
         row = coordinator.session.probs[coordinator.session.run_state.position[item.id]]
         assert next(iter(item.predicted)) == "abc"[row.argmax()]
     coordinator.close()

@@ -103,7 +103,7 @@ def test_a_run_labels_what_was_planned(home):
         0,
         2,
     )
-    assert 3 <= found["reserve"] <= 25
+    assert 3 <= found["holdout"] <= 25
     assert list(found["aside"]) == [BROKEN]
     rows = labels(home / "run")
     assert Counter(row[1] for row in rows) == {k: v for k, v in found["counts"].items() if v}
@@ -162,7 +162,7 @@ def test_ask_fill_tell_in_csv_and_jsonl(tmp_path):
     assert "20 examples" in tailor("ask", "--run", run, "--out", tmp_path / "ask.csv")
     asked = read_csv(tmp_path / "ask.csv")
     assert {row["label"] for row in asked} == {""}
-    assert {row["arm"] for row in asked} <= {"random start", "reserve"}
+    assert {row["arm"] for row in asked} <= {"random start", "hold-out"}
     tailor(
         "ask", "--run", run, "--out", tmp_path / "again.csv", "-n", 5
     )  # not answered: the same ones again
@@ -252,12 +252,12 @@ def test_what_was_not_asked_is_taken_as_outside_knowledge(copy):
 # ---------------------------------------------------------------------- status
 
 
-def test_status_shows_classes_arms_reserve_and_what_is_set_aside(home):
+def test_status_shows_classes_arms_holdout_and_what_is_set_aside(home):
     said = python_m("status", "--run", home / "run").stdout
     for word in (
         "60 labels of 150 examples",
         "zero [0]",
-        "Accuracy on the reserve",
+        "Accuracy on the hold-out",
         "random start",
         "galaxy[",
         f"set aside: {BROKEN}",
@@ -306,12 +306,12 @@ def test_arms_are_listed_by_their_whole_names():
 
 def test_train_and_predict(home, tmp_path):
     said = tailor("train", tmp_path / "model", "--run", home / "run")
-    assert "accuracy on the reserve" in said
+    assert "accuracy on the hold-out" in said
     card = json.loads((tmp_path / "model" / "card.json").read_text())
     found = state(home / "run")
-    assert card["trained_on"] == found["answered"] - found["reserve"]
+    assert card["trained_on"] == found["answered"] - found["holdout"]
     assert sum(card["labels_per_class"].values()) == card["trained_on"]
-    assert card["reserve"]["examples"] == found["reserve"]
+    assert card["holdout"]["examples"] == found["holdout"]
     assert sorted(card["classes"]) == sorted(NAMES.values())
     assert (tmp_path / "model" / "model.safetensors").stat().st_size > 100
 

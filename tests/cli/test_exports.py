@@ -26,7 +26,7 @@ def test_export_as_a_table(home, tmp_path, form):
     for row in rows:
         assert row["label"] == truth(row["id"])
         assert (row["source"], row["annotator"]) == ("asked", "simulated")
-        assert str(row["reserve"]) == str(row["arm"] == "reserve")
+        assert str(row["holdout"]) == str(row["arm"] == "hold-out")
         assert int(row["round"]) in (0, 1, 2)
         assert row["time"].endswith("+00:00")
         assert (row["prediction"] in (None, "")) == (int(row["round"]) == 0)

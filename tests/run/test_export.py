@@ -41,7 +41,7 @@ def test_rows_tell_where_each_label_came_from(session):
         "id": outside,
         "label": "b",
         "source": "told",
-        "reserve": False,
+        "holdout": False,
         "round": None,
         "slot": None,
         "arm": None,

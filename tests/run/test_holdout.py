@@ -1,4 +1,4 @@
-"""The reserve: who is in it, what it estimates; and the rules that look at it."""
+"""The hold-out: who is in it, what it estimates; and the rules that look at it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from small import Centroids, Points, answer, settings
 
 from tailor.errors import InputError
-from tailor.run.holdout import estimate, reserved
+from tailor.run.holdout import estimate, sample_by_id
 from tailor.run.session import Session
 from tailor.run.stopping import Budget, ClassCounts, Plateau, RunProgress, TargetAccuracy, why_stop
 from tailor.storage import SqliteStore
@@ -24,21 +24,21 @@ TWO = MultiClass(["a", "b"])
 def test_the_share_is_right(share, seed):
     """Within 5 standard deviations of a binomial."""
     size = 50_000
-    found = reserved([f"folder/{i}.png" for i in range(size)], share, seed)
+    found = sample_by_id([f"folder/{i}.png" for i in range(size)], share, seed)
     assert found.dtype == bool
     assert abs(found.sum() - share * size) <= 5 * np.sqrt(size * share * (1 - share))
 
 
 def test_membership_depends_on_the_id_alone():
     ids = [f"ü{i}" for i in range(3000)]
-    whole = dict(zip(ids, reserved(ids, 0.2, 7).tolist()))
+    whole = dict(zip(ids, sample_by_id(ids, 0.2, 7).tolist()))
     chance = np.random.default_rng(0)
     some = chance.permutation(ids)[:500].tolist()
-    assert reserved(some, 0.2, 7).tolist() == [whole[one] for one in some]
-    larger = reserved(["new first", *ids], 0.2, 7)
+    assert sample_by_id(some, 0.2, 7).tolist() == [whole[one] for one in some]
+    larger = sample_by_id(["new first", *ids], 0.2, 7)
     assert larger[1:].tolist() == list(whole.values())
-    assert reserved(ids, 0.2, 8).tolist() != list(whole.values())
-    more = reserved(ids, 0.3, 7)  # a larger share keeps those that were in it
+    assert sample_by_id(ids, 0.2, 8).tolist() != list(whole.values())
+    more = sample_by_id(ids, 0.3, 7)  # a larger share keeps those that were in it
     assert (more | ~np.array(list(whole.values()))).all()
 
 
@@ -111,13 +111,13 @@ def test_no_example_no_estimate():
 # ---------------------------------------------------------------------- without bias
 
 
-def test_accuracy_on_the_reserve_has_no_bias_though_the_arms_choose(tmp_path):
-    """30 runs whose arms ask for what the model is unsure of. The model never saw the reserve, so
+def test_accuracy_on_the_holdout_has_no_bias_though_the_arms_choose(tmp_path):
+    """30 runs whose arms ask for what the model is unsure of. The model never saw the hold-out, so
     its accuracy there must equal, in the mean, that on 400 fresh examples: within 4 standard errors
     of the mean difference. Accuracy on what the arms asked for is lower by more than that, which
     shows that the test could see a bias.
     """
-    on_reserve = []
+    on_holdout = []
     on_picks = []
     for seed in range(30):
         pool = Points(150, seed=seed)
@@ -140,11 +140,11 @@ def test_accuracy_on_the_reserve_has_no_bias_though_the_arms_choose(tmp_path):
         model.vectors = np.stack([pool.vector(one) for one in fresh])
         guess = model.predict(np.arange(400)).probs.argmax(1)
         true = np.mean(guess == [pool.truth(one) for one in fresh])
-        on_reserve.append(found.accuracy - true)
+        on_holdout.append(found.accuracy - true)
         on_picks.append(np.mean([s.predicted.argmax() == pool.truth(s.id) for s in picks]) - true)
-    error = np.std(on_reserve, ddof=1) / np.sqrt(30)
+    error = np.std(on_holdout, ddof=1) / np.sqrt(30)
     assert error < 0.025
-    assert abs(np.mean(on_reserve)) < 4 * error
+    assert abs(np.mean(on_holdout)) < 4 * error
     assert np.mean(on_picks) < -0.1
 
 

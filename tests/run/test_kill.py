@@ -69,7 +69,7 @@ def test_kill_at_random_moments(tmp_path):
     session = begin(path)
     known = {
         session.run_state.ids[p]
-        for label_table in (session.run_state.label_table, session.run_state.kept)
+        for label_table in (session.run_state.label_table, session.run_state.holdout_table)
         for p in label_table.labelled
     }
     assert acknowledged <= known

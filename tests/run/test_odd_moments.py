@@ -129,13 +129,13 @@ def test_told_or_skipped_from_outside_in_the_middle_of_a_round(tmp_path):
     assert set(seen) | set(outside) | set(first) == set(session.pool.ids)
 
 
-def test_outside_knowledge_never_joins_the_reserve(tmp_path):
+def test_outside_knowledge_never_joins_the_holdout(tmp_path):
     session = begin(tmp_path / "a.db", Points(60), holdout=0.4)
     tell_all(session, session.pool.ids[:20])
     rest(session)
     label_table = session.run_state.label_table
-    kept = session.run_state.kept
-    assert not set(label_table.labelled.tolist()) & set(kept.labelled.tolist())
+    holdout_table = session.run_state.holdout_table
+    assert not set(label_table.labelled.tolist()) & set(holdout_table.labelled.tolist())
     assert session.run_state.answered() == 60
 
 
@@ -192,7 +192,7 @@ def test_a_damaged_event_is_named(tmp_path):
         begin(tmp_path / "a.db")
 
 
-def test_class_shares_of_the_reserve(tmp_path):
+def test_class_shares_of_the_holdout(tmp_path):
     session = begin(tmp_path / "a.db", Points(300), holdout=0.5)
     play(session, 10)
     shares = session.run_state.summary()["shares"]

@@ -1,4 +1,4 @@
-"""The session: ask and tell in every order, corrections, the reserve, growth, stopping,
+"""The session: ask and tell in every order, corrections, the hold-out, growth, stopping,
 resuming.
 """
 
@@ -73,14 +73,14 @@ def test_an_open_round_goes_on_with_the_same_picks(tmp_path, families):
 def test_every_pick_carries_its_story(tmp_path):
     session = begin(tmp_path / "a.db")
     start = session.ask()
-    assert {s.arm for s in start} <= {"random start", "reserve"}
+    assert {s.arm for s in start} <= {"random start", "hold-out"}
     assert all(s.predicted is None and s.mean is None and s.round == 0 for s in start)
     session.tell({i: answer(session.pool, "multi-class", i) for i in start.ids})
     for slot, pick_record in enumerate(session.ask()):
         assert (pick_record.round, pick_record.slot) == (1, slot)
         assert pick_record.predicted.shape == (3,)
         assert pick_record.predicted.sum() == pytest.approx(1, abs=2e-3)
-        if pick_record.arm != "reserve":
+        if pick_record.arm != "hold-out":
             assert pick_record.arm in session.run_state.learner.contest.arms
             assert 0 < pick_record.chance <= 1
             assert pick_record.mean.sum() == pytest.approx(1, abs=2e-3)
@@ -146,7 +146,7 @@ def test_outside_knowledge_is_credited_to_no_arm(tmp_path):
     assert session.run_state.label_table.counts.tolist() == [1, 1, 1]
 
 
-def test_the_reserve_is_random_and_never_trained_on(tmp_path):
+def test_the_holdout_is_random_and_never_trained_on(tmp_path):
     session = begin(tmp_path / "a.db", Points(400), holdout=0.3)
     trained = set()
     fit = session.model.fit
@@ -156,16 +156,16 @@ def test_the_reserve_is_random_and_never_trained_on(tmp_path):
         fit(positions, labels, **more)
 
     session.model.fit = watched
-    reserve = set()
+    holdout = set()
     for _ in range(8):
         asked = session.ask()
-        reserve |= {s.id for s in asked if s.arm == "reserve"}
+        holdout |= {s.id for s in asked if s.arm == "hold-out"}
         session.tell({i: answer(session.pool, "multi-class", i) for i in asked.ids})
-    assert 15 <= len(reserve) <= 45
-    assert not trained & reserve
+    assert 15 <= len(holdout) <= 45
+    assert not trained & holdout
     estimate = session.run_state.rounds[-1].estimate
     assert estimate.lower <= estimate.accuracy <= estimate.upper
-    assert estimate.examples <= len(reserve)
+    assert estimate.examples <= len(holdout)
 
 
 def test_broken_entries_are_set_aside_and_listed(tmp_path):
@@ -219,7 +219,7 @@ def test_new_files_that_sort_first_keep_old_positions(tmp_path):
     [
         (Budget(30), "budget of 30"),
         (ClassCounts(3), "every class has 3"),
-        (TargetAccuracy(0.5), "accuracy on the reserve"),
+        (TargetAccuracy(0.5), "accuracy on the hold-out"),
         (Plateau(2, 0.5), "grew by less"),
     ],
 )

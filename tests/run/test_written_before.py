@@ -34,10 +34,18 @@ def expected(project):
     return json.loads((project.folder / "expected.json").read_text())
 
 
+def _renamed(row):
+    """A row of version 0.1.0 in today's words: the hold-out was called the hold-out."""
+    words = {"holdout": "holdout"}
+    arms = {"holdout": "hold-out"}
+    renamed = {words.get(key, key): value for key, value in row.items()}
+    return renamed | {"arm": arms.get(row["arm"], row["arm"])}
+
+
 def test_the_exported_rows_are_the_same(project, expected):
     session = project.session()
     exported = [json.loads(json.dumps(row)) for row in rows(session.run_state)]
-    assert exported == expected["rows"]
+    assert exported == [_renamed(row) for row in expected["rows"]]
 
 
 def test_the_next_questions_are_the_same(project, expected):

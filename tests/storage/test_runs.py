@@ -18,7 +18,7 @@ STORIES = [
     storys.test_answers_late_in_part_twice_and_skipped,
     storys.test_a_correction_is_as_if_it_had_been_right_at_first,
     storys.test_outside_knowledge_is_credited_to_no_arm,
-    storys.test_the_reserve_is_random_and_never_trained_on,
+    storys.test_the_holdout_is_random_and_never_trained_on,
     storys.test_broken_entries_are_set_aside_and_listed,
     storys.test_a_pool_grows_between_rounds,
     storys.test_new_files_that_sort_first_keep_old_positions,

@@ -66,7 +66,7 @@ def test_an_afternoon_of_labelling(browser, pool, tmp_path):
         assert labels(project) == given
         assert skipped not in given
         expect(page.locator("[data-card=progress]")).to_contain_text(f"{len(given)} labelled")
-        expect(page.locator("[data-card=reserve] svg.line")).to_be_visible()
+        expect(page.locator("[data-card=holdout] svg.line")).to_be_visible()
         expect(page.locator("[data-card=arms]")).to_contain_text("confidence")
 
         review(tab, project, given)

@@ -84,7 +84,7 @@ def make_app(sync: StudioSync, secret: str) -> FastAPI:
 def _predicted(
     sync: StudioSync, forecast: FrozenPredictions, task: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """A list of one prediction, or of none: for the reserve, and for what is not in the run."""
+    """A list of one prediction, or of none: for the hold-out, and for what is not in the run."""
     number = task.get("id")
     data = task.get("data")
     example = (

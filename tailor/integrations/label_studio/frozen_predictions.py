@@ -24,7 +24,7 @@ class FrozenPredictions:
     asked: Mapping[str, np.ndarray]
     probs: np.ndarray | None  # (N, K)
     position: Mapping[str, int]
-    reserve: frozenset[str]  # nothing is said of these: they measure the model
+    holdout: frozenset[str]  # nothing is said of these: they measure the model
 
     @classmethod
     def of(cls, session: Session, probs: np.ndarray | None = None) -> FrozenPredictions:
@@ -40,12 +40,12 @@ class FrozenPredictions:
             {ids[p]: row for p, row in run_state.predicted.items()},
             session.probs if probs is None else probs,
             dict(run_state.position),
-            frozenset(ids[p] for p in np.flatnonzero(run_state.reserved).tolist()),
+            frozenset(ids[p] for p in np.flatnonzero(run_state.in_holdout).tolist()),
         )
 
     def __call__(self, example: str) -> np.ndarray | None:
         """(K,) probabilities, or None."""
-        if example in self.reserve:
+        if example in self.holdout:
             return None
         at = self.position.get(example)
         if self.probs is not None and at is not None and at < len(self.probs):

@@ -203,8 +203,8 @@ class Publisher:
     # ------------------------------------------------------------------ predictions
 
     def _predictions(self, pick_record: PickRecord) -> list[dict[str, Any]]:
-        """None for the reserve: it measures the model, so the model must not lead the annotator."""
-        if pick_record.predicted is None or pick_record.arm == "reserve":
+        """Empty for the hold-out, which measures the model: it must not lead the annotator."""
+        if pick_record.predicted is None or pick_record.arm == "hold-out":
             return []
         return [
             {

@@ -146,7 +146,7 @@ class StudioSync:
         if pushed:
             run_state = self.session.run_state
             estimate = run_state.current.estimate if run_state.current else None
-            accuracy = f"; accuracy on the reserve {estimate.accuracy:.3f}" if estimate else ""
+            accuracy = f"; accuracy on the hold-out {estimate.accuracy:.3f}" if estimate else ""
             self._say(
                 f"Round {len(run_state.rounds) - 1}: {pushed} tasks pushed, "
                 f"{run_state.answered()} labels{accuracy}."

@@ -124,7 +124,7 @@ def test_as_a_backend(answer_writer, tmp_path):
         }
         for task in asked:
             found = predicted[task["data"]["tailor_id"]]
-            if task["data"]["tailor_arm"] == "reserve":
+            if task["data"]["tailor_arm"] == "hold-out":
                 assert found == []
                 continue
             probs = sync.forecast(task["data"]["tailor_id"])

@@ -30,7 +30,7 @@ def test_batches_go_out_and_answers_come_back(answer_writer, tmp_path):
         first = there.waiting()
         assert len(first) == 8
         assert {t["data"]["tailor_round"] for t in first} == {0}
-        assert {t["data"]["tailor_arm"] for t in first} <= {"random start", "reserve"}
+        assert {t["data"]["tailor_arm"] for t in first} <= {"random start", "hold-out"}
         assert not any(t["predictions"] for t in first)  # there is no model yet
         for task in first[:5]:
             there.annotate(task, topic(task["data"]["text"]))
@@ -59,12 +59,12 @@ def test_predictions_scores_and_arms_come_with_the_tasks(answer_writer, tmp_path
         second = [t for t in there.tasks() if t["data"]["tailor_round"] == 1]
         run_state = sync.session.run_state
         assert len(second) == 8
-        reserve = [t for t in second if t["data"]["tailor_arm"] == "reserve"]
-        chosen = [t for t in second if t["data"]["tailor_arm"] != "reserve"]
-        assert reserve
+        holdout = [t for t in second if t["data"]["tailor_arm"] == "hold-out"]
+        chosen = [t for t in second if t["data"]["tailor_arm"] != "hold-out"]
+        assert holdout
         assert chosen
         assert not any(
-            t["predictions"] for t in reserve
+            t["predictions"] for t in holdout
         )  # the model must not lead whoever measures it
         for task in chosen:
             pick_record = run_state.pick_record(run_state.position[task["data"]["tailor_id"]])
@@ -77,7 +77,7 @@ def test_predictions_scores_and_arms_come_with_the_tasks(answer_writer, tmp_path
             )
         # and Label Studio shows it to whoever labels
         shown = there.next()
-        while shown["data"]["tailor_arm"] == "reserve":
+        while shown["data"]["tailor_arm"] == "hold-out":
             there.annotate(shown, "sport")
             shown = there.next()
         assert shown["predictions"][0]["result"][0]["value"]["choices"]

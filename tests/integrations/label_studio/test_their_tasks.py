@@ -38,7 +38,7 @@ def test_texts_are_marked_and_handed_out(answer_writer, tmp_path):
         assert len(asked) == 8
         for task in asked.values():
             assert task["data"]["source"] == "wire"  # what was there is there still
-            assert len(task["predictions"]) == (task["data"]["tailor_arm"] != "reserve")
+            assert len(task["predictions"]) == (task["data"]["tailor_arm"] != "hold-out")
         assert not any(t["predictions"] for t in there.tasks() if t["id"] not in asked)
         assert there.project()["model_version"] == "TAILOR"
 
