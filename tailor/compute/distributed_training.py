@@ -116,4 +116,4 @@ def share_training(model: Neural, rank: int, size: int) -> None:
             progress=progress,
         )
 
-    model._train = shared  # type: ignore[method-assign]
+    model.trainer = shared

@@ -92,7 +92,7 @@ class EngineModelRunner(ModelRunner):
 
     def prepare(self) -> dict[int, str]:
         copy = self._plant.copy(self.model)
-        source = getattr(self.model, "source", None)
+        source = self.model.source
         if (
             self._elsewhere
             and "cache" in copy.options
@@ -171,13 +171,13 @@ class EngineModelRunner(ModelRunner):
         """The copy is trained here, on targets that are read from the shards; it predicts as the
         model does. A model that does not hand out its copy takes and gives all of the pool at once.
         """
-        if not self.can("finetune"):
+        if not self.model.can_finetune:
             return None
 
         def tuned(epochs: int) -> Predictions:
             run_state, seed = self._tuning
             targets = self._targets(made, run_state)
-            if not self.can("tuned"):
+            if not self.model.can_finetune_in_parts:
                 check_at_once(self.model, "tuned", len(self.pool), arrays=2)
                 found = self.model.finetune(targets[:], epochs, seed=seed)
                 return self._write(self._like(made, "tuned"), partial(_rows, run_state.task, found))
@@ -210,13 +210,13 @@ class EngineModelRunner(ModelRunner):
 
     def _passes(self, made: Predictions) -> Callable[[], Iterator[Predictions]] | None:
         """As _tuned: a model without dropout_at() gives each pass over the whole pool at once."""
-        if not self.can("dropout"):
+        if not self.model.can_dropout:
             return None
 
         def passes() -> Iterator[Predictions]:
             run_state, count, seed = self._dropping
             begun = [self._like(made, f"pass-{n}", f" {seed} {count}") for n in range(count)]
-            if self.can("dropout_at"):
+            if self.model.can_dropout_in_parts:
                 for one in begun:
                     one.begin()
                 engine = self._engine_for(self.model)

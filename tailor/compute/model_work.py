@@ -60,7 +60,7 @@ def read_pool(engine: Engine, copy: Copy, size: int) -> None:
 
 
 def _read(model: Model, start: int, stop: int) -> None:
-    source = getattr(model, "source", None)
+    source = model.source
     if source is None:  # nothing to prepare
         return
     for first in range(start, stop, CHUNK):

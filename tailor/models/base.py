@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from tailor.errors import InputError
 from tailor.models.targets import Targets
 from tailor.pools.base import Pool
 from tailor.task import Task
+
+if TYPE_CHECKING:
+    from tailor.models.source import Source
 
 #: (done, total, what) -> None: a step of a long job, for progress bars
 ProgressCallback = Callable[[int, int, str], None]
@@ -54,6 +57,14 @@ class Model(ABC):
     #: whether save() and load() bring it to another process; one that stays behind predicts where
     #: it is
     travels = True
+    #: which of the optional methods below the class defines; a class that writes one says so here
+    can_finetune = False  # finetune(): weak-supervision asks for it
+    can_dropout = False  # dropout(): bald asks for it
+    can_finetune_in_parts = False  # tuned(): as finetune(), over a pool that doesn't fit memory
+    can_dropout_in_parts = False  # dropout_at(): as dropout(), over such a pool
+    #: where the model keeps the rows that it computes once for each entry of the pool, if it does;
+    #: an engine fills it from many workers
+    source: Source | None = None
 
     def __init__(self, task: Task, pool: Pool) -> None:
         self.task = task

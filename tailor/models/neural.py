@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
     from tailor.models.trainer import Recipe
 
+#: (network, positions (n,), targets (n, K), recipe, seed, progress) -> whether a graph was used
+NetworkTrainer = Callable[
+    ["nn.Module", np.ndarray, Any, "Recipe", int, ProgressCallback],
+    bool,
+]
 #: the rate of dropout() where the model is trained without dropout
 PASS_RATE = 0.2
 #: features of more bytes than this are handed out as a memory map
@@ -53,9 +58,15 @@ class Neural(Model):
     A class on top gives the name, the source, the recipe and _fresh().
     """
 
+    can_finetune = True
+    can_dropout = True
+    can_finetune_in_parts = True
+    can_dropout_in_parts = True
     name: str
     source: Source
     recipe: Recipe
+    #: trains a network instead of _train(): workers that train one network together set it
+    trainer: NetworkTrainer | None = None
 
     def __init__(self, task: Task, pool: Pool, *, class_weights: Any, device: str) -> None:
         super().__init__(task, pool)
@@ -89,7 +100,8 @@ class Neural(Model):
         positions, targets = self._check(positions, self.task.check_labels(labels))
         assert self.source.shape is not None
         net = self._place(self._fresh(torch.Generator().manual_seed(seed), self.source.shape))
-        self.used_graph = self._train(net, positions, targets, self.recipe, seed, progress)
+        train = self._train if self.trainer is None else self.trainer
+        self.used_graph = train(net, positions, targets, self.recipe, seed, progress)
         self.net = net
 
     def predict(self, positions: np.ndarray, progress: ProgressCallback = quiet) -> Prediction:

@@ -46,6 +46,11 @@ class SklearnModel(Model):
     """
 
     name = "sklearn"
+    can_finetune = True
+    can_dropout = True
+    can_finetune_in_parts = True
+    can_dropout_in_parts = True
+    source: FeatureSource
 
     def __init__(
         self,

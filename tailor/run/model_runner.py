@@ -117,10 +117,6 @@ class ModelRunner:
         """
         return self.predict(task, np.arange(len(self._at)))
 
-    def can(self, method: str) -> bool:
-        """Whether the model has an optional method of its own."""
-        return getattr(type(self.model), method) is not getattr(Model, method)
-
     def finetune(self, run_state: RunState, seed: int) -> Any:
         """Weak supervision's fine-tuning: (soft targets (N, K), epochs) -> probabilities (N, K)."""
 

@@ -127,10 +127,10 @@ class SessionRound:
             features,
             picks,
             finetune=model_runner.finetune(run_state, seed)
-            if model_runner.can("finetune")
+            if model_runner.model.can_finetune
             else None,
             dropout=model_runner.dropout(run_state, passes, seed)
-            if model_runner.can("dropout")
+            if model_runner.model.can_dropout
             else None,
             model=model_runner.model,
         )

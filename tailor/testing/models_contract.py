@@ -237,14 +237,14 @@ def check_in_parts(make: MakeModel, task: Task, kind: str) -> None:
     model, pool = _trained(make, task, kind)
     where = np.arange(len(pool))
     before = model.predict(where).probs
-    if type(model).tuned is not Model.tuned:
+    if model.can_finetune_in_parts:
         tuned = model.tuned(Targets(lambda at: before[at], where, task.size), 1, seed=0)
         probs = _valid(task, tuned.predict(where).probs, len(pool))
         np.testing.assert_allclose(probs, model.finetune(before.copy(), 1, seed=0), atol=1e-5)
         np.testing.assert_array_equal(
             model.predict(where).probs, before, "tuned() changed the model"
         )
-    if type(model).dropout_at is not Model.dropout_at:
+    if model.can_dropout_in_parts:
         for a, b in zip(model.dropout_at(where, 2, seed=1), model.dropout(2, seed=1), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-5)
         for some in model.dropout_at(where[3:8], 2, seed=1):

@@ -40,6 +40,8 @@ class Simulated(Model):
     seed        of the noise
     """
 
+    can_dropout = True
+
     def __init__(
         self,
         task: Task,

@@ -197,6 +197,9 @@ def test_nobody_holds_all_rows(name, options, task, tmp_path, monkeypatch):
 class Whole(Model):
     """A model of somebody's own, with what was there before models worked in parts."""
 
+    can_finetune = True
+    can_dropout = True
+
     def __init__(self, inner):
         super().__init__(inner.task, inner.pool)
         self._inner = inner

@@ -59,6 +59,9 @@ class Points(Pool):
 class Centroids(Model):
     """Softmax of minus the squared distance to each class's mean."""
 
+    can_finetune = True
+    can_dropout = True
+
     def __init__(self, task, pool):
         super().__init__(task, pool)
         self.fits = 0
