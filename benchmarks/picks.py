@@ -46,7 +46,7 @@ def loop_picks(
     learner = Learner(
         pool.task,
         SIZE,
-        families=sorted({family, "random"}),
+        strategies=sorted({family, "random"}),
         selector=selector,
         batch=BATCH,
         seed=seed,

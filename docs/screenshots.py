@@ -36,7 +36,7 @@ def main(wanted: list[str]) -> None:
             pool,
             batch=20,
             holdout=0.2,
-            families=["galaxy", "confidence", "most-likely-positive"],
+            strategies=["galaxy", "confidence", "most-likely-positive"],
         )
         options = {"overlap": 2, "overlap_share": 0.12}
         with running(project, name="anna", room_options=options) as (url, coordinator):

@@ -52,7 +52,7 @@ def planned_size(
         classes = classes or len(settings.classes)
         multilabel = settings.kind == "multi-label"
         batch = batch or settings.batch
-        wanted = wanted or list(settings.families)
+        wanted = wanted or list(settings.strategies)
     if examples is None or classes is None:
         raise InputError("name a run's folder, or give --examples and --classes")
     batch = batch or 1000

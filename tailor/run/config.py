@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tailor.errors import InputError, UnknownName
+from tailor.run.settings import with_todays_names
 
 FILE = "tailor.toml"
 
@@ -93,7 +94,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "device": Key(TEXT, None, "auto, cpu or cuda"),
     },
     "selection": {
-        "families": Key(
+        "strategies": Key(
             LIST, [], "candidate algorithms, as `tailor arms` lists them; empty: the paper's"
         ),
         "selector": Key(TEXT, "tailor", "who chooses among them"),
@@ -171,6 +172,8 @@ def read(folder: Path) -> Config:
         given = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {error}") from error
+    if isinstance(given.get("selection"), dict):
+        given["selection"] = with_todays_names(given["selection"])
     return Config(folder, check(given, text, path))
 
 

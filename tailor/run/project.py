@@ -74,10 +74,10 @@ class Project:
             settings = Settings(
                 task["kind"],
                 tuple(task["classes"]),
-                **{**selection, "families": tuple(selection["families"])},
+                **{**selection, "strategies": tuple(selection["strategies"])},
             )
             settings.task  # noqa: B018  checks the class names
-            RunState(settings)  # checks families, selector and reward
+            RunState(settings)  # checks strategies, selector and reward
         except TailorError as error:
             raise InputError(self._blamed(error, "task", "selection")) from error
         return settings

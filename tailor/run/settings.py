@@ -1,7 +1,8 @@
-"""The choices that make a run what it is, as plain values."""
+"""The settings of a run, as plain values that its store and its tailor.toml hold."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,18 +12,42 @@ from tailor.task import MultiClass, MultiLabel, Task
 
 KINDS: dict[str, type[Task]] = {"multi-class": MultiClass, "multi-label": MultiLabel}
 
+#: settings by the names that version 0.1.0 gave them, and their names today
+RENAMED = {"families": "strategies"}
+
+
+def with_todays_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as an older version wrote them, with every key under today's name.
+
+    Raises InputError where a setting is there under both names.
+    """
+    renamed = dict(values)
+    for old_name, new_name in RENAMED.items():
+        if old_name not in renamed:
+            continue
+        if new_name in renamed:
+            raise InputError(
+                f"{old_name} and {new_name} are the same setting, and both are given: keep "
+                f"{new_name}"
+            )
+        renamed[new_name] = renamed.pop(old_name)
+    return renamed
+
 
 @dataclass(frozen=True)
 class Settings:
-    """A run is rebuilt from these and its events, so they can't change once it has begun; `batch`
-    can.
+    """A run is rebuilt from its settings and its events, so only `batch` may change once it has
+    begun.
 
-    families, selector and reward are names with options, as `tailor arms` lists them.
+    strategies, selector and reward are names with options, as `tailor arms` lists them.
+
+    >>> Settings("multi-class", ("cat", "dog"), batch=20).task.size
+    2
     """
 
     kind: str  # "multi-class" or "multi-label"
     classes: tuple[str, ...]
-    families: tuple[str, ...] = ()  # empty: the paper's for the kind of task
+    strategies: tuple[str, ...] = ()  # empty: the paper's for the kind of task
     selector: str = "tailor"
     reward: str = "diversity"
     batch: int = field(default=100, compare=False)
@@ -34,26 +59,23 @@ class Settings:
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise InputError(f"kind is {self.kind!r}: it must be one of {', '.join(KINDS)}")
-        families = [self.families] if isinstance(self.families, str) else self.families
+        strategies = [self.strategies] if isinstance(self.strategies, str) else self.strategies
+        strategy_names = check_list(strategies, "strategies", "names of arm families")
         holdout = check_number(self.holdout, "holdout", "it must lie in [0, 1)")
         if not 0 <= holdout < 1:
             raise InputError(f"holdout is {holdout}: it must lie in [0, 1)")
-        plain = {
+        checked = {
             "classes": tuple(check_list(self.classes, "classes", "names")),
-            "families": tuple(
-                check_text(name, "family")
-                for name in check_list(families, "families", "names of arm families")
-            ),
+            "strategies": tuple(check_text(name, "strategy") for name in strategy_names),
             "selector": check_text(self.selector, "selector"),
             "reward": check_text(self.reward, "reward"),
+            "batch": check_whole(self.batch, "batch"),
+            "rounds": check_whole(self.rounds, "rounds"),
             "holdout": holdout,
+            "dropout_passes": check_whole(self.dropout_passes, "dropout_passes"),
             "seed": check_seed(self.seed),
         }
-        plain |= {
-            name: check_whole(getattr(self, name), name)
-            for name in ("batch", "rounds", "dropout_passes")
-        }
-        for name, value in plain.items():
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
         self.task  # noqa: B018  checks the class names
 
@@ -64,9 +86,12 @@ class Settings:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def check_same(self, then: dict[str, Any]) -> None:
-        """then: as_dict() of when the run was begun."""
-        for name, value in Settings.from_dict(then).as_dict().items():
+    def check_same(self, begun_with: Mapping[str, Any]) -> None:
+        """Raise InputError where these are not the settings that the run was begun with.
+
+        begun_with: what as_dict() gave then, by this version or an older one.
+        """
+        for name, value in Settings.from_dict(begun_with).as_dict().items():
             now = getattr(self, name)
             if name != "batch" and value != now:
                 raise InputError(
@@ -74,7 +99,8 @@ class Settings:
                 )
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Settings:
-        return cls(
-            **{**values, "classes": tuple(values["classes"]), "families": tuple(values["families"])}
-        )
+    def from_dict(cls, values: Mapping[str, Any]) -> Settings:
+        options = with_todays_names(values)
+        options["classes"] = tuple(options["classes"])
+        options["strategies"] = tuple(options["strategies"])
+        return cls(**options)

@@ -54,7 +54,7 @@ class RunState:
         self.learner = Learner(
             self.task,
             LabelTable(self.task, 0),
-            families=settings.families or None,
+            strategies=settings.strategies or None,
             selector=settings.selector,
             reward=settings.reward,
             rounds=settings.rounds,

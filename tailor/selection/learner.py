@@ -51,7 +51,7 @@ class Learner:
 
     >>> import numpy as np
     >>> from tailor import Learner, MultiClass
-    >>> loop = Learner(MultiClass(["cat", "dog"]), 100, families=["galaxy", "confidence"], batch=4)
+    >>> loop = Learner(MultiClass(["cat", "dog"]), 100, strategies=["galaxy", "margin"], batch=4)
     >>> loop.tell([0, 1], [[1, 0], [0, 1]])
     >>> p = np.random.default_rng(0).random(100)
     >>> batch = loop.ask(np.stack([p, 1 - p], 1))
@@ -60,7 +60,7 @@ class Learner:
     >>> loop.tell(batch.indices, np.eye(2)[[0, 1, 1, 1]])
 
     pool        N, or the books of a pool that is known already or still grows
-    families    names of arm families, "name(option=value)", or Strategy objects; one alone, or a
+    strategies  names of arm families, "name(option=value)", or Strategy objects; one alone, or a
                 list of them; by default the paper's
     selector    a name with options, or (name, options); tailor.bandits.registry lists them
     reward      "diversity", "search", ("domain", {"weights": ...}), or a Reward
@@ -76,7 +76,7 @@ class Learner:
         task: Task,
         pool: int | LabelTable,
         *,
-        families: str | Sequence[str | tuple[str, dict[str, Any]] | Strategy] | None = None,
+        strategies: str | Sequence[str | tuple[str, dict[str, Any]] | Strategy] | None = None,
         selector: str | tuple[str, dict[str, Any]] = "tailor",
         reward: str | tuple[str, dict[str, Any]] | Reward = "diversity",
         rounds: int = 20,
@@ -93,7 +93,7 @@ class Learner:
         self.device = check_device(device)
         self._seed = check_seed(seed)
         self._own_reward = check_function(own_reward, "own_reward", optional=True)
-        self._families = families if families is not None else NARROW[task.kind]
+        self._strategies = strategies if strategies is not None else NARROW[task.kind]
         self._enlist(task)
         self._kind = bandits.registry.named(selector)
         self._selector: Selector | None = (
@@ -113,7 +113,7 @@ class Learner:
     def _enlist(self, task: Task) -> None:
         """The arms for these classes."""
         self.task = task
-        self.arms = make_arms(self._families, task)
+        self.arms = make_arms(self._strategies, task)
         self.contest = Contest(
             task,
             tuple(a.name for a in self.arms),

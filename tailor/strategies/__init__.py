@@ -54,18 +54,18 @@ def make_strategy(given: str | tuple[str, dict[str, Any]] | Strategy) -> Strateg
 
 
 def make_arms(
-    families: str | Iterable[str | tuple[str, dict[str, Any]] | Strategy], task: Task
+    strategies: str | Iterable[str | tuple[str, dict[str, Any]] | Strategy], task: Task
 ) -> list[Arm]:
     """The arms of several families, in order, for one task. A text is one family."""
     several = (
-        [families]
-        if isinstance(families, str)
-        else check_list(families, "families", "arm families")
+        [strategies]
+        if isinstance(strategies, str)
+        else check_list(strategies, "strategies", "arm families")
     )
     arms = [arm for family in several for arm in make_strategy(family).arms(task)]
     if not arms:
         raise InputError(
-            "families is empty, no arm is there: name at least one of "
+            "strategies is empty, no arm is there: name at least one of "
             f"{', '.join(registry.names())}"
         )
     names = [arm.name for arm in arms]

@@ -100,7 +100,7 @@ def check_same_learning(
     ).write_all(probs)
     families = ["random", "galaxy", "most-likely-positive"]
     learners = [
-        Learner(pool.task, len(pool), families=families, selector=selector, batch=batch)
+        Learner(pool.task, len(pool), strategies=families, selector=selector, batch=batch)
         for _ in range(2)
     ]
     for _ in range(rounds):

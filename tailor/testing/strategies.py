@@ -175,7 +175,7 @@ def never_reads_a_hidden_label(strategy: Strategy, task: Task) -> None:
     batches = []
     for truth in (pool.truth, hidden.truth):
         annotator = Annotator(truth)
-        learner = Learner(task, len(pool), families=[strategy], selector="random-meta", batch=6)
+        learner = Learner(task, len(pool), strategies=[strategy], selector="random-meta", batch=6)
         learner.tell(known, pool.truth[known])
         for number in range(3):
             batch = learner.ask(

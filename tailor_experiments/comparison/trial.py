@@ -39,7 +39,7 @@ def trial_settings(
     return Settings(
         data.task.kind,
         data.task.classes,
-        families=contender.families,
+        strategies=contender.families,
         selector=contender.selector,
         reward=contender.reward or experiment.reward,
         batch=experiment.batch,

@@ -26,7 +26,7 @@ FAMILIES = ("galaxy", "confidence")
 
 @pytest.fixture
 def coordinator(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", Points(200), families=FAMILIES)
+    coordinator = open_room(tmp_path / "a.db", Points(200), strategies=FAMILIES)
     label(coordinator, 40)
     yield coordinator
     coordinator.close()
@@ -34,7 +34,7 @@ def coordinator(tmp_path):
 
 def reopened(coordinator):
     coordinator.close()
-    return open_room(coordinator.session.store.path, Points(200), families=FAMILIES)
+    return open_room(coordinator.session.store.path, Points(200), strategies=FAMILIES)
 
 
 def posterior(run_state):
@@ -110,7 +110,7 @@ def test_a_merge_is_as_if_there_had_been_one_class(coordinator):
 
 def fresh_posterior(before, name_of, task):
     """Every round learned anew, in the new classes, by arms of that name."""
-    learner = Learner(task, 1, families=FAMILIES, batch=12, rounds=6)
+    learner = Learner(task, 1, strategies=FAMILIES, batch=12, rounds=6)
     names = [arm.name for arm in learner.arms]
     old = before.task.classes
     for where, heard in before.learner._learned:
@@ -176,7 +176,10 @@ def test_edits_before_and_after_a_restart_and_then_a_full_disk(coordinator, monk
     coordinator.rename_class("a", "first", "ann")
     coordinator.close()
     again = open_room(
-        coordinator.session.store.path, Points(200), families=FAMILIES, classes=("first", "b", "c")
+        coordinator.session.store.path,
+        Points(200),
+        strategies=FAMILIES,
+        classes=("first", "b", "c"),
     )
     prepare(again)
     again.rename_class("b", "second", "ann")
@@ -289,7 +292,7 @@ def project(folder, classes):
             "task": {"kind": "multi-class", "classes": list(classes)},
             "pool": {"path": "x.npy"},
             "model": {"name": "probe(steps=5)"},
-            "selection": {"batch": 10, "families": ["confidence", "random"]},
+            "selection": {"batch": 10, "strategies": ["confidence", "random"]},
         },
     )
     return Project(folder)

@@ -67,11 +67,11 @@ def place(request, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "families", [("galaxy(pending=revealed)", "confidence"), ("badge", "random")]
+    "strategies", [("galaxy(pending=revealed)", "confidence"), ("badge", "random")]
 )
-def test_eight_people(place, families):
+def test_eight_people(place, strategies):
     pool = Points(800)
-    with open_room(place, pool, batch=40, families=families) as coordinator:
+    with open_room(place, pool, batch=40, strategies=strategies) as coordinator:
         crowd = Crowd(coordinator)
         crowd.run()
     run_state = coordinator.session.run_state
@@ -87,6 +87,6 @@ def test_eight_people(place, families):
     assert run_state.answered() == sum(label is not None for _, label in crowd.answers.values())
     assert found(run_state) == counted(run_state)
     assert len(run_state.rounds) > 1
-    again = open_session(place, pool, batch=40, families=families)
+    again = open_session(place, pool, batch=40, strategies=strategies)
     assert state(again.run_state) == state(run_state)
     again.store.close()

@@ -40,7 +40,7 @@ print("done", flush=True)
 
 def open_again(path):
     return open_room(
-        path, Points(300), families=FAMILIES, coordinator={"overlap": 2, "overlap_share": 0.1}
+        path, Points(300), strategies=FAMILIES, coordinator={"overlap": 2, "overlap_share": 0.1}
     )
 
 
@@ -85,7 +85,7 @@ def test_kill_at_random_moments(tmp_path):
     for end in ("", "-wal"):
         if (tmp_path / f"a.db{end}").exists():
             shutil.copyfile(tmp_path / f"a.db{end}", tmp_path / f"b.db{end}")
-    other = open_session(tmp_path / "b.db", Points(300), families=FAMILIES)
+    other = open_session(tmp_path / "b.db", Points(300), strategies=FAMILIES)
     assert state(other.run_state) == state(run_state)
     if not other.batch_is_asked():
         other.resume_round()

@@ -21,7 +21,7 @@ COST = ("event", "rounds", "classes")
 @pytest.fixture(params=["multi-class", "multi-label"])
 def coordinator(request, tmp_path):
     families = FAMILIES if request.param == "multi-class" else ("galaxy", "emal")
-    coordinator = open_room(tmp_path / "a.db", Points(200), families=families, kind=request.param)
+    coordinator = open_room(tmp_path / "a.db", Points(200), strategies=families, kind=request.param)
     coordinator.families = families
     label(coordinator, 45)
     yield coordinator
@@ -77,7 +77,7 @@ def test_it_is_the_same_after_a_restart_and_the_run_goes_on(coordinator):
     again = open_room(
         coordinator.session.store.path,
         Points(200),
-        families=coordinator.families,
+        strategies=coordinator.families,
         kind=coordinator.kind,
     )
     assert state(again.session.run_state) == after
@@ -95,7 +95,7 @@ def test_a_merge_before_a_restart_is_undone_after_it(coordinator):
     again = open_room(
         coordinator.session.store.path,
         Points(200),
-        families=coordinator.families,
+        strategies=coordinator.families,
         kind=coordinator.kind,
     )
     assert again.last_merge()["old"] == "c"
@@ -171,7 +171,7 @@ def test_rounds_since_are_told_in_the_classes_apart(coordinator):
     again = open_room(
         coordinator.session.store.path,
         Points(200),
-        families=coordinator.families,
+        strategies=coordinator.families,
         kind=coordinator.kind,
     )
     assert state(again.session.run_state) == after
@@ -280,7 +280,7 @@ def test_what_is_taken_back_around_a_merge_is_as_without_it(coordinator, tmp_pat
     shutil.copyfile(tmp_path / "a.db", tmp_path / "twin.db")
     coordinator, twin = (
         open_room(
-            tmp_path / name, Points(200), families=coordinator.families, kind=coordinator.kind
+            tmp_path / name, Points(200), strategies=coordinator.families, kind=coordinator.kind
         )
         for name in ("a.db", "twin.db")
     )

@@ -173,7 +173,7 @@ class Listening:
 
 def test_with_one_annotator_each_label_reaches_the_arms_before_the_next_pick(tmp_path):
     coordinator = open_room(
-        tmp_path / "a.db", Points(200), families=("galaxy(pending=revealed)",), holdout=0.0
+        tmp_path / "a.db", Points(200), strategies=("galaxy(pending=revealed)",), holdout=0.0
     )
     label(coordinator, 12)
     for _ in range(10):
@@ -190,7 +190,7 @@ def test_with_one_annotator_each_label_reaches_the_arms_before_the_next_pick(tmp
 
 def test_answers_between_draft_and_round_are_heard_and_not_offered(tmp_path):
     coordinator = open_room(
-        tmp_path / "a.db", Points(200), families=("galaxy(pending=revealed)",), holdout=0.0
+        tmp_path / "a.db", Points(200), strategies=("galaxy(pending=revealed)",), holdout=0.0
     )
     label(coordinator, 14)
     draft = coordinator.session.draft()

@@ -58,7 +58,7 @@ class Play:
         self.path = path
         self.options = {
             "kind": kind,
-            "families": families,
+            "strategies": families,
             "selector": selector,
             "batch": 6,
             "holdout": 0.25,

@@ -21,7 +21,7 @@ path = "points.npy"
 [model]
 {model}
 [selection]
-families = ["confidence"]
+strategies = ["confidence"]
 batch = 20
 """
 

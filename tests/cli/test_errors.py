@@ -84,7 +84,11 @@ def refusal(*words):
         ('kind = "multi-class"', 'kind = "multiclass"', ["kind is 'multiclass'", "multi-class"]),
         ('selector = "tailor"', 'selector = "tailr"', ["'tailr'", "did you mean 'tailor'"]),
         ('reward = "diversity"', 'reward = "diversty"', ["'diversty'", "did you mean 'diversity'"]),
-        ("families = []", 'families = ["random", "galaxi"]', ["'galaxi'", "did you mean 'galaxy'"]),
+        (
+            "strategies = []",
+            'strategies = ["random", "galaxi"]',
+            ["'galaxi'", "did you mean 'galaxy'"],
+        ),
         ("seed = 0", "seed = -1", ["seed is -1"]),
     ],
 )

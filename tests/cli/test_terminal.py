@@ -62,7 +62,7 @@ def test_a_line_says_that_loops_are_compiled_and_only_then(tmp_path, monkeypatch
         "NUMBA_CACHE_DIR", str(tmp_path / "compiled")
     )  # as on a machine that never ran it
     run = begin(tmp_path, batch=10)
-    edit(run, families=["confidence"])
+    edit(run, strategies=["confidence"])
     for expected in (1, 0):
         status, shown = at_terminal("run", "-r", run, "--rounds", 1 + expected, cwd=tmp_path)
         assert status == 0, shown

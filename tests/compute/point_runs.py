@@ -15,7 +15,7 @@ label = "label"
 [model]
 name = "{model}"
 [selection]
-families = {families}
+strategies = {strategies}
 batch = 12
 holdout = 0.0
 {selection}
@@ -48,14 +48,14 @@ def begin(
     more="",
     *,
     model=MODEL,
-    families=FAMILIES,
+    strategies=FAMILIES,
     task='classes = ["a", "b", "c"]',
     selection="",
 ):
     """more, task, selection: lines for these sections."""
     given = {
         "model": model,
-        "families": families,
+        "strategies": strategies,
         "task": task,
         "selection": selection,
         "more": more,

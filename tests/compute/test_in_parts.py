@@ -45,7 +45,12 @@ def points(tmp_path_factory):
 
 def two_rounds(points, folder, model=MODEL):
     """A session over local shards."""
-    given = {"model": model, "families": FAMILIES, "task": TASK, "selection": "dropout_passes = 3"}
+    given = {
+        "model": model,
+        "strategies": FAMILIES,
+        "task": TASK,
+        "selection": "dropout_passes = 3",
+    }
     return rounds(begin(folder, points, "local", **given), 2)[0]
 
 

@@ -105,7 +105,7 @@ def test_rounds_of_a_loop(kind, tmp_path):
     assert np.array_equal(sharded[7], probs[7])
     assert np.array_equal(sharded[[150, 3]], probs[[150, 3]])
     learners = [
-        Learner(pool.task, 200, families=families, batch=15, selector="albl") for _ in range(2)
+        Learner(pool.task, 200, strategies=families, batch=15, selector="albl") for _ in range(2)
     ]
     for learner in learners:
         learner.tell(np.arange(10), pool.truth[:10])

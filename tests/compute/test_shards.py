@@ -145,14 +145,14 @@ def test_what_is_not_finite_is_called_so(tmp_path, bad):
     features[6, 1] = bad
     made = Predictions(str(tmp_path), 10, 4, 2, shard=4).write_all(PROBS, features)
     with pytest.raises(InputError, match="features of example 6 are not finite"):
-        Learner(MultiClass(4), 10, families=["random"], batch=2).ask(Sharded(made, LocalEngine()))
+        Learner(MultiClass(4), 10, strategies=["random"], batch=2).ask(Sharded(made, LocalEngine()))
 
 
 def test_a_run_with_large_vectors(tmp_path):
     """float16 says what to set; then the picks are those of memory."""
     points = make_points(tmp_path, scale=1e5)
     families = [name for name in FAMILIES if name != "bald"]  # whose dropout goes by shards
-    given = {"model": "sklearn(estimator=naive_bayes.GaussianNB)", "families": families}
+    given = {"model": "sklearn(estimator=naive_bayes.GaussianNB)", "strategies": families}
     with pytest.raises(
         InputError, match=r"features of example \d+ reach .*: scale them, or set \[engine\] dtype"
     ):

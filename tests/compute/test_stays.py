@@ -33,7 +33,7 @@ def pool(tmp_path_factory):
 def begin(folder, pool, engine, families):
     """A run with a scikit-learn Pipeline. engine None: in memory, without one."""
     settings = Settings(
-        "multi-class", ("a", "b", "c"), batch=12, families=tuple(families), dropout_passes=3
+        "multi-class", ("a", "b", "c"), batch=12, strategies=tuple(families), dropout_passes=3
     )
     steps = (StandardScaler(), FunctionTransformer(np.tanh), LogisticRegression())
     model = SklearnModel(settings.task, pool, make_pipeline(*steps))

@@ -136,7 +136,7 @@ def test_a_round_with_a_model():
     known = np.arange(9)
     model.fit(known, toy_labels(task, VECTORS, known), seed=0)
     said = model.predict(np.arange(30))
-    learner = Learner(task, 30, families=["weak-supervision", "bald", "badge"], batch=6)
+    learner = Learner(task, 30, strategies=["weak-supervision", "bald", "badge"], batch=6)
     learner.tell(known, toy_labels(task, VECTORS, known))
     batch = learner.ask(
         said.probs,

@@ -123,3 +123,12 @@ def test_errors_name_the_line(tmp_path, text, words):
     (tmp_path / config.FILE).write_text(text)
     with pytest.raises(InputError, match=words):
         config.read(tmp_path)
+
+
+def test_a_key_may_have_the_name_that_an_older_version_gave_it(tmp_path):
+    head = "[task]\nclasses = ['a', 'b']\n[pool]\npath = 'x'\n[selection]\n"
+    (tmp_path / config.FILE).write_text(head + "families = ['galaxy']\n")
+    assert config.read(tmp_path).section("selection")["strategies"] == ["galaxy"]
+    (tmp_path / config.FILE).write_text(head + "families = []\nstrategies = []\n")
+    with pytest.raises(InputError, match="families and strategies are the same setting"):
+        config.read(tmp_path)

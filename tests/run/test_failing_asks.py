@@ -86,7 +86,7 @@ FAMILIES = {
 
 def begin(path, kind="multi-class", model=Fragile, **changes):
     pool = Points()
-    chosen = settings(kind=kind, **({"families": FAMILIES[kind]} | changes))
+    chosen = settings(kind=kind, **({"strategies": FAMILIES[kind]} | changes))
     return Session(SqliteStore(path), pool, model(chosen.task, pool), chosen)
 
 
@@ -151,7 +151,7 @@ def test_a_store_that_fails_between_the_events_of_a_round(tmp_path, monkeypatch)
 @pytest.mark.parametrize(("asked_before", "at"), [(0, 0), (0, 1), (3, 0), (3, 1)])
 def test_an_arm_that_fails_as_it_picks(tmp_path, monkeypatch, asked_before, at, reopened):
     """At the beginning of a round, and in the middle of one."""
-    mixed = {"families": ("random", "confidence"), "selector": "random-meta", "holdout": 0.0}
+    mixed = {"strategies": ("random", "confidence"), "selector": "random-meta", "holdout": 0.0}
     calm = begin(tmp_path / "a.db", **mixed)
     troubled = begin(tmp_path / "b.db", **mixed)
     for session in (calm, troubled):

@@ -122,7 +122,7 @@ def test_accuracy_on_the_holdout_has_no_bias_though_the_arms_choose(tmp_path):
     for seed in range(30):
         pool = Points(150, seed=seed)
         chosen = settings(
-            families=("confidence",), selector="random-meta", holdout=0.4, batch=25, seed=seed
+            strategies=("confidence",), selector="random-meta", holdout=0.4, batch=25, seed=seed
         )
         with SqliteStore(tmp_path / f"{seed}.db") as store:
             session = Session(store, pool, Centroids(chosen.task, pool), chosen)

@@ -49,13 +49,13 @@ def test_a_run_asks_each_once_and_goes_on_where_it_stood(tmp_path, kind, selecto
 
 
 @pytest.mark.parametrize(
-    "families", [(), ("galaxy(pending=revealed)", "random"), ("badge", "coreset", "bald")]
+    "strategies", [(), ("galaxy(pending=revealed)", "random"), ("badge", "coreset", "bald")]
 )
-def test_an_open_round_goes_on_with_the_same_picks(tmp_path, families):
+def test_an_open_round_goes_on_with_the_same_picks(tmp_path, strategies):
     """Closed after every single question, and never closed: the same questions."""
 
     def one_by_one(path, reopen):
-        session = begin(path, families=families)
+        session = begin(path, strategies=strategies)
         seen = []
         for _ in range(40):
             (pick_record,) = session.ask(1)
@@ -64,7 +64,7 @@ def test_an_open_round_goes_on_with_the_same_picks(tmp_path, families):
                 session.tell({pick_record.id: answer(session.pool, "multi-class", pick_record.id)})
             if reopen:
                 session.store.close()
-                session = begin(path, families=families)
+                session = begin(path, strategies=strategies)
         return seen
 
     assert one_by_one(tmp_path / "a.db", True) == one_by_one(tmp_path / "b.db", False)

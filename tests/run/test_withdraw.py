@@ -98,7 +98,7 @@ def test_a_vote_can_be_taken_back(tmp_path):
     assert one in [s.id for s in session.waiting()]
 
 
-REVEALED = {"families": ("galaxy(pending=revealed)",), "holdout": 0.0}
+REVEALED = {"strategies": ("galaxy(pending=revealed)",), "holdout": 0.0}
 
 
 @pytest.mark.parametrize("closed", [False, True])

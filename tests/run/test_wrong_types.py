@@ -132,7 +132,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
     "Learner": {
         "task": [3, None, "multi-class", ["cat", "dog"], Thing()],
         "pool": COUNTS,
-        "families": [
+        "strategies": [
             3,
             b"galaxy",
             {"galaxy"},
@@ -188,7 +188,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
     "Settings": {
         "kind": ["multi", 3, None, ["multi-class"], Thing()],
         "classes": [*CLASSES, 3],
-        "families": [3, None, b"galaxy", {"galaxy"}, {"galaxy": 1}, [3], [None], Thing()],
+        "strategies": [3, None, b"galaxy", {"galaxy"}, {"galaxy": 1}, [3], [None], Thing()],
         "selector": TEXTS,
         "reward": TEXTS,
         "batch": COUNTS,
@@ -369,7 +369,7 @@ def view():
 
 
 def begun():
-    learner = Learner(TASK, 30, families=["random"], batch=4)
+    learner = Learner(TASK, 30, strategies=["random"], batch=4)
     learner.tell([0], [[1, 0, 0]])
     learner.skip([5])
     return learner
@@ -566,12 +566,12 @@ def test_numpys_whole_numbers_are_whole_numbers(tmp_path):
     learner = Learner(
         MultiClass(np.int64(3)),
         np.int32(30),
-        families="random",
+        strategies="random",
         batch=np.uint8(4),
         seed=np.int64(7),
     )
     assert learner.ask(POOL.probs, size=np.int16(2)).indices.tolist() == (
-        Learner(MultiClass(3), 30, families=["random"], batch=4, seed=7)
+        Learner(MultiClass(3), 30, strategies=["random"], batch=4, seed=7)
         .ask(POOL.probs, size=2)
         .indices.tolist()
     )
@@ -605,17 +605,17 @@ def test_unequal_rows_are_blamed_only_where_there_are_some():
 
 def test_a_text_is_one_family_and_lists_are_as_good_as_tuples(tmp_path):
     as_lists = Settings(
-        "multi-class", ["a", "b", "c"], families="galaxy", batch=12, rounds=6, seed=3
+        "multi-class", ["a", "b", "c"], strategies="galaxy", batch=12, rounds=6, seed=3
     )
     assert as_lists == Settings(
-        "multi-class", ("a", "b", "c"), families=("galaxy",), batch=12, rounds=6, seed=3
+        "multi-class", ("a", "b", "c"), strategies=("galaxy",), batch=12, rounds=6, seed=3
     )
     make_session(tmp_path / "run.db", settings=as_lists)
     again = Settings(
-        "multi-class", ("a", "b", "c"), families=["galaxy"], batch=12, rounds=6, seed=3
+        "multi-class", ("a", "b", "c"), strategies=["galaxy"], batch=12, rounds=6, seed=3
     )
     make_session(tmp_path / "run.db", settings=again)  # not another run's
-    assert [arm.name for arm in Learner(TASK, 9, families="galaxy(pending=split)").arms] == [
+    assert [arm.name for arm in Learner(TASK, 9, strategies="galaxy(pending=split)").arms] == [
         "galaxy[cat]",
         "galaxy[dog]",
         "galaxy[fox]",
@@ -638,7 +638,7 @@ def test_a_probability_may_be_off_by_what_a_row_may_be(task, dtype):
 
     def picks(probs):
         probs = probs.astype(dtype)
-        learner = Learner(task, 30, families=families, batch=12)
+        learner = Learner(task, 30, strategies=families, batch=12)
         learner.tell([0, 11], [[1, 0, 0], [0, 0, 1]])
         return learner.ask(
             probs, dropout=lambda: [probs], finetune=lambda targets, epochs: probs

@@ -73,7 +73,7 @@ def test_selector(name, task, check):
 def run_rounds(task, selector, names, rounds=3, size=90, batch=10):
     pool = make_pool(task, size, seed=5)
     learner = Learner(
-        task, size, families=names, selector=selector, rounds=rounds, batch=batch, seed=3
+        task, size, strategies=names, selector=selector, rounds=rounds, batch=batch, seed=3
     )
     learner.tell(np.arange(batch), pool.truth[:batch])
     seen = set(range(batch))

@@ -23,7 +23,7 @@ SIZE = 30
 def started(kind, **more):
     """A loop in its second round, with late answers, a skip and something to learn."""
     pool = make_pool(TASKS[kind], SIZE, seed=0)
-    learner = Learner(TASKS[kind], SIZE, **{"families": ["random", "galaxy"], "batch": 4, **more})
+    learner = Learner(TASKS[kind], SIZE, **{"strategies": ["random", "galaxy"], "batch": 4, **more})
     learner.tell(np.arange(4), pool.truth[:4])
     for _ in range(2):
         batch = learner.ask(pool.probs, pool.features)
@@ -155,12 +155,12 @@ def test_sizes():
 
 
 def test_features_missing_for_an_arm_that_needs_them():
-    learner, pool = started("multi-class", families=["random", "badge"])
+    learner, pool = started("multi-class", strategies=["random", "badge"])
     fails(learner, lambda: learner.ask(pool.probs), "'badge'", "needs features")
     for name, need in (("bald", "dropout="), ("submodular", "features")):
-        learner = Learner(TASKS["multi-class"], SIZE, families=[name], batch=4)
+        learner = Learner(TASKS["multi-class"], SIZE, strategies=[name], batch=4)
         fails(learner, lambda learner=learner: learner.ask(pool.probs), repr(name), need)
-    learner = Learner(TASKS["multi-label"], SIZE, families=["weak-supervision"], batch=4)
+    learner = Learner(TASKS["multi-label"], SIZE, strategies=["weak-supervision"], batch=4)
     fails(learner, lambda: learner.ask(np.full((SIZE, 3), 0.5)), "weak-supervision", "finetune=")
 
 
@@ -179,7 +179,7 @@ def test_weights_outside_their_bounds(weights, parts):
     learner = Learner(
         TASKS["multi-class"],
         SIZE,
-        families=["random"],
+        strategies=["random"],
         batch=4,
         reward=("domain", {"weights": weights}),
     )
@@ -196,7 +196,7 @@ def test_weights_that_go_wrong_later_change_nothing():
 
 def test_an_arm_that_fails_to_open_leaves_the_selector_as_it_was():
     pool = make_pool(TASKS["multi-label"], SIZE, seed=0)
-    learner = Learner(TASKS["multi-label"], SIZE, families=["weak-supervision"], batch=4)
+    learner = Learner(TASKS["multi-label"], SIZE, strategies=["weak-supervision"], batch=4)
     batch = learner.ask(pool.probs, finetune=pool.finetune)
     learner.tell(batch.indices, pool.truth[batch.indices])
     fails(
@@ -224,7 +224,7 @@ def test_own_reward_outside_its_bounds(value):
 
 def test_dropout_passes_that_do_not_fit():
     pool = make_pool(TASKS["multi-class"], SIZE, seed=0)
-    learner = Learner(TASKS["multi-class"], SIZE, families=["bald"], batch=4)
+    learner = Learner(TASKS["multi-class"], SIZE, strategies=["bald"], batch=4)
     fails(learner, lambda: learner.ask(pool.probs, dropout=lambda: []), "no pass", "at least one")
     fails(
         learner,
@@ -248,12 +248,12 @@ def test_skipping_and_offering_again():
 @pytest.mark.parametrize(
     ("make", "near"),
     [
-        (lambda t: Learner(t, 9, families=["galaxi"]), "'galaxy'"),
-        (lambda t: Learner(t, 9, families=["most_likely_positive"]), "'most-likely-positive'"),
+        (lambda t: Learner(t, 9, strategies=["galaxi"]), "'galaxy'"),
+        (lambda t: Learner(t, 9, strategies=["most_likely_positive"]), "'most-likely-positive'"),
         (lambda t: Learner(t, 9, selector="tayler"), "'tailor'"),
         (lambda t: Learner(t, 9, reward="diverse"), "'diversity'"),
-        (lambda t: Learner(t, 9, families=["random"], selector="fixed(arm=randon)"), "'random'"),
-        (lambda t: Learner(t, 9, families=["galaxy(pendig=split)"]), "'pending'"),
+        (lambda t: Learner(t, 9, strategies=["random"], selector="fixed(arm=randon)"), "'random'"),
+        (lambda t: Learner(t, 9, strategies=["galaxy(pendig=split)"]), "'pending'"),
         (lambda t: Learner(t, 9, selector="tailor(forgett=0.5)"), "'forget'"),
         (lambda t: t.index("dgo"), "'dog'"),
         (lambda t: t.encode(["foxx"]), "'fox'"),
@@ -305,13 +305,13 @@ def test_options_are_read_as_numbers_and_words():
         (lambda: Learner(TASKS["multi-class"], 0), ["pool is 0", "at least 1"]),
         (lambda: Learner(TASKS["multi-class"], 9, batch=0), ["batch is 0", "at least 1"]),
         (lambda: Learner(TASKS["multi-class"], 9, rounds=-1), ["rounds is -1", "at least 1"]),
-        (lambda: Learner(TASKS["multi-class"], 9, families=[]), ["no arm", "galaxy"]),
+        (lambda: Learner(TASKS["multi-class"], 9, strategies=[]), ["no arm", "galaxy"]),
         (
-            lambda: Learner(TASKS["multi-class"], 9, families=["random", "random"]),
+            lambda: Learner(TASKS["multi-class"], 9, strategies=["random", "random"]),
             ["'random'", "more than once"],
         ),
         (
-            lambda: Learner(TASKS["multi-class"], 9, families=["emal"]),
+            lambda: Learner(TASKS["multi-class"], 9, strategies=["emal"]),
             ["'emal'", "multi-label", "multi-class"],
         ),
     ],

@@ -26,7 +26,7 @@ POOL = make_pool(TASK, 80, seed=1)
 
 def make_loop(**more):
     options = {
-        "families": ["random", "confidence", "galaxy"],
+        "strategies": ["random", "confidence", "galaxy"],
         "selector": "tailor",
         "batch": 6,
         "seed": 4,
@@ -145,7 +145,7 @@ class Listener(Selector):
 
 @pytest.fixture
 def listening():
-    learner = make_loop(families=["random", "confidence"])
+    learner = make_loop(strategies=["random", "confidence"])
     learner.selector = Listener(learner.contest)
     return learner
 
@@ -227,7 +227,7 @@ def test_labels_told_in_between_reach_galaxy():
     learner = Learner(
         MultiLabel(1),
         34,
-        families=["galaxy(pending=revealed)"],
+        strategies=["galaxy(pending=revealed)"],
         selector="fixed(arm=galaxy)",
         batch=5,
     )
@@ -247,7 +247,7 @@ def test_a_late_answer_told_in_between_reaches_galaxy():
         learner = Learner(
             MultiLabel(1),
             11,
-            families=["galaxy(pending=revealed)"],
+            strategies=["galaxy(pending=revealed)"],
             selector="fixed(arm=galaxy)",
             batch=1,
         )
@@ -263,7 +263,7 @@ def test_a_late_answer_told_in_between_reaches_galaxy():
 )
 def test_what_is_told_or_skipped_meanwhile_is_not_offered(family):
     """Outside knowledge and skips that come while a round is open: those examples are out of it."""
-    learner = make_loop(families=[family], batch=75)
+    learner = make_loop(strategies=[family], batch=75)
     walk = learner.open_round(POOL.probs, POOL.features)
     first = walk.next().index
     rest = [i for i in range(5, 80) if i != first]
@@ -308,7 +308,7 @@ def test_the_users_own_reward_is_given_what_it_asks_for():
 
 
 def test_a_slot_handed_on_is_credited_to_who_gave_it():
-    learner = make_loop(families=[Few("dry", 0, 2), Few("rich", 40, 30)], batch=8)
+    learner = make_loop(strategies=[Few("dry", 0, 2), Few("rich", 40, 30)], batch=8)
     learner.selector = Listener(learner.contest)
     batch = ask(learner)
     assert batch.planned.tolist() == [0, 1] * 4
@@ -319,7 +319,7 @@ def test_a_slot_handed_on_is_credited_to_who_gave_it():
 
 
 def test_a_pick_that_nobody_gave_is_learned_by_nobody():
-    learner = make_loop(families=[Few("dry", 0, 2)], batch=6)
+    learner = make_loop(strategies=[Few("dry", 0, 2)], batch=6)
     learner.selector = Listener(learner.contest)
     batch = ask(learner)
     assert batch.arms.tolist() == [0, 0, -1, -1, -1, -1]
@@ -404,7 +404,7 @@ def test_a_selector_for_other_arms_and_what_is_none_are_refused():
         InputError, match="selector must be a Selector for this loop's contest, got str"
     ):
         learner.selector = "albl"
-    other = make_loop(families=["random", "confidence"])
+    other = make_loop(strategies=["random", "confidence"])
     with pytest.raises(
         InputError, match=r"made for 2 arms, random, confidence, the loop has 5, .*: make it with"
     ):
@@ -440,7 +440,7 @@ def picks():
             if task.kind not in registry.find(name).tasks:
                 continue
             families = [name, *(["random"] if name != "random" else [])]
-            loop = Learner(task, 70, families=families, batch=8, seed=9)
+            loop = Learner(task, 70, strategies=families, batch=8, seed=9)
             loop.tell(np.arange(10), pool.truth[:10])
             for _ in range(2):
                 more = dict(finetune=pool.finetune, dropout=pool.dropout)
@@ -465,6 +465,7 @@ def test_the_same_seed_gives_the_same_picks_in_another_process():
 
 def test_another_seed_gives_other_picks():
     batches = {
-        tuple(ask(make_loop(families=["random"], seed=seed)).indices.tolist()) for seed in range(5)
+        tuple(ask(make_loop(strategies=["random"], seed=seed)).indices.tolist())
+        for seed in range(5)
     }
     assert len(batches) == 5

@@ -98,7 +98,7 @@ def begin(families, kind, selector="tailor"):
     pool = make_pool(TASKS[kind], SIZE, seed=2)
     other = "confidence" if kind == "multi-class" else "emal"
     learner = Learner(
-        TASKS[kind], SIZE, families=[*families, other], selector=selector, batch=8, seed=5
+        TASKS[kind], SIZE, strategies=[*families, other], selector=selector, batch=8, seed=5
     )
     learner.tell(np.arange(6), pool.truth[:6])
     good = {

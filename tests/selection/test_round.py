@@ -44,7 +44,7 @@ def test_weak_supervision_is_not_tuned_where_it_is_not_pulled():
         learner = Learner(
             pool.task,
             40,
-            families=["random", "emal", "weak-supervision"],
+            strategies=["random", "emal", "weak-supervision"],
             selector=("fixed", {"arm": arm}),
             batch=5,
         )

@@ -193,7 +193,7 @@ def test_a_session_goes_on_with_the_same_picks(postgres, tmp_path):
 
     def play(place, disturb):
         pool = Points()
-        chosen = settings(families=("galaxy(pending=revealed)", "badge", "random"))
+        chosen = settings(strategies=("galaxy(pending=revealed)", "badge", "random"))
         with open_store(place) as store:
             session = Session(store, pool, Centroids(chosen.task, pool), chosen)
             seen = []

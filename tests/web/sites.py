@@ -37,7 +37,7 @@ def begin(
     batch=10,
     holdout=0.1,
     model=None,
-    families=None,
+    strategies=None,
 ) -> Project:
     """A project whose model needs no network and no time."""
     config.write(
@@ -50,7 +50,7 @@ def begin(
             "selection": {
                 "batch": batch,
                 "holdout": holdout,
-                "families": families or FAMILIES[kind],
+                "strategies": strategies or FAMILIES[kind],
             },
         },
     )

@@ -73,7 +73,7 @@ def settings(shows: str, **selection) -> dict:
     arm = (
         "margin" if shows == "text" else "uncertainty"
     )  # texts have one class here, pictures several
-    chosen = {"families": ["random", arm], "batch": 8, "holdout": 0.25, "seed": 5}
+    chosen = {"strategies": ["random", arm], "batch": 8, "holdout": 0.25, "seed": 5}
     return {"model": model, "selection": chosen | selection}
 
 
