@@ -1,35 +1,17 @@
-"""tailor.toml: reading it with errors that name the line, and writing one with a comment for every
-key.
-"""
+"""tailor.toml, the settings of a run: its keys, reading it, writing one that explains itself."""
 
 from __future__ import annotations
 
-import re
-import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailor.errors import InputError, UnknownName
+from tailor.common.toml_tables import NUMBER, TEXT, TEXTS, WHOLE, Key, TomlFile, as_toml
+from tailor.errors import InputError
 from tailor.run.settings import with_todays_names
 
 FILE = "tailor.toml"
-
-
-@dataclass(frozen=True)
-class Key:
-    """One setting: its type, its default (None: may be left out), and what it is."""
-
-    kinds: tuple[type, ...]
-    default: Any
-    doc: str
-    required: bool = False
-
-
-TEXT = (str,)
-WHOLE = (int,)
-NUMBER = (int, float)
-LIST = (list,)
+#: section -> key -> what it is
 SCHEMA: dict[str, dict[str, Key]] = {
     "task": {
         "kind": Key(
@@ -37,7 +19,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
             "multi-class",
             "multi-class: one class an example; multi-label: any number of them",
         ),
-        "classes": Key(LIST, None, "the classes, in order", required=True),
+        "classes": Key(TEXTS, None, "the classes, in order", required=True),
     },
     "pool": {
         "path": Key(
@@ -95,7 +77,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
     },
     "selection": {
         "strategies": Key(
-            LIST, [], "candidate algorithms, as `tailor arms` lists them; empty: the paper's"
+            TEXTS, [], "candidate algorithms, as `tailor arms` lists them; empty: the paper's"
         ),
         "selector": Key(TEXT, "tailor", "who chooses among them"),
         "reward": Key(TEXT, "diversity", "diversity: balance the classes; search: find positives"),
@@ -140,16 +122,30 @@ SCHEMA: dict[str, dict[str, Key]] = {
 }
 
 
+#: where the comments of a written file begin
+COMMENT_COLUMN = 40
+
+
 @dataclass(frozen=True)
 class Config:
-    """What a tailor.toml says, defaults filled in; paths are relative to its folder."""
+    """What a tailor.toml says.
+
+    folder  where it lies; paths in it are relative to this folder
+    file    the file as it was read
+    values  section -> key -> value, defaults filled in
+    """
 
     folder: Path
-    values: dict[str, dict[str, Any]] = field(default_factory=dict)
+    file: TomlFile
+    values: dict[str, dict[str, Any]]
 
     def section(self, name: str) -> dict[str, Any]:
         """The keys of a section that have a value."""
-        return {k: v for k, v in self.values[name].items() if v is not None}
+        return {key: value for key, value in self.values[name].items() if value is not None}
+
+    def place(self, section: str, key: str) -> str:
+        """The file and line of a key, for errors that come up when its value is used."""
+        return self.file.place(section, key)
 
 
 def runs_in(folder: Path) -> list[str]:
@@ -161,90 +157,36 @@ def runs_in(folder: Path) -> list[str]:
 
 
 def read(folder: Path) -> Config:
+    """The settings of the run in a folder; InputError where there is none, or a key is wrong."""
     path = folder / FILE
     if not path.is_file():
-        runs = runs_in(Path("."))
-        named = " or ".join(f"--run {name}" for name in runs[:3])
-        hint = f"did you mean {named}?" if runs else "name the run's folder with --run."
-        raise InputError(f"no {FILE} in {folder.absolute()}: {hint} `tailor init` begins a new run")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        given = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from error
-    if isinstance(given.get("selection"), dict):
-        given["selection"] = with_todays_names(given["selection"])
-    return Config(folder, check(given, text, path))
+        raise InputError(
+            f"no {FILE} in {folder.absolute()}: {_other_runs()} `tailor init` begins a new run"
+        )
+    file = TomlFile.read(path)
+    selection = file.tables.get("selection")
+    if isinstance(selection, dict):  # else check() says what is wrong with it
+        file.tables["selection"] = with_todays_names(selection)
+    file.check(SCHEMA)
+    values = {section: file.table(section, keys) for section, keys in SCHEMA.items()}
+    return Config(folder, file, values)
 
 
-def check(given: dict[str, Any], text: str, path: Path) -> dict[str, dict[str, Any]]:
-    """Every key known and of its type; defaults filled in."""
-
-    def at(section: str, key: str | None = None) -> str:
-        return f"{path}, line {line_of_key(text, section, key)}"
-
-    for section, keys in given.items():
-        if section not in SCHEMA:
-            raise InputError(f"{at(section)}: {UnknownName('section', section, SCHEMA)}")
-        if not isinstance(keys, dict):
-            raise InputError(
-                f"{at(section)}: {section} is a section: write [{section}] and its keys below"
-            )
-        for key, value in keys.items():
-            if key not in SCHEMA[section]:
-                raise InputError(
-                    f"{at(section, key)}: "
-                    f"{UnknownName(f'key in [{section}]', key, SCHEMA[section])}"
-                )
-            wanted = SCHEMA[section][key]
-            if not isinstance(value, wanted.kinds) or isinstance(value, bool):
-                names = " or ".join(k.__name__ for k in wanted.kinds)
-                raise InputError(
-                    f"{at(section, key)}: {key} = {value!r} must be {names}: {wanted.doc}"
-                )
-            odd = [v for v in value if not isinstance(v, str)] if isinstance(value, list) else []
-            if odd:
-                raise InputError(
-                    f"{at(section, key)}: {key} holds {odd[0]!r}, which is no text: {wanted.doc}"
-                )
-    values: dict[str, dict[str, Any]] = {}
-    for section, keys in SCHEMA.items():
-        found = given.get(section, {})
-        for key, wanted in keys.items():
-            if wanted.required and key not in found:
-                raise InputError(f"{path}: [{section}] needs {key}: {wanted.doc}")
-        values[section] = {key: found.get(key, wanted.default) for key, wanted in keys.items()}
-    return values
-
-
-def where(config: Config, section: str, key: str) -> str:
-    """The place of a key in its file, for errors that come up later."""
-    path = config.folder / FILE
-    return f"{path}, line {line_of_key(path.read_text(encoding='utf-8-sig'), section, key)}"
-
-
-def line_of_key(text: str, section: str, key: str | None) -> int:
-    """The line of a key of a section, or of the section; 1 where it can't be told."""
-    current, heading = "", 1
-    for number, line in enumerate(text.split("\n"), 1):
-        if header := re.match(r"\s*\[\s*([^\]]+?)\s*\]", line):
-            current = header[1]
-            if current == section:
-                heading = number
-                if key is None:
-                    return number
-        elif (
-            key is not None
-            and current == section
-            and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line)
-        ) or (current == "" and re.match(rf"\s*{re.escape(section)}\s*=", line)):
-            return number
-    return heading
+def _other_runs() -> str:
+    """What to do about a folder without a run: those nearby are most often meant."""
+    runs = runs_in(Path("."))
+    if not runs:
+        return "name the run's folder with --run."
+    options = " or ".join(f"--run {name}" for name in runs[:3])
+    return f"did you mean {options}?"
 
 
 def write(folder: Path, values: dict[str, dict[str, Any]]) -> Path:
-    """A tailor.toml with every key explained; those without a value as comments. Never over an
-    existing one.
+    """A tailor.toml in which a comment explains every key, written to the folder.
+
+    values  section -> key -> value; keys without a value, and without a default, become comments
+
+    An existing file is not written over: InputError.
     """
     lines = [
         "# What this run labels, and how. Every key is explained; more in "
@@ -253,33 +195,23 @@ def write(folder: Path, values: dict[str, dict[str, Any]]) -> Path:
     ]
     for section, keys in SCHEMA.items():
         lines.append(f"[{section}]")
-        for key, wanted in keys.items():
-            value = values.get(section, {}).get(key, wanted.default)
-            shown = f"{key} = {_toml(value)}" if value is not None else f"# {key} ="
-            lines.append(f"{shown:<40} # {wanted.doc}")
+        for name, key in keys.items():
+            value = values.get(section, {}).get(name, key.default)
+            assignment = f"# {name} =" if value is None else f"{name} = {as_toml(value)}"
+            lines.append(f"{assignment:<{COMMENT_COLUMN}} # {key.doc}")
         lines.append("")
     path = folder / FILE
     try:
-        text = "\n".join(lines).encode()
+        content = "\n".join(lines).encode()
     except UnicodeEncodeError as error:
-        raise InputError(
-            f"{error.object[error.start : error.end]!r} can't be written to {path}: {error}"
-        ) from error
+        unwritable = error.object[error.start : error.end]
+        raise InputError(f"{unwritable!r} can't be written to {path}: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("xb") as file:
-            file.write(text)
+            file.write(content)
     except FileExistsError:
         raise InputError(
             f"{path} exists: edit it, or begin another run in another folder"
         ) from None
     return path
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_toml(v) for v in value)}]"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda m: f"\\u{ord(m[0]):04x}", escaped) + '"'
-    return repr(value)

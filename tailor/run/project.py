@@ -98,7 +98,7 @@ class Project:
             opened = self._events("opened")
             begun = tuple(begun_with(opened[0])["classes"]) if opened else now
         if now != self.settings.classes == begun:
-            where = config.where(self.config, "task", "classes")
+            where = self.config.place("task", "classes")
             self.notes.append(
                 f"{where}: the classes were changed in the run to {', '.join(now)}: those count"
             )
@@ -120,7 +120,7 @@ class Project:
             wrong = isinstance(error, UnknownName) and any(error.name in v for v in values)
             named = text.startswith((f"{key} is ", f"{key} {value!r} ")) or f", {key!r}:" in text
             if wrong or named or (key == "path" and str(value) in text):
-                return f"{config.where(self.config, section, key)}: {key}: {text}"
+                return f"{self.config.place(section, key)}: {key}: {text}"
         return f"{self.folder / config.FILE}: {text}"
 
     def pool(self) -> Pool:
@@ -197,9 +197,7 @@ class Project:
             try:
                 rules.append(kinds[key](value))
             except InputError as error:
-                raise InputError(
-                    f"{config.where(self.config, 'stop', key)}: {key}: {error}"
-                ) from error
+                raise InputError(f"{self.config.place('stop', key)}: {key}: {error}") from error
         return rules
 
     def answer_writer(self) -> AnswerWriter:

@@ -14,24 +14,38 @@ from tailor.errors import InputError
 
 @dataclass(frozen=True)
 class RunProgress:
-    """What rules look at."""
+    """How far a run has come, as stopping rules see it.
 
-    labels: int  # answered, hold-out included
-    counts: np.ndarray  # (K,) labels of each class
+    labels    examples that were answered, those of the hold-out included
+    counts    (K,) labels of each class
+    classes   their K names
+    accuracy  on the hold-out, after each training; empty without a hold-out
+    lower     the lower end of the interval of each accuracy
+    """
+
+    labels: int
+    counts: np.ndarray
     classes: tuple[str, ...]
-    accuracy: tuple[float, ...]  # on the hold-out, after each training; empty without a hold-out
-    lower: tuple[float, ...]  # the lower end of its interval
+    accuracy: tuple[float, ...]
+    lower: tuple[float, ...]
 
 
 class StoppingRule(ABC):
+    """A reason to ask for no more labels."""
+
     @abstractmethod
     def met(self, progress: RunProgress) -> str | None:
-        """Why to stop, or None."""
+        """Why to stop, in words for the user, or None to go on."""
 
 
 @dataclass(frozen=True)
 class Budget(StoppingRule):
-    """So many answers, and no more are asked for."""
+    """Stop when so many labels were given.
+
+    >>> progress = RunProgress(50, np.array([20, 30]), ("cat", "dog"), (), ())
+    >>> Budget(50).met(progress)
+    'the budget of 50 labels is spent'
+    """
 
     labels: int
 
@@ -39,36 +53,45 @@ class Budget(StoppingRule):
         check_whole(self.labels, "budget")
 
     def met(self, progress: RunProgress) -> str | None:
-        return (
-            f"the budget of {self.labels} labels is spent"
-            if progress.labels >= self.labels
-            else None
-        )
+        if progress.labels < self.labels:
+            return None
+        return f"the budget of {self.labels} labels is spent"
 
 
 @dataclass(frozen=True)
 class TargetAccuracy(StoppingRule):
-    """The lower end of the hold-out's interval is at or above a target."""
+    """Stop when the accuracy is surely high enough: the lower end of the hold-out's interval
+    reaches the target, in (0, 1].
+
+    >>> progress = RunProgress(50, np.array([20, 30]), ("cat", "dog"), (0.95,), (0.91,))
+    >>> TargetAccuracy(0.9).met(progress)
+    'accuracy on the hold-out is at least 0.910, the target was 0.9'
+    """
 
     accuracy: float
 
     def __post_init__(self) -> None:
-        if not 0 < check_number(self.accuracy, "target accuracy", "it must lie in (0, 1]") <= 1:
+        accuracy = check_number(self.accuracy, "target accuracy", "it must lie in (0, 1]")
+        if not 0 < accuracy <= 1:
             raise InputError(f"target accuracy is {self.accuracy}: it must lie in (0, 1]")
 
     def met(self, progress: RunProgress) -> str | None:
-        if progress.lower and progress.lower[-1] >= self.accuracy:
-            return (
-                f"accuracy on the hold-out is at least {progress.lower[-1]:.3f}, the target "
-                f"was {self.accuracy}"
-            )
-        return None
+        if not progress.lower or progress.lower[-1] < self.accuracy:
+            return None
+        return (
+            f"accuracy on the hold-out is at least {progress.lower[-1]:.3f}, the target "
+            f"was {self.accuracy}"
+        )
 
 
 @dataclass(frozen=True)
 class Plateau(StoppingRule):
-    """The last `rounds` trainings brought less than `gain` on the hold-out over the best before
-    them.
+    """Stop when the last `rounds` trainings brought less than `gain` on the hold-out over the best
+    before them.
+
+    >>> progress = RunProgress(50, np.array([20, 30]), ("cat", "dog"), (0.90, 0.89, 0.90), ())
+    >>> Plateau(rounds=2).met(progress)
+    'accuracy on the hold-out grew by less than 0.005 in 2 rounds'
     """
 
     rounds: int = 5
@@ -84,18 +107,23 @@ class Plateau(StoppingRule):
         check_whole(self.rounds, "rounds of a plateau")
 
     def met(self, progress: RunProgress) -> str | None:
-        seen = progress.accuracy
-        if (
-            len(seen) > self.rounds
-            and max(seen[-self.rounds :]) < max(seen[: -self.rounds]) + self.gain
-        ):
-            return f"accuracy on the hold-out grew by less than {self.gain} in {self.rounds} rounds"
-        return None
+        if len(progress.accuracy) <= self.rounds:
+            return None
+        best_before = max(progress.accuracy[: -self.rounds])
+        best_since = max(progress.accuracy[-self.rounds :])
+        if best_since >= best_before + self.gain:
+            return None
+        return f"accuracy on the hold-out grew by less than {self.gain} in {self.rounds} rounds"
 
 
 @dataclass(frozen=True)
 class ClassCounts(StoppingRule):
-    """Every class has so many labels."""
+    """Stop when every class has so many labels.
+
+    >>> progress = RunProgress(50, np.array([20, 30]), ("cat", "dog"), (), ())
+    >>> ClassCounts(20).met(progress)
+    'every class has 20 labels'
+    """
 
     count: int
 
@@ -103,10 +131,15 @@ class ClassCounts(StoppingRule):
         check_whole(self.count, "class count")
 
     def met(self, progress: RunProgress) -> str | None:
-        return (
-            f"every class has {self.count} labels" if progress.counts.min() >= self.count else None
-        )
+        if progress.counts.min() < self.count:
+            return None
+        return f"every class has {self.count} labels"
 
 
 def why_stop(rules: Sequence[StoppingRule], progress: RunProgress) -> str | None:
-    return next((reason for rule in rules if (reason := rule.met(progress))), None)
+    """The reason of the first rule that is met, or None."""
+    for rule in rules:
+        reason = rule.met(progress)
+        if reason is not None:
+            return reason
+    return None

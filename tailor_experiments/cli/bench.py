@@ -13,7 +13,7 @@ from tailor.cli.group import Commands
 from tailor_experiments.cli.scale import scale
 
 if TYPE_CHECKING:
-    from tailor_experiments.comparison.config import Experiment
+    from tailor_experiments.comparison.experiment import Experiment
     from tailor_experiments.comparison.tables import Table as Texts
 
 Workers = Annotated[

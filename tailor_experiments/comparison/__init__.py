@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tailor_experiments.comparison.config import Contender, Experiment, default_contenders, read
+from tailor_experiments.comparison.config import read
+from tailor_experiments.comparison.experiment import Contender, Experiment, default_contenders
 from tailor_experiments.comparison.rows import load_rows
 from tailor_experiments.comparison.run import run
 

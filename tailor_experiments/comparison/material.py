@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tailor.models import Model, make_model, registry
-from tailor_experiments.comparison.config import Experiment
 from tailor_experiments.comparison.data import load_data
+from tailor_experiments.comparison.experiment import Experiment
 from tailor_experiments.comparison.simulated import simulations
 from tailor_experiments.datasets.base import Dataset
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailor.errors import UnknownName
-from tailor_experiments.comparison.config import Contender, Experiment
+from tailor_experiments.comparison.experiment import Contender, Experiment
 
 
 def paper_experiment(

@@ -13,7 +13,7 @@ from typing import Any
 from tailor.compute.ray_engine import PATIENCE, RayEngine, clear_errors, use_threads
 from tailor.errors import InputError
 from tailor_experiments.comparison import parallel
-from tailor_experiments.comparison.config import Experiment
+from tailor_experiments.comparison.experiment import Experiment
 from tailor_experiments.comparison.rows import Row, collect
 from tailor_experiments.comparison.run import one_trial, unfinished
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tailor.errors import InputError
 from tailor.models.base import ProgressCallback, quiet
 from tailor.run.state import RunState
-from tailor_experiments.comparison.config import Contender, Experiment
+from tailor_experiments.comparison.experiment import Contender, Experiment
 from tailor_experiments.comparison.material import dataset, material
 from tailor_experiments.comparison.parallel import report, run_all
 from tailor_experiments.comparison.rows import ROWS, Row, collect, read_rows

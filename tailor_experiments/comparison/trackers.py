@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tailor.errors import InputError, UnknownName
-from tailor_experiments.comparison.config import digest
+from tailor_experiments.comparison.experiment import config_hash
 from tailor_experiments.comparison.rows import Row
 
 
@@ -30,7 +30,7 @@ def name_of(row: Row) -> str:
 
 def identity(row: Row, out: Path) -> str:
     """The trial's own, the same when it is taken up again."""
-    return digest({"config": row["config"], "out": str(out.absolute())})
+    return config_hash({"config": row["config"], "out": str(out.absolute())})
 
 
 def numbers(row: Row) -> Iterator[tuple[str, float]]:

@@ -22,7 +22,7 @@ from tailor.run.session import Asked, Session
 from tailor.run.settings import Settings
 from tailor.storage import SqliteStore
 from tailor_experiments import metrics
-from tailor_experiments.comparison.config import Contender, Experiment, digest
+from tailor_experiments.comparison.experiment import Contender, Experiment, config_hash
 from tailor_experiments.comparison.material import material
 from tailor_experiments.comparison.rows import ROWS, RUNS, Row, RowFile
 from tailor_experiments.comparison.stopwatch import Stopwatch, peaks
@@ -64,7 +64,7 @@ def check_config(folder: Path, config: dict[str, Any]) -> bool:
         raise InputError(
             f"{path} is damaged: {error}; delete the folder {folder} to run that trial anew"
         ) from error
-    if there["hash"] != digest(config):
+    if there["hash"] != config_hash(config):
         changed = [k for k in config if there.get(k) != json.loads(json.dumps(config[k]))]
         raise InputError(
             f"{folder} holds a trial of another configuration ({', '.join(changed)} differ): "
@@ -75,7 +75,7 @@ def check_config(folder: Path, config: dict[str, Any]) -> bool:
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    content = {"hash": digest(config), **config}
+    content = {"hash": config_hash(config), **config}
     write_atomically(folder / CONFIG, json.dumps(content, indent=1))
 
 
@@ -240,7 +240,7 @@ class Trial:
             "seconds": self._seconds(),
             **peaks(),
             "versions": versions(),
-            "config": digest(self.config),
+            "config": config_hash(self.config),
             "resumed": self.resumed,
         }
         self.rows.append(row)

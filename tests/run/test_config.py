@@ -87,24 +87,6 @@ def test_nothing_is_written_over_or_left_half_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("section", "key", "line"),
-    [
-        ("task", "kind", 4),
-        ("pool", "kind", 8),
-        ("selection", "batch", 12),
-        ("selection", None, 10),
-        ("stop", "x", 1),
-    ],
-)
-def test_the_line_of_a_key(tmp_path, section, key, line):
-    text = (
-        '# \x85 line\n\n[task]\nkind = "a"\n\n[pool]\n# kind = "c"\n kind = "b"\n\n[ '
-        'selection ]\n\n"batch" = 3\n'
-    )
-    assert config.line_of_key(text, section, key) == line
-
-
-@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("task = 3\n", "line 1: task is a section: write .task."),

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "datasets"))  # its writers o
 
 from digits_experiment import SMALL, TOML, run_here
 
-from tailor_experiments.comparison.config import Contender
+from tailor_experiments.comparison.experiment import Contender
 
 
 @pytest.fixture

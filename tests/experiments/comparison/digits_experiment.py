@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailor_experiments.comparison.config import Contender, Experiment
+from tailor_experiments.comparison.experiment import Contender, Experiment
 from tailor_experiments.comparison.run import prepare, trials
 from tailor_experiments.comparison.trial import Trial
 

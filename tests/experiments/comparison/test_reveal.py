@@ -11,7 +11,7 @@ import pytest
 from digits_experiment import SMALL
 
 from tailor.storage import SqliteStore
-from tailor_experiments.comparison.config import Contender
+from tailor_experiments.comparison.experiment import Contender
 from tailor_experiments.comparison.rows import essence
 from tailor_experiments.comparison.run import prepare
 from tailor_experiments.comparison.trial import Trial

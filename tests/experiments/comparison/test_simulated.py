@@ -15,7 +15,7 @@ from tailor.errors import InputError
 from tailor.pools.arrays import Arrays
 from tailor.strategies import make_strategy, registry
 from tailor.task import MultiClass, MultiLabel
-from tailor_experiments.comparison.config import Contender
+from tailor_experiments.comparison.experiment import Contender
 from tailor_experiments.comparison.run import prepare, trials
 from tailor_experiments.comparison.simulated import Simulated
 from tailor_experiments.comparison.trial import Trial

@@ -16,8 +16,8 @@ from tailor.errors import InputError
 from tailor.storage import SqliteStore
 from tailor.storage.base import Busy
 from tailor_experiments.comparison import trial
-from tailor_experiments.comparison.config import Contender
 from tailor_experiments.comparison.data import load_data
+from tailor_experiments.comparison.experiment import Contender
 from tailor_experiments.comparison.paper import paper_experiment
 from tailor_experiments.comparison.rows import ROWS, RowFile, essence, read_rows
 from tailor_experiments.comparison.run import prepare

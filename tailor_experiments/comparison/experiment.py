@@ -1,0 +1,222 @@
+"""What an experiment compares: contenders on one dataset, as plain values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tailor.errors import InputError, UnknownName
+
+#: the keys of an experiment's data that are paths
+PATHS = ("path", "test")
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A way to choose examples: a selector over families of arms.
+
+    label     what tables and figures call it
+    families  its candidates; without any, those of the experiment
+    reward    by default that of the experiment
+    reveal    labels are told one by one, so that arms may use them within the round
+    """
+
+    label: str
+    selector: str = "tailor"
+    families: tuple[str, ...] = ()
+    reward: str | None = None
+    reveal: bool = False
+
+    @property
+    def folder(self) -> str:
+        """The label as part of a folder's name.
+
+        >>> Contender("ALBL, few").folder
+        'albl-few'
+        """
+        return re.sub(r"[^a-z0-9.]+", "-", self.label.lower()).strip("-.") or "contender"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Contenders on one dataset. The same values give the same rows (on a CPU).
+
+    name        what tables and figures call it
+    data        the keys of [data] in an experiment's file: name, path, test, options
+    model       the model's name and options, as in tailor.toml
+    contenders  without any, default_contenders()
+    families    candidates of contenders that name none; without any, the paper's narrow set
+    batch       labels a round, and random ones to begin with
+    rounds      rounds after the random batch
+    trials      trials for each contender, with the seeds `seed`, `seed` + 1, ...
+    reward      of contenders that name none
+
+    Raises InputError for numbers out of range and for contenders that could not be told apart.
+    """
+
+    name: str
+    data: dict[str, Any]
+    model: dict[str, Any] = field(default_factory=lambda: {"name": "probe"})
+    contenders: tuple[Contender, ...] = ()
+    families: tuple[str, ...] = ()
+    batch: int = 100
+    rounds: int = 20
+    trials: int = 4
+    seed: int = 0
+    reward: str = "diversity"
+
+    def __post_init__(self) -> None:
+        counts = {"batch": self.batch, "rounds": self.rounds, "trials": self.trials}
+        for name, count in counts.items():
+            if count < 1:
+                raise InputError(f"{name} is {count}: at least 1 is needed")
+        if not 0 <= self.seed < 2**62:
+            raise InputError(f"seed is {self.seed}: it must lie in [0, 2^62)")
+        _check_different("label", [contender.label for contender in self.contenders])
+        # Labels that differ in nothing that a path keeps would write to one folder.
+        _check_different("folder", [contender.folder for contender in self.contenders])
+
+    def complete(self, kind: str) -> Experiment:
+        """With families, reward and contenders filled in, for a kind of task."""
+        families = expand_families(self.families or ("narrow",), kind)
+        contenders = self.contenders or default_contenders(families)
+        completed = [
+            replace(
+                contender,
+                families=expand_families(contender.families, kind) or families,
+                reward=contender.reward or self.reward,
+            )
+            for contender in contenders
+        ]
+        return replace(self, families=families, contenders=tuple(completed))
+
+    def changed(
+        self,
+        data: str | None = None,
+        device: str | None = None,
+        only: Sequence[str] = (),
+        *,
+        batch: int | None = None,
+        rounds: int | None = None,
+        trials: int | None = None,
+    ) -> Experiment:
+        """With what is given in place of its own.
+
+        data    the path of the data
+        device  that the model runs on
+        only    labels of the contenders to keep; the experiment must be complete()
+        """
+        if data is not None and "path" not in self.data:
+            raise InputError(
+                f"dataset {self.data.get('name')!r} has no path, so {data!r} can't take its place"
+            )
+        labels = [contender.label for contender in self.contenders]
+        for label in only:
+            if label not in labels:
+                raise UnknownName("contender", label, labels)
+        changes: dict[str, Any] = {}
+        if data is not None:
+            changes["data"] = {**self.data, **self._paths_below(data)}
+        if device is not None:
+            changes["model"] = {**self.model, "device": device}
+        if only:
+            kept = [contender for contender in self.contenders if contender.label in only]
+            changes["contenders"] = tuple(kept)
+        numbers = {"batch": batch, "rounds": rounds, "trials": trials}
+        changes |= {name: number for name, number in numbers.items() if number is not None}
+        return replace(self, **changes)
+
+    def _paths_below(self, place: str) -> dict[str, str]:
+        """The paths of the data when it lies at another place.
+
+        A pool alone is at that place. A pool and its test set lie below it as they lay below the
+        folder that held both.
+        """
+        paths = {key: os.path.abspath(self.data[key]) for key in PATHS if key in self.data}
+        if "test" not in paths:
+            return {"path": place}
+        home = os.path.commonpath([os.path.dirname(path) for path in paths.values()])
+        names = {key: os.path.relpath(path, home) for key, path in paths.items()}
+        if os.path.isfile(place):
+            raise InputError(
+                f"{place} is one file: name the folder that holds {names['path']} and "
+                f"{names['test']}"
+            )
+        return {key: os.path.join(place, name) for key, name in names.items()}
+
+    def trial_config(self, contender: Contender, seed: int) -> dict[str, Any]:
+        """All that a trial's rows depend on. Of paths only the last part: data may be moved.
+
+        Its hash is written into every row, so what it holds must not change from one version to
+        the next; a key that came later (`reveal`) is left out where it has its default.
+        """
+        data = {
+            key: Path(value).name if key in PATHS else value for key, value in self.data.items()
+        }
+        contender_values = asdict(contender)
+        if not contender.reveal:
+            del contender_values["reveal"]
+        return {
+            "name": self.name,
+            "data": data,
+            "model": self.model,
+            "batch": self.batch,
+            "rounds": self.rounds,
+            "contender": contender_values,
+            "seed": seed,
+        }
+
+
+def _check_different(what: str, names: Sequence[str]) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InputError(
+                f"two contenders have the {what} {name!r}: give each a label of its own"
+            )
+
+
+def expand_families(families: Sequence[str], kind: str) -> tuple[str, ...]:
+    """Families in which "narrow" and "wide" stand for the paper's sets for the kind of task.
+
+    >>> expand_families(["narrow", "coreset"], "multi-class")
+    ('galaxy', 'confidence', 'badge', 'coreset')
+    """
+    from tailor.strategies import NARROW, WIDE
+
+    sets = {"narrow": NARROW[kind], "wide": WIDE[kind]}
+    expanded: list[str] = []
+    for family in families:
+        expanded += sets.get(family, [family])
+    return tuple(dict.fromkeys(expanded))
+
+
+def default_contenders(families: Sequence[str]) -> tuple[Contender, ...]:
+    """TAILOR, random, each family alone, and the other selectors over all of the families."""
+    alone = [
+        Contender(f"{family} alone", "random-meta", (family,))
+        for family in families
+        if family != "random"
+    ]
+    return (
+        Contender("TAILOR", "tailor"),
+        Contender("random", "random-meta", ("random",)),
+        *alone,
+        Contender("random meta", "random-meta"),
+        Contender("ALBL", "albl"),
+        Contender("COMB", "comb"),
+        Contender("DEAL", "deal"),
+        Contender("linear Thompson", "linear-thompson"),
+    )
+
+
+def config_hash(values: dict[str, Any]) -> str:
+    """A short hash of plain values, the same in every process."""
+    text = json.dumps(values, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
