@@ -39,7 +39,7 @@ def main(wanted: list[str]) -> None:
             strategies=["galaxy", "confidence", "most-likely-positive"],
         )
         options = {"overlap": 2, "overlap_share": 0.12}
-        with running(project, name="anna", room_options=options) as (url, coordinator):
+        with running(project, name="anna", coordinator_options=options) as (url, coordinator):
             label(coordinator, 130)
             for name, (path, change) in PAGES.items():
                 if not wanted or name in wanted:

@@ -1,6 +1,6 @@
-"""Labelling by people, live: one room, any number of annotators."""
+"""Labelling by people, live: one coordinator and any number of annotators."""
 
 from tailor.annotation.coordinator import Coordinator
-from tailor.annotation.items import Handed, Item, Page, Receipt, Vote
+from tailor.annotation.items import Item, ItemPage, ItemVote, NextItems, Receipt
 
-__all__ = ["Coordinator", "Handed", "Item", "Page", "Receipt", "Vote"]
+__all__ = ["Coordinator", "Item", "ItemPage", "ItemVote", "NextItems", "Receipt"]

@@ -1,73 +1,130 @@
-"""Who may get which of the examples that wait for an answer."""
+"""Which annotator gets which of the examples that wait for an answer."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import chain
 
 from tailor.annotation.leases import Leases
+from tailor.annotation.planner import Planner
 from tailor.run.holdout import sample_by_id
 from tailor.run.session import Session
 from tailor.run.state import HOLDOUT, START, RunState
 
-#: sets the draw of shared examples apart from that of the hold-out
-SHARED = 0x5AFE
+#: picks made at a time while several people label
+PICKS_AHEAD = 8
+#: mixed into the seed, so that shared examples are drawn independently of the hold-out
+SHARED_SEED = 0x5AFE
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """Why no further example can be assigned."""
+
+    state: str  # "preparing" or "stopped"
+    reason: str | None
 
 
 class Assignment:
-    """An example goes to one person, or to `overlap` of them if it is one of the share that is
-    chosen by its id.
+    """Leases examples to annotators and has further ones picked when none is left.
+
+    An example goes to one annotator, or to `overlap` of them if it belongs to the share of
+    examples, drawn by their ids, that are shared. Callers hold the session's lock.
     """
 
-    def __init__(self, session: Session, leases: Leases, overlap: int, share: float) -> None:
+    def __init__(
+        self,
+        session: Session,
+        leases: Leases,
+        planner: Planner,
+        *,
+        overlap: int,
+        overlap_share: float,
+    ) -> None:
         self._session = session
         self._leases = leases
+        self._planner = planner
         self._overlap = overlap
-        self._share = share
+        self._overlap_share = overlap_share
 
     @property
-    def _journal(self) -> RunState:
+    def _run_state(self) -> RunState:
         return self._session.run_state
 
-    def in_hand(self, who: str) -> list[int]:
-        """What someone holds, but for what was answered meanwhile by another way."""
-        for position in self._leases.of(who):
-            if position not in self._journal.waiting or self._is_absent(position):
-                self._leases.end_all(position)
-        return self._leases.of(who)
-
-    def find(self, who: str) -> int | None:
-        """The first example that waits and may go to someone; shared ones that others have answered
-        come before all.
-
-        Both are in the order in which they were asked or voted on, so the search is short, however
-        many wait.
+    def assign(self, annotator: str, n: int) -> tuple[list[int], Shortage | None]:
+        """The positions of up to n examples, leased to the annotator, first those already in hand;
+        and where they are fewer than n, why.
         """
-        candidates = chain(self._journal.votes.open, self._journal.waiting)
-        return next((p for p in candidates if self._may_have(who, p)), None)
+        positions = self._still_held(annotator)[:n]
+        shortage = None
+        while len(positions) < n and shortage is None:
+            position = self._first_available(annotator)
+            if position is None:
+                shortage = self._pick_more()
+            else:
+                self._leases.grant(annotator, position)
+                positions.append(position)
+        return positions, shortage
 
-    def _may_have(self, who: str, position: int) -> bool:
-        votes = self._journal.votes
+    def votes_wanted(self, position: int) -> int:
+        """How many annotators are to answer an example."""
+        wanted = self._run_state.votes.asked.get(position)
+        if wanted is not None:
+            return wanted
+        example_id = self._run_state.ids[position]
+        seed = self._run_state.settings.seed ^ SHARED_SEED
+        is_shared = sample_by_id([example_id], self._overlap_share, seed)[0]
+        return self._overlap if is_shared else 1
+
+    def _still_held(self, annotator: str) -> list[int]:
+        # What an annotator holds may have been answered by another way since, or may be gone.
+        for position in self._leases.held_by(annotator):
+            if position not in self._run_state.waiting or self._is_absent(position):
+                self._leases.revoke(position)
+        return self._leases.held_by(annotator)
+
+    def _first_available(self, annotator: str) -> int | None:
+        # Shared examples that others have voted on come before all. Both are in the order in which
+        # they were asked or voted on, so the search is short, however many wait.
+        candidates = chain(self._run_state.votes.open, self._run_state.waiting)
+        return next((p for p in candidates if self._is_available(p, annotator)), None)
+
+    def _is_available(self, position: int, annotator: str) -> bool:
+        consensus = self._run_state.votes
         holders = self._leases.holders(position)
-        ballots = votes.on(position)
-        if who in ballots or who in holders or position in votes.disputed:
+        voters = consensus.on(position)
+        if annotator in voters or annotator in holders or position in consensus.disputed:
             return False
-        people = len(ballots) + sum(holder not in ballots for holder in holders)
-        return people < self.asked_for(position) and not self._is_absent(position)
-
-    def asked_for(self, position: int) -> int:
-        """How many people are to answer it."""
-        asked = self._journal.votes.asked.get(position)
-        if asked is not None:
-            return asked
-        seed = self._journal.settings.seed ^ SHARED
-        return (
-            self._overlap
-            if sample_by_id([self._journal.ids[position]], self._share, seed)[0]
-            else 1
-        )
+        taken = len(voters) + sum(holder not in voters for holder in holders)
+        return taken < self.votes_wanted(position) and not self._is_absent(position)
 
     def _is_absent(self, position: int) -> bool:
-        """Whether nobody can look at it: it can't be read, or it is away."""
-        run_state = self._journal
-        holdout = run_state.pick_records.get(position, (0, 0, START))[2] == HOLDOUT
-        return (run_state.holdout_table if holdout else run_state.label_table).is_absent(position)
+        """Whether nobody can look at it: it can't be read, or it has vanished from the pool."""
+        run_state = self._run_state
+        is_holdout = run_state.pick_records.get(position, (0, 0, START))[2] == HOLDOUT
+        label_table = run_state.holdout_table if is_holdout else run_state.label_table
+        return label_table.is_absent(position)
+
+    def _pick_more(self) -> Shortage | None:
+        """Make further picks of the open round, or of the next one; returns why there are none."""
+        session = self._session
+        # With one annotator each label reaches the arms before the next pick.
+        n = 1 if self._leases.count_active() <= 1 else PICKS_AHEAD
+        budget = session.budget_left()
+        if budget is not None:
+            n = min(n, budget)
+        if n < 1:
+            spent = "the budget is spent once the waiting examples are answered"
+            return Shortage("stopped", session.why_stop() or spent)
+        if session.take(n):
+            return None
+        if session.batch_is_asked():
+            reason = session.why_stop()
+            if reason:
+                return Shortage("stopped", reason)
+            self._planner.enter_round()
+        if session.take(n) or session.take(n, spare=True):
+            return None
+        if self._planner.nothing_left and session.batch_is_asked():
+            return Shortage("stopped", self._planner.nothing_left)
+        return Shortage("preparing", self._planner.trouble)

@@ -15,9 +15,9 @@ from tailor.run.session import Session
 
 @dataclass(eq=False)
 class QueuedAnswer:
-    """What someone said, and what became of it."""
+    """An annotator's answer, and what became of it: a receipt or an error."""
 
-    who: str
+    annotator: str
     id: str
     label: Sequence[str] | None
     settles: bool = False  # counts at once, whatever the votes say
@@ -30,8 +30,8 @@ class QueuedAnswer:
 
 
 class GroupCommit:
-    """Whoever gets the lock first writes for all who wait, in one event; they find their receipts
-    when it is free.
+    """Whoever gets the session's lock first writes the answers of all who wait, in one event. The
+    others find their receipts when the lock is free.
     """
 
     def __init__(
@@ -40,44 +40,44 @@ class GroupCommit:
         events_of: Callable[[QueuedAnswer], list[Happening]],
         receipt_of: Callable[[QueuedAnswer], Receipt],
     ) -> None:
-        """events_of checks an answer; receipt_of is called when it is in the store. Both under the
-        session's lock.
+        """events_of checks an answer and says what it changes; receipt_of is called once it is in
+        the store. Both are called under the session's lock.
         """
         self._session = session
         self._events_of = events_of
         self._receipt_of = receipt_of
-        self._waiting: deque[QueuedAnswer] = deque()
+        self._queue: deque[QueuedAnswer] = deque()
 
-    def take(self, answer: QueuedAnswer) -> Receipt:
-        """Returns when the answer is safe."""
-        self._waiting.append(answer)
+    def commit(self, answer: QueuedAnswer) -> Receipt:
+        """Returns when the answer is in the store; raises what was wrong with it or the store."""
+        self._queue.append(answer)
         with self._session.lock:
             while not answer.is_done:
-                self._write()
+                self._write_queue()
         if answer.error is not None:
             raise answer.error
         assert answer.receipt is not None
         return answer.receipt
 
-    def _write(self) -> None:
-        taken: dict[str, QueuedAnswer] = {}
-        later = []
-        happened = []
-        while self._waiting:
-            answer = self._waiting.popleft()
-            if answer.id in taken:  # what it changes depends on the one before
-                later.append(answer)
+    def _write_queue(self) -> None:
+        group: dict[str, QueuedAnswer] = {}  # by the id of the example
+        postponed = []
+        events = []
+        while self._queue:
+            answer = self._queue.popleft()
+            if answer.id in group:  # what it changes depends on the one before
+                postponed.append(answer)
                 continue
             try:
-                happened += self._events_of(answer)
-                taken[answer.id] = answer
+                events += self._events_of(answer)
+                group[answer.id] = answer
             except Exception as error:
                 answer.error = error
-        self._waiting.extendleft(reversed(later))
+        self._queue.extendleft(reversed(postponed))
         try:
-            self._session.record(happened)
-            for answer in taken.values():
+            self._session.record(events)
+            for answer in group.values():
                 answer.receipt = self._receipt_of(answer)
         except BaseException as error:
-            for answer in taken.values():
+            for answer in group.values():
                 answer.error = error

@@ -1,8 +1,8 @@
-"""What a room hands to a page: plain records, frozen."""
+"""What the coordinator hands to a page: plain records, frozen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,13 +11,16 @@ from tailor.run.state import HOLDOUT, RunState
 from tailor.selection.round import NOBODY
 from tailor.task import Task
 
+#: likeliest classes that are told of a prediction
+MOST_PREDICTED = 5
+
 
 @dataclass(frozen=True)
-class Vote:
-    """One person's answer to an example that several were asked about. label None: skipped."""
+class ItemVote:
+    """One annotator's answer to an example that several were asked about."""
 
     by: str
-    label: tuple[str, ...] | None
+    label: tuple[str, ...] | None  # class names; None: skipped
     at: float
 
 
@@ -28,90 +31,106 @@ class Item:
     id: str
     label: tuple[str, ...] | None  # the label that counts; None: there is none (yet)
     skipped: bool
-    by: str | None  # who gave the label, and when
-    at: float | None
+    by: str | None  # who gave the label
+    at: float | None  # and when
     # the arm that asked for it, "hold-out", "random start", "(nobody)", or "" where nobody asked
     arm: str
     round: int  # -1 where nobody asked
-    predicted: dict[
-        str, float
-    ]  # `unbiased`: the likeliest classes, at most 5, likeliest first; empty without a model
-    votes: tuple[Vote, ...] = ()
+    # the likeliest classes with their probabilities, likeliest first, said by a model that had not
+    # learned the label; empty without a model
+    predicted: dict[str, float]
+    votes: tuple[ItemVote, ...] = ()
 
 
 @dataclass(frozen=True)
-class Handed:
-    """What next() gives. `state` is "ready", "preparing" (a round is on its way, ask again soon) or
-    "stopped".
-    """
+class NextItems:
+    """What an annotator gets to label next."""
 
     items: tuple[Item, ...]
-    state: str
+    state: str  # "ready", "preparing" (a round is on its way, ask again soon) or "stopped"
     reason: str | None = None  # why nothing comes, in words
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """The answer is safe. `event` is its number in the store."""
+    """The answer is in the store."""
 
     id: str
-    event: int
+    event: int  # the number of its event
     counts: dict[str, int]  # labels of each class after it
     left: int  # examples of the round without an answer
 
 
 @dataclass(frozen=True)
-class Page:
-    """Some of many items."""
+class ItemPage:
+    """Some of `total` items."""
 
     items: tuple[Item, ...]
     total: int
 
 
-def unbiased(run_state: RunState, position: int, probs: np.ndarray | None) -> np.ndarray | None:
-    """(K,) what a model said of an example that it had not learned; None where no model said
-    anything.
+def make_item(run_state: RunState, position: int, probs: np.ndarray | None) -> Item:
+    """The item of the example at a position. probs (N, K): what the model says now, if there is
+    one.
+    """
+    label = run_state.label_of(position)
+    pick_record = run_state.pick_records.get(position)
+    labelled_by, labelled_at = run_state.who.get(position, (None, None))
+    prediction = prediction_before_label(run_state, position, probs)
+    votes = run_state.votes.on(position)
+    return Item(
+        id=run_state.ids[position],
+        label=None if label is None else _class_names(run_state.task, np.flatnonzero(label)),
+        skipped=run_state.is_skipped(position),
+        by=labelled_by,
+        at=labelled_at,
+        arm=run_state.arm_name(pick_record[2]) if pick_record else "",
+        round=pick_record[0] if pick_record else -1,
+        predicted=likeliest(run_state.task, prediction),
+        votes=tuple(
+            ItemVote(name, _class_names(run_state.task, vote.classes), vote.at)
+            for name, vote in votes.items()
+        ),
+    )
+
+
+def prediction_before_label(
+    run_state: RunState, position: int, probs: np.ndarray | None
+) -> np.ndarray | None:
+    """(K,) what a model that had not learned the example's label said of it, or None.
 
     A model of today has learned the labels, mistakes too, and repeats them. So what counts is what
     was said when the example was asked for. The hold-out is never learned: of it, and of what was
     asked for before there was a model, probs (N, K), what the model says now, is used.
     """
-    then = run_state.predicted.get(position)
+    when_asked = run_state.predicted.get(position)
     is_holdout = run_state.pick_records.get(position, (0, 0, NOBODY))[2] == HOLDOUT
-    if probs is None or position >= len(probs) or (then is not None and not is_holdout):
-        return then
+    if probs is None or position >= len(probs):
+        return when_asked
+    if when_asked is not None and not is_holdout:
+        return when_asked
     now: np.ndarray = np.asarray(probs[position])
     return now
 
 
-def item_of(run_state: RunState, position: int, probs: np.ndarray | None) -> Item:
-    """probs (N, K): what the model says now."""
-    label = run_state.label_of(position)
-    pick_record = run_state.pick_records.get(position)
-    by, at = run_state.who.get(position, (None, None))
+def likeliest(task: Task, probs: np.ndarray | None) -> dict[str, float]:
+    """probs (K,) -> the likeliest classes by name, likeliest first; empty for None."""
+    if probs is None:
+        return {}
+    best = np.argsort(-probs, kind="stable")[:MOST_PREDICTED]
+    return {task.classes[k]: round(float(probs[k]), 4) for k in best.tolist()}
 
-    def names(classes: Sequence[int]) -> tuple[str, ...]:
-        return tuple(run_state.task.classes[k] for k in classes)
 
-    return Item(
-        run_state.ids[position],
-        None if label is None else names(np.flatnonzero(label).tolist()),
-        run_state.is_skipped(position),
-        by,
-        at,
-        run_state.arm_name(pick_record[2]) if pick_record else "",
-        pick_record[0] if pick_record else -1,
-        likeliest(run_state.task, unbiased(run_state, position, probs)),
-        tuple(
-            Vote(name, None if ballot.classes is None else names(ballot.classes), ballot.at)
-            for name, ballot in run_state.votes.on(position).items()
-        ),
+def has_answer(run_state: RunState, position: int, annotator: str | None) -> bool:
+    """Whether an example has a label, is skipped, or has this annotator's vote."""
+    return (
+        run_state.label_of(position) is not None
+        or run_state.is_skipped(position)
+        or annotator in run_state.votes.on(position)
     )
 
 
-def likeliest(task: Task, probs: np.ndarray | None, most: int = 5) -> dict[str, float]:
-    """probs (K,) -> the likeliest classes, likeliest first."""
-    if probs is None:
-        return {}
-    best = np.argsort(-probs, kind="stable")[:most]
-    return {task.classes[k]: round(float(probs[k]), 4) for k in best.tolist()}
+def _class_names(task: Task, classes: Iterable[int] | None) -> tuple[str, ...] | None:
+    if classes is None:
+        return None
+    return tuple(task.classes[k] for k in classes)

@@ -4,85 +4,88 @@ from __future__ import annotations
 
 from collections.abc import Callable, KeysView
 
-#: leases that ended without an answer: whoever comes later than this many others is no longer known
+#: revoked leases that are remembered; an answer to an older one counts as unasked
 REMEMBERED = 10_000
 
 
 class Leases:
-    """Each lease lasts `seconds` from its holder's last sign of life."""
+    """Each lease lasts `seconds` from its holder's last sign of life.
+
+    Nothing here is locked: callers hold the session's lock.
+    """
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self.seconds = seconds
+        self.last_seen: dict[str, float] = {}  # annotator -> last sign of life
         self._clock = clock
-        self._held: dict[str, dict[int, None]] = {}  # who -> positions, oldest first
-        self._holders: dict[int, set[str]] = {}
-        self._late: dict[
-            tuple[str, int], None
-        ] = {}  # handed out, and taken back before there was an answer
-        self.seen: dict[str, float] = {}  # who -> last sign of life
+        # as dictionaries without values, since these keep their order: oldest first
+        self._held: dict[str, dict[int, None]] = {}  # annotator -> positions
+        self._holders: dict[int, set[str]] = {}  # position -> annotators
+        self._revoked: dict[tuple[str, int], None] = {}  # taken back before there was an answer
 
-    def touch(self, who: str) -> None:
-        """A sign of life."""
-        self.seen[who] = self._clock()
+    def heartbeat(self, annotator: str) -> None:
+        """Take note of a sign of life."""
+        self.last_seen[annotator] = self._clock()
 
-    def take(self, who: str, position: int) -> None:
-        self._late.pop((who, position), None)
-        self._held.setdefault(who, {})[position] = None
-        self._holders.setdefault(position, set()).add(who)
+    def grant(self, annotator: str, position: int) -> None:
+        self._revoked.pop((annotator, position), None)
+        self._held.setdefault(annotator, {})[position] = None
+        self._holders.setdefault(position, set()).add(annotator)
 
-    def end(self, who: str, position: int) -> None:
-        """This one is answered. No lease, no harm."""
-        self._late.pop((who, position), None)
-        self._held.get(who, {}).pop(position, None)
+    def end(self, annotator: str, position: int) -> None:
+        """End a lease whose example is answered, if there is one."""
+        self._revoked.pop((annotator, position), None)
+        self._held.get(annotator, {}).pop(position, None)
         holders = self._holders.get(position, set())
-        holders.discard(who)
+        holders.discard(annotator)
         if not holders:
             self._holders.pop(position, None)
 
-    def end_all(self, position: int) -> None:
-        """Nobody needs to work on this one any more."""
-        for who in list(self.holders(position)):
-            self._take_back(who, position)
+    def revoke(self, position: int) -> None:
+        """End everybody's lease of an example that needs no answer any more."""
+        for annotator in list(self.holders(position)):
+            self._revoke_from(annotator, position)
 
-    def release(self, who: str) -> list[int]:
-        """Someone leaves -> what was held."""
-        self.seen.pop(who, None)
-        held = self.of(who)
-        for position in held:
-            self._take_back(who, position)
-        self._held.pop(who, None)
-        return held
+    def release(self, annotator: str) -> list[int]:
+        """End all leases of an annotator who leaves, and return the positions that were held."""
+        self.last_seen.pop(annotator, None)
+        positions = self.held_by(annotator)
+        for position in positions:
+            self._revoke_from(annotator, position)
+        self._held.pop(annotator, None)
+        return positions
 
-    def _take_back(self, who: str, position: int) -> None:
-        self.end(who, position)
-        self._late[who, position] = None
-        if len(self._late) > REMEMBERED:
-            self._late.pop(next(iter(self._late)))
+    def _revoke_from(self, annotator: str, position: int) -> None:
+        self.end(annotator, position)
+        self._revoked[annotator, position] = None
+        if len(self._revoked) > REMEMBERED:
+            oldest = next(iter(self._revoked))
+            self._revoked.pop(oldest)
 
-    def is_late(self, who: str, position: int) -> bool:
-        """Whether an answer of theirs would be to what they were handed, but after its lease."""
-        return (who, position) in self._late
+    def was_revoked(self, annotator: str, position: int) -> bool:
+        """Whether this example was leased to the annotator, and taken back without an answer."""
+        return (annotator, position) in self._revoked
 
-    def expire(self) -> list[int]:
-        """End the leases of those who gave no sign of life -> what they held."""
-        limit = self._clock() - self.seconds
-        gone = [who for who, seen in self.seen.items() if seen < limit]
-        return [position for who in gone for position in self.release(who)]
+    def expire(self) -> None:
+        """End the leases of those who gave no sign of life for too long."""
+        oldest_alive = self._clock() - self.seconds
+        silent = [name for name, seen in self.last_seen.items() if seen < oldest_alive]
+        for annotator in silent:
+            self.release(annotator)
 
-    def of(self, who: str) -> list[int]:
-        """What someone holds, oldest first."""
-        return list(self._held.get(who, ()))
+    def held_by(self, annotator: str) -> list[int]:
+        """The positions that an annotator holds, oldest lease first."""
+        return list(self._held.get(annotator, ()))
 
     @property
-    def positions(self) -> KeysView[int]:
-        """All that someone holds."""
+    def held_positions(self) -> KeysView[int]:
+        """The positions that anybody holds."""
         return self._holders.keys()
 
     def holders(self, position: int) -> set[str]:
         return self._holders.get(position, set())
 
-    @property
-    def alive(self) -> int:
-        """How many people have given a sign of life lately."""
-        limit = self._clock() - self.seconds
-        return sum(seen >= limit for seen in self.seen.values())
+    def count_active(self) -> int:
+        """How many annotators have given a sign of life lately."""
+        oldest_alive = self._clock() - self.seconds
+        return sum(seen >= oldest_alive for seen in self.last_seen.values())

@@ -15,15 +15,19 @@ from tailor.storage.base import Away, StoreError
 
 log = logging.getLogger(__name__)
 
-#: picks to spare: of a random start, and of a round of the arms at least and at most so many
-#: batches
-START_SPARE, LEAST_SPARE, MOST_SPARE = 5000, 1, 10
-#: seconds before preparing is tried again after a failure, and where there was nothing left to ask
-PATIENCE, LONG_PATIENCE = 10.0, 60.0
-#: what annotators get to know; where it is, and who may use it, is for the log
-NO_DATABASE = "the database can't be reached"
+#: spare picks of a random start
+START_SPARE = 5000
+#: spare picks of any other round, at least and at most, in batches
+LEAST_SPARE = 1
+MOST_SPARE = 10
+#: seconds before preparing is tried again after a failure
+PATIENCE = 10.0
+#: and where there was nothing left to ask
+LONG_PATIENCE = 60.0
 #: seconds that closing waits for training that does not look up
 GRACE = 5.0
+#: what annotators get to know; where the database is, and who may use it, is for the log
+NO_DATABASE = "the database can't be reached"
 
 
 class Planner:
@@ -32,34 +36,38 @@ class Planner:
     Preparing begins when a quarter of the batch is left, or sooner: when what is left will be
     labelled, at the pace of the last minutes, in less than twice the time that preparing took the
     last time. So the model knows as many answers as it can, and is ready in time. Before that time
-    is known, half of the batch is the mark. If it is late all the same, people go on with picks to
-    spare, which the round has beyond its batch.
+    is known, half of the batch is the mark. If it is late all the same, people go on with spare
+    picks, which the round has beyond its batch.
+
+    trouble       why the last attempt failed, in words; None where it did not
+    nothing_left  why there is no further round; None as long as there may be one
     """
 
     def __init__(
         self,
         session: Session,
         pace: Callable[[], float],
-        left: Callable[[], int],
+        unassigned: Callable[[], int],
+        *,
         folders: Sequence[Path] = (),
     ) -> None:
-        """pace() in answers a second; left(): examples of the batch that nobody has in hand yet;
-        folders: where the run's files lie, which annotators need not know.
+        """pace() in answers a second; unassigned(): examples of the batch that nobody has in hand
+        yet; folders: where the run's files lie, which annotators need not know.
         """
         self._session = session
         self._pace = pace
-        self._left = left
+        self._unassigned = unassigned
         self._folders = folders
         self._wake = threading.Event()
         self._closed = False
         self._thread: threading.Thread | None = None
         self._ready: SessionRound | None = None
-        self._took: float | None = None  # seconds that preparing took the last time
-        self._knew = -1  # answers that the last round was prepared with
+        self._preparation_time: float | None = None  # seconds that it took the last time
+        self._answers_known = -1  # that the last round was prepared with
         self._pool_is_read = False
-        self._dropped: int | None = None  # the round whose rest was dropped
+        self._dropped: int | None = None  # event of the round whose rest was dropped
         self._resting_until = 0.0
-        self.trouble: str | None = None  # why there is no round, in words
+        self.trouble: str | None = None
         self.nothing_left: str | None = None
 
     # ------------------------------------------------------------------ thread
@@ -73,7 +81,8 @@ class Planner:
         """Give up what is being prepared. Where that hangs (a download, a long fit) it is left
         behind: the store is closed to it.
         """
-        self._closed = self._session.stopping = True
+        self._closed = True
+        self._session.stopping = True
         self._wake.set()
         if self._thread is not None:
             self._thread.join(GRACE)
@@ -89,12 +98,12 @@ class Planner:
                 self._wake.wait(PATIENCE)
 
     def step(self) -> bool:
-        """Do what is to be done, if anything; whether there was. Never raises: people go on
-        labelling.
+        """Do what is to be done, if anything; returns whether there was. Never raises: people go
+        on labelling.
         """
         task = self._session.run_state.task
         try:
-            job = self._job()
+            job = self._next_job()
             if job is None:
                 return False
             job()
@@ -108,40 +117,41 @@ class Planner:
             if self._session.run_state.task != task:
                 # the classes were changed meanwhile: it was to fail, or would have been of no use
                 return True
-            away = isinstance(error, Away)
-            log.error("the next round could not be prepared: %s", error, exc_info=not away)
-            reason = NO_DATABASE if away else without_paths(error, self._folders)
-            self.trouble = f"the next round could not be prepared: {reason}"
+            self._report(error)
             self._resting_until = time.monotonic() + PATIENCE
             self._session.enter_stage("idle")
         return True
 
+    def _report(self, error: Exception) -> None:
+        is_away = isinstance(error, Away)
+        log.error("the next round could not be prepared: %s", error, exc_info=not is_away)
+        reason = NO_DATABASE if is_away else without_paths(error, self._folders)
+        self.trouble = f"the next round could not be prepared: {reason}"
+
     # ------------------------------------------------------------------ work
 
-    def _job(self) -> Callable[[], None] | None:
+    def _next_job(self) -> Callable[[], None] | None:
         session = self._session
         with session.lock:
             if time.monotonic() < self._resting_until:
                 return None
-            if session.session_round is None and self._can_go_on():
+            if session.session_round is None and self._has_interrupted_round():
                 return self._resume_round
             if self._ready is None and self._is_due():
-                return self._draft
+                return self._prepare_round
             return None if self._pool_is_read else self._read_pool
 
-    def _can_go_on(self) -> bool:
+    def _has_interrupted_round(self) -> bool:
         """Whether more can be asked of the round that was open when the last process ended. A
-        random start has picks to spare beyond its batch, and going through it again takes no
-        training.
+        random start has spare picks beyond its batch, and going through it again takes no training.
         """
+        if not self._session.batch_is_asked():
+            return True
         current = self._session.run_state.current
-        spare = current is not None and current.seed_round and current.event != self._dropped
-        return spare or not self._session.batch_is_asked()
+        return current is not None and current.seed_round and current.event != self._dropped
 
     def _resume_round(self) -> None:
-        """A round was open when the last process ended. Where it can't be gone through, a new one
-        takes its place.
-        """
+        """Go through the interrupted round again. Where that fails, a new one takes its place."""
         try:
             self._session.resume_round()
         except (GivenUp, StoreError):  # a store that is away comes back, and the round with it
@@ -156,28 +166,27 @@ class Planner:
 
     def _is_due(self) -> bool:
         session = self._session
-        current = self._session.run_state.current
+        current = session.run_state.current
         if session.why_stop():
             return False
         if current is None:
             return True
-        left = self._left()
-        if left > 0 and session.run_state.answered() == self._knew:
+        left = self._unassigned()
+        if left > 0 and session.run_state.answered() == self._answers_known:
             return False  # nothing to learn yet
-        if self._took is None:
+        if self._preparation_time is None:
             return left <= current.size // 2
-        return left <= max(current.size // 4, 2 * self._pace() * self._took)
+        answers_meanwhile = self._pace() * self._preparation_time
+        return left <= max(current.size // 4, 2 * answers_meanwhile)
 
-    def _draft(self) -> None:
+    def _prepare_round(self) -> None:
         session = self._session
         started = time.monotonic()
         with session.lock:
-            knew = session.run_state.answered()
-            first = not session.can_train()
+            answers_known = session.run_state.answered()
+            is_start = not session.can_train()
             task = session.run_state.task
-            batch = session.settings.batch
-            wanted = int(2 * self._pace() * (self._took or 0))
-        spare = START_SPARE if first else min(max(wanted, LEAST_SPARE * batch), MOST_SPARE * batch)
+            spare = START_SPARE if is_start else self._spare_picks()
         session_round = session.draft(spare, quick=True)
         with session.lock:
             if session.run_state.task != task:
@@ -187,28 +196,31 @@ class Planner:
                 self._resting_until = time.monotonic() + LONG_PATIENCE
                 return
             self.nothing_left = None
-            self._knew = knew
-            if not first:
-                self._took = time.monotonic() - started
+            self._answers_known = answers_known
+            if not is_start:
+                self._preparation_time = time.monotonic() - started
                 self._pool_is_read = True
             self._ready = session_round
             self.enter_round()
+
+    def _spare_picks(self) -> int:
+        """As many as will be answered in twice the time that preparing takes, within bounds."""
+        batch = self._session.settings.batch
+        wanted = int(2 * self._pace() * (self._preparation_time or 0))
+        return min(max(wanted, LEAST_SPARE * batch), MOST_SPARE * batch)
 
     def enter_round(self) -> None:
         """The round that is ready becomes the current one, if the batch before it has been asked
         for.
         """
-        with self._session.lock:
-            if (
-                self._ready is not None
-                and self._session.batch_is_asked()
-                and not self._session.why_stop()
-            ):
-                self._session.enter(
-                    self._ready
-                )  # or it was entered before the connection to the store was lost
-                self._ready = None
-                self.wake()
+        session = self._session
+        with session.lock:
+            if self._ready is None or not session.batch_is_asked() or session.why_stop():
+                return
+            # False where it was entered before the connection to the store was lost
+            session.enter(self._ready)
+            self._ready = None
+            self.wake()
 
     def _read_pool(self) -> None:
         """While the random start is being labelled: whatever the model needs of every example."""
@@ -217,7 +229,7 @@ class Planner:
         self._pool_is_read = True
 
     def rest_is_over(self) -> None:
-        """Something has happened that may mend what was wrong."""
+        """Try again at once: something has happened that may mend what was wrong."""
         self._resting_until = 0.0
         self.nothing_left = None
         self.wake()
@@ -227,5 +239,5 @@ class Planner:
         with self._session.lock:  # nobody is about to enter it
             self._ready = None
             self._pool_is_read = False
-            self._knew = -1
+            self._answers_known = -1
             self.rest_is_over()

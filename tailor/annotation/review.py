@@ -1,17 +1,85 @@
-"""Everything labelled so far, filtered and in pages."""
+"""Looking through what is labelled: filtered and in pages, with disagreements and agreement."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from tailor.annotation.items import unbiased
+from tailor.annotation.agreement import agreement
+from tailor.annotation.items import ItemPage, make_item, prediction_before_label
+from tailor.common.checks import check_flag, check_text, check_whole
 from tailor.errors import InputError
+from tailor.run.session import Session
 from tailor.run.state import NAMES, RunState
 from tailor.selection.label_table import LabelTable
 from tailor.selection.round import NOBODY
 
+#: items on one page at the most
+LARGEST_PAGE = 1000
 
-def labelled(
+
+class Review:
+    """The labelled examples of a run. Safe to call from many threads."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def labelled(
+        self,
+        *,
+        klass: str | None = None,
+        arm: str | None = None,
+        annotator: str | None = None,
+        disagrees: bool = False,
+        offset: int = 0,
+        limit: int = 100,
+    ) -> ItemPage:
+        """Examples with a label that pass every filter, in the order of the pool.
+
+        arm        the name of the arm that asked for it; "" where nobody did
+        annotator  who gave the label or a vote
+        disagrees  only where the model said otherwise before it learned the label; of a random
+                   start, when there was no model, where it does today
+        """
+        disagrees = check_flag(disagrees, "disagrees")
+        for name, value in (("klass", klass), ("arm", arm), ("annotator", annotator)):
+            if value is not None:
+                check_text(value, name)
+        with self._session.lock:
+            positions = labelled_positions(
+                self._session.run_state,
+                self._session.probs,
+                klass=klass,
+                arm=arm,
+                annotator=annotator,
+                disagrees=disagrees,
+            )
+            return self._page(positions.tolist(), offset, limit)
+
+    def disagreements(self, offset: int = 0, limit: int = 100) -> ItemPage:
+        """Examples whose votes are all in and give no majority, oldest first."""
+        with self._session.lock:
+            return self._page(list(self._session.run_state.votes.disputed), offset, limit)
+
+    def agreement(self) -> dict[str, Any]:
+        """How far annotators agree on shared examples; see annotation/agreement.py."""
+        with self._session.lock:
+            task = self._session.run_state.task
+            votes = self._session.run_state.votes.everything()
+        return agreement(task, votes)
+
+    def _page(self, positions: list[int], offset: int, limit: int) -> ItemPage:
+        offset = check_whole(offset, "offset", least=0)
+        limit = check_whole(limit, "limit", 0, LARGEST_PAGE)
+        items = (
+            make_item(self._session.run_state, position, self._session.probs)
+            for position in positions[offset : offset + limit]
+        )
+        return ItemPage(tuple(items), len(positions))
+
+
+def labelled_positions(
     run_state: RunState,
     probs: np.ndarray | None,
     *,
@@ -20,62 +88,67 @@ def labelled(
     annotator: str | None,
     disagrees: bool,
 ) -> np.ndarray:
-    """Positions with a label that pass every filter, in the order of the pool. probs (N, K): what
-    the model says now. disagrees: where a model that had not learned the label said otherwise (see
-    `unbiased`).
+    """(n,) the positions with a label that pass every filter, ascending. probs (N, K): what the
+    model says now.
     """
     parts = []
     for label_table in (run_state.label_table, run_state.holdout_table):
-        where = (
-            label_table.labelled
-            if arm is None
-            else _of_arm(run_state, label_table, _arm_number(run_state, arm))
-        )
+        positions = label_table.labelled
+        if arm is not None:
+            positions = _asked_by(run_state, label_table, _arm_number(run_state, arm))
         if klass is not None:
-            where = where[label_table.labels_of(where)[:, run_state.task.index(klass)] > 0]
+            has_class = label_table.labels_of(positions)[:, run_state.task.index(klass)] > 0
+            positions = positions[has_class]
         if disagrees:
-            where = where[_disagrees(run_state, probs, where, label_table.labels_of(where))]
-        parts.append(where)
-    where = np.sort(np.concatenate(parts))
+            labels = label_table.labels_of(positions)
+            positions = positions[_model_disagrees(run_state, probs, positions, labels)]
+        parts.append(positions)
+    positions = np.sort(np.concatenate(parts))
     if annotator is not None:
-        mine = [
-            run_state.who.get(p, (None,))[0] == annotator or annotator in run_state.votes.on(p)
-            for p in where.tolist()
-        ]
-        where = where[np.array(mine, bool)]
-    return where
+        answered = [_answered_by(run_state, p, annotator) for p in positions.tolist()]
+        positions = positions[np.array(answered, bool)]
+    return positions
 
 
-def _of_arm(run_state: RunState, label_table: LabelTable, arm: int | None) -> np.ndarray:
-    where = label_table.labelled
+def _answered_by(run_state: RunState, position: int, annotator: str) -> bool:
+    labelled_by, _ = run_state.who.get(position, (None, None))
+    return labelled_by == annotator or annotator in run_state.votes.on(position)
+
+
+def _asked_by(run_state: RunState, label_table: LabelTable, arm: int | None) -> np.ndarray:
+    positions = label_table.labelled
     if arm is not None and arm >= 0:
-        return where[label_table.arms_of(where) == arm]
-    nobodys = where[
-        label_table.arms_of(where) == NOBODY
-    ]  # or the hold-out's, or of a random start, or told from outside
-    asked = [run_state.pick_records.get(p, (0, 0, None))[2] == arm for p in nobodys.tolist()]
-    return nobodys[np.array(asked, bool)]
+        return positions[label_table.arms_of(positions) == arm]
+    # No arm of the learner: the hold-out, a random start, "(nobody)", or told from outside.
+    without_arm = positions[label_table.arms_of(positions) == NOBODY]
+    matches = [run_state.pick_records.get(p, (0, 0, None))[2] == arm for p in without_arm.tolist()]
+    return without_arm[np.array(matches, bool)]
 
 
-def _disagrees(
-    run_state: RunState, probs: np.ndarray | None, where: np.ndarray, labels: np.ndarray
+def _model_disagrees(
+    run_state: RunState,
+    probs: np.ndarray | None,
+    positions: np.ndarray,
+    labels: np.ndarray,
 ) -> np.ndarray:
     """(n,) bool: whether a model that had not learned the label said something else."""
-    said = [unbiased(run_state, position, probs) for position in where.tolist()]
-    known = np.array([row is not None for row in said], bool)
-    if not known.any():
-        return known
-    rows = np.stack([row for row in said if row is not None])
-    known[known] = (run_state.task.predicted(rows) != (labels[known] > 0.5)).any(1)
-    return known
+    predictions = [prediction_before_label(run_state, p, probs) for p in positions.tolist()]
+    disagrees = np.array([prediction is not None for prediction in predictions], bool)
+    if not disagrees.any():
+        return disagrees
+    rows = np.stack([prediction for prediction in predictions if prediction is not None])
+    is_wrong = run_state.task.predicted(rows) != (labels[disagrees] > 0.5)
+    disagrees[disagrees] = is_wrong.any(1)
+    return disagrees
 
 
 def _arm_number(run_state: RunState, name: str) -> int | None:
-    """None: examples that nobody asked for, named ""."""
+    """None for the name "": examples that nobody asked for."""
     if not name:
         return None
-    numbers = {text: number for number, text in NAMES.items()}
-    numbers.update((one.name, at) for at, one in enumerate(run_state.learner.arms))
+    numbers = {arm_name: number for number, arm_name in NAMES.items()}
+    for number, arm in enumerate(run_state.learner.arms):
+        numbers[arm.name] = number
     if name not in numbers:
         raise InputError(f"no arm is called {name!r}: `tailor arms` lists them")
     return numbers[name]

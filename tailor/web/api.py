@@ -108,7 +108,7 @@ def labelled(
     limit: Many = 100,
 ) -> PlainJSON:
     """What is labelled, by class, arm, annotator, or where the model disagrees."""
-    page = site.coordinator.labelled(
+    page = site.coordinator.review.labelled(
         klass=klass, arm=arm, annotator=annotator, disagrees=disagrees, offset=offset, limit=limit
     )
     return PlainJSON({"items": site.show(page.items), "total": page.total})
@@ -117,7 +117,7 @@ def labelled(
 @router.get("/agreement")
 def agreement(site: SiteOf, person: ApiUser) -> PlainJSON:
     """How often two people said the same."""
-    return PlainJSON(site.coordinator.agreement())
+    return PlainJSON(site.coordinator.review.agreement())
 
 
 @router.get("/disagreements")
@@ -125,7 +125,7 @@ def disagreements(
     site: SiteOf, person: ApiUser, offset: Offset = 0, limit: Many = 100
 ) -> PlainJSON:
     """Examples about which people differ."""
-    page = site.coordinator.disagreements(offset, limit)
+    page = site.coordinator.review.disagreements(offset, limit)
     return PlainJSON({"items": site.show(page.items), "total": page.total})
 
 
@@ -141,20 +141,22 @@ def settle(site: SiteOf, person: ApiUser, given: schemas.AnswerBody) -> PlainJSO
 @changes.post("/classes/add")
 def add_class(site: SiteOf, person: ApiUser, given: schemas.AddClass) -> PlainJSON:
     """A new class, at the end of the list."""
-    return PlainJSON({"classes": site.coordinator.add_class(given.name, person.name)})
+    return PlainJSON({"classes": site.coordinator.class_editor.add(given.name, person.name)})
 
 
 @changes.post("/classes/rename")
 def rename_class(site: SiteOf, person: ApiUser, given: schemas.RenameClass) -> PlainJSON:
     """Another name for a class; its labels stay."""
-    return PlainJSON({"classes": site.coordinator.rename_class(given.old, given.new, person.name)})
+    return PlainJSON(
+        {"classes": site.coordinator.class_editor.rename(given.old, given.new, person.name)}
+    )
 
 
 @changes.post("/classes/merge")
 def merge_classes(site: SiteOf, person: ApiUser, given: schemas.MergeClasses) -> PlainJSON:
     """Make one class part of another."""
     return PlainJSON(
-        {"classes": site.coordinator.merge_classes(given.old, given.into, person.name)}
+        {"classes": site.coordinator.class_editor.merge(given.old, given.into, person.name)}
     )
 
 
@@ -163,13 +165,15 @@ def last_merge(site: SiteOf, person: ApiUser) -> PlainJSON:
     """The merge that can be taken back: its event, how many labels come back, how many answers
     since will stay.
     """
-    return PlainJSON({"merge": site.coordinator.last_merge()})
+    return PlainJSON({"merge": site.coordinator.class_editor.last_merge()})
 
 
 @changes.post("/classes/undo")
 def undo_merge(site: SiteOf, person: ApiUser, given: schemas.UndoMerge) -> PlainJSON:
     """Take the latest merge back."""
-    return PlainJSON({"classes": site.coordinator.undo_merge(given.merge, person.name)})
+    return PlainJSON(
+        {"classes": site.coordinator.class_editor.undo_merge(given.merge, person.name)}
+    )
 
 
 # ---------------------------------------------------------------------- description

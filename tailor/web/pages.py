@@ -91,7 +91,7 @@ def review(
     disagrees: bool = False,
     offset: Offset = 0,
 ) -> Response:
-    page = site.coordinator.labelled(
+    page = site.coordinator.review.labelled(
         klass=klass or None,
         arm=arm or None,
         annotator=annotator or None,
@@ -141,7 +141,7 @@ def classes(site: SiteOf, person: PageUser, request: Request) -> Response:
         "classes.html",
         bars=class_bars(now["counts"]),
         said=said,
-        merge=site.coordinator.last_merge(),
+        merge=site.coordinator.class_editor.last_merge(),
     )
 
 
@@ -159,10 +159,10 @@ def merge_classes(
     if confirmed:
         done = f"{old} is part of {into} now."
         return _changed(
-            site, person, lambda: coordinator.merge_classes(old, into, person.name), done
+            site, person, lambda: coordinator.class_editor.merge(old, into, person.name), done
         )
     try:
-        moving, there = coordinator.labels_to_merge(
+        moving, there = coordinator.class_editor.labels_to_merge(
             old, into
         )  # or why it can't be done, before anybody is asked
     except InputError as error:
@@ -184,7 +184,7 @@ def merge_classes(
 @changes.post("/classes/undo")
 def undo_merge(site: SiteOf, person: PageUser, merge: Annotated[int, Form(ge=1)]) -> Response:
     def undo() -> None:
-        site.coordinator.undo_merge(merge, person.name)
+        site.coordinator.class_editor.undo_merge(merge, person.name)
 
     return _changed(site, person, undo, "The merge is taken back: its labels are what they were.")
 
@@ -194,7 +194,7 @@ def add_class(site: SiteOf, person: PageUser, name: Annotated[NewName, Form()]) 
     return _changed(
         site,
         person,
-        lambda: site.coordinator.add_class(name, person.name),
+        lambda: site.coordinator.class_editor.add(name, person.name),
         f"{name} is a class now.",
     )
 
@@ -208,7 +208,7 @@ def rename_class(
 ) -> Response:
     done = f"{old} is called {name} now."
     return _changed(
-        site, person, lambda: site.coordinator.rename_class(old, name, person.name), done
+        site, person, lambda: site.coordinator.class_editor.rename(old, name, person.name), done
     )
 
 
@@ -231,14 +231,14 @@ def _back(site: Site, person: Person, text: str, *, is_problem: bool = False) ->
 
 @router.get("/team")
 def team(site: SiteOf, person: PageUser, request: Request, offset: Offset = 0) -> Response:
-    page = site.coordinator.disagreements(offset, GRID)
+    page = site.coordinator.review.disagreements(offset, GRID)
     return render(
         site,
         request,
         person,
         "team.html",
         now=site.coordinator.overview(),
-        agreement=site.coordinator.agreement(),
+        agreement=site.coordinator.review.agreement(),
         items=site.show(page.items),
         total=page.total,
         offset=offset,

@@ -46,7 +46,7 @@ def open_session(place, pool=None, *, stop=(), model=Centroids, **changes):
         raise
 
 
-def open_room(
+def open_coordinator(
     place, pool=None, *, stop=(), model=Centroids, clock=time.monotonic, coordinator=None, **changes
 ):
     """A room whose rounds are prepared when prepare() is called, not in a thread."""

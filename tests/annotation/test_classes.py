@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from coordinators import label, open_room, open_session, prepare, state, truth
+from coordinators import label, open_coordinator, open_session, prepare, state, truth
 from small import Points
 
 from tailor.bandits.rewards import make_reward
@@ -26,7 +26,7 @@ FAMILIES = ("galaxy", "confidence")
 
 @pytest.fixture
 def coordinator(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", Points(200), strategies=FAMILIES)
+    coordinator = open_coordinator(tmp_path / "a.db", Points(200), strategies=FAMILIES)
     label(coordinator, 40)
     yield coordinator
     coordinator.close()
@@ -34,7 +34,7 @@ def coordinator(tmp_path):
 
 def reopened(coordinator):
     coordinator.close()
-    return open_room(coordinator.session.store.path, Points(200), strategies=FAMILIES)
+    return open_coordinator(coordinator.session.store.path, Points(200), strategies=FAMILIES)
 
 
 def posterior(run_state):
@@ -55,7 +55,7 @@ def posterior(run_state):
 def test_a_new_class_can_be_answered_and_gets_its_arms(coordinator):
     before = posterior(coordinator.run_state())
     counts = coordinator.run_state().counts()
-    assert coordinator.add_class("d", "ann") == ("a", "b", "c", "d")
+    assert coordinator.class_editor.add("d", "ann") == ("a", "b", "c", "d")
     after = posterior(coordinator.run_state())
     assert all(after[key] == value for key, value in before.items())
     assert coordinator.run_state().counts() == counts | {"d": 0}
@@ -66,13 +66,13 @@ def test_a_new_class_can_be_answered_and_gets_its_arms(coordinator):
     label(coordinator, 30)
     assert "galaxy[d]" in {arm.name for arm in coordinator.run_state().learner.arms}
     assert coordinator.session.model.task.classes == coordinator.classes
-    assert len(coordinator.labelled(klass="d").items) == 1
+    assert len(coordinator.review.labelled(klass="d").items) == 1
 
 
 def test_a_rename_changes_nothing_but_the_name(coordinator):
     before = coordinator.run_state()
     session_round = coordinator.session.session_round
-    coordinator.rename_class("b", "bee", "ann")
+    coordinator.class_editor.rename("b", "bee", "ann")
     now = coordinator.run_state()
     assert now.counts() == {{"b": "bee"}.get(k, k): n for k, n in before.counts().items()}
     assert posterior(now) == {
@@ -88,7 +88,7 @@ def test_a_rename_changes_nothing_but_the_name(coordinator):
 def test_a_merge_is_as_if_there_had_been_one_class(coordinator):
     before = coordinator.run_state()
     labels = {row["id"]: row["label"] for row in rows(before)}
-    coordinator.merge_classes("c", "b", "ann")
+    coordinator.class_editor.merge("c", "b", "ann")
     now = coordinator.run_state()
     assert now.task.classes == ("a", "b")
     assert {row["id"]: row["label"] for row in rows(now)} == {
@@ -149,7 +149,7 @@ def label_two(coordinator, n):
 
 def test_what_waits_goes_on_waiting_and_what_is_held_stays_held(coordinator):
     held = [i.id for i in coordinator.next("ann", 3).items]
-    coordinator.merge_classes("c", "a", "bob")
+    coordinator.class_editor.merge("c", "a", "bob")
     assert [i.id for i in coordinator.next("ann", 3).items] == held
     for one in held:
         coordinator.answer("ann", one, ["a"])
@@ -158,10 +158,10 @@ def test_what_waits_goes_on_waiting_and_what_is_held_stays_held(coordinator):
 
 
 def test_edits_survive_a_restart(coordinator):
-    coordinator.add_class("d", "ann")
+    coordinator.class_editor.add("d", "ann")
     label(coordinator, 5)
-    coordinator.rename_class("a", "first", "ann")
-    coordinator.merge_classes("c", "b", "ann")
+    coordinator.class_editor.rename("a", "first", "ann")
+    coordinator.class_editor.merge("c", "b", "ann")
     before = state(coordinator.session.run_state)
     again = reopened(coordinator)
     assert state(again.session.run_state) == before
@@ -173,16 +173,16 @@ def test_edits_before_and_after_a_restart_and_then_a_full_disk(coordinator, monk
     """A failed write has the run rebuilt; the classes handed in are neither the first nor the last
     by then.
     """
-    coordinator.rename_class("a", "first", "ann")
+    coordinator.class_editor.rename("a", "first", "ann")
     coordinator.close()
-    again = open_room(
+    again = open_coordinator(
         coordinator.session.store.path,
         Points(200),
         strategies=FAMILIES,
         classes=("first", "b", "c"),
     )
     prepare(again)
-    again.rename_class("b", "second", "ann")
+    again.class_editor.rename("b", "second", "ann")
     (item,) = again.next("ann").items
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -198,21 +198,23 @@ def test_edits_before_and_after_a_restart_and_then_a_full_disk(coordinator, monk
 
 
 def test_a_dispute_may_be_over_when_classes_are_one(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", coordinator={"overlap": 2, "overlap_share": 1.0})
+    coordinator = open_coordinator(
+        tmp_path / "a.db", coordinator={"overlap": 2, "overlap_share": 1.0}
+    )
     prepare(coordinator)
     one = coordinator.next("ann").items[0].id
     coordinator.answer("ann", one, ["b"])
     coordinator.answer("bob", one, ["c"])
-    assert coordinator.disagreements().total == 1
-    coordinator.merge_classes("c", "b", "chief")
-    assert coordinator.disagreements().total == 0
+    assert coordinator.review.disagreements().total == 1
+    coordinator.class_editor.merge("c", "b", "chief")
+    assert coordinator.review.disagreements().total == 0
     assert coordinator.item(one).label == ("b",)
     coordinator.close()
 
 
 def test_a_round_that_was_being_prepared_for_other_classes_is_dropped(coordinator):
     draft = coordinator.session.draft()
-    coordinator.add_class("d", "ann")
+    coordinator.class_editor.add("d", "ann")
     assert not coordinator.session.enter(draft)
     assert draft.number == len(coordinator.run_state().rounds)
 
@@ -220,12 +222,12 @@ def test_a_round_that_was_being_prepared_for_other_classes_is_dropped(coordinato
 @pytest.mark.parametrize(
     ("edit", "word"),
     [
-        (lambda coordinator: coordinator.add_class("a", "ann"), "'a' is given 2 times"),
-        (lambda coordinator: coordinator.add_class("", "ann"), "non-empty"),
-        (lambda coordinator: coordinator.rename_class("a", "b", "ann"), "2 times"),
-        (lambda coordinator: coordinator.rename_class("zebra", "b", "ann"), "zebra"),
-        (lambda coordinator: coordinator.merge_classes("a", "a", "ann"), "itself"),
-        (lambda coordinator: coordinator.merge_classes("a", "zebra", "ann"), "zebra"),
+        (lambda coordinator: coordinator.class_editor.add("a", "ann"), "'a' is given 2 times"),
+        (lambda coordinator: coordinator.class_editor.add("", "ann"), "non-empty"),
+        (lambda coordinator: coordinator.class_editor.rename("a", "b", "ann"), "2 times"),
+        (lambda coordinator: coordinator.class_editor.rename("zebra", "b", "ann"), "zebra"),
+        (lambda coordinator: coordinator.class_editor.merge("a", "a", "ann"), "itself"),
+        (lambda coordinator: coordinator.class_editor.merge("a", "zebra", "ann"), "zebra"),
     ],
 )
 def test_bad_edits_change_nothing(coordinator, edit, word):
@@ -237,19 +239,19 @@ def test_bad_edits_change_nothing(coordinator, edit, word):
 
 
 def test_two_classes_of_two_cannot_be_merged(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", Points(50, classes=2), classes=("a", "b"))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(50, classes=2), classes=("a", "b"))
     with pytest.raises(InputError, match="needs 2 classes"):
-        coordinator.merge_classes("a", "b", "ann")
+        coordinator.class_editor.merge("a", "b", "ann")
     coordinator.close()
 
 
 def test_a_reward_for_the_old_classes_refuses_new_ones(tmp_path):
-    coordinator = open_room(tmp_path / "a.db")
+    coordinator = open_coordinator(tmp_path / "a.db")
     coordinator.session.run_state.learner.reward = make_reward(
         ("domain", {"weights": [0.3, 0.2, 0.1]})
     )
     with pytest.raises(InputError, match="weights have shape"):
-        coordinator.add_class("d", "ann")
+        coordinator.class_editor.add("d", "ann")
     assert coordinator.classes == ("a", "b", "c")
     coordinator.close()
 

@@ -12,7 +12,7 @@ from coordinators import (
     counted,
     found,
     label,
-    open_room,
+    open_coordinator,
     open_session,
     prepare,
     truth,
@@ -27,7 +27,7 @@ from tailor.run.stopping import Budget, ClassCounts
 
 @pytest.fixture
 def coordinator(tmp_path):
-    coordinator = open_room(tmp_path / "a.db")
+    coordinator = open_coordinator(tmp_path / "a.db")
     assert coordinator.next("ann").state == "preparing"
     prepare(coordinator)
     yield coordinator
@@ -93,7 +93,7 @@ def test_skip_go_back_and_answer_and_skip_again(coordinator):
 
 def test_who_leaves_or_falls_silent_gives_back_what_he_had(tmp_path):
     clock = Clock()
-    coordinator = open_room(tmp_path / "a.db", clock=clock, coordinator={"lease": 60})
+    coordinator = open_coordinator(tmp_path / "a.db", clock=clock, coordinator={"lease": 60})
     prepare(coordinator)
     gone = ids(coordinator.next("gone", 2))
     quiet = ids(coordinator.next("quiet", 2))
@@ -114,7 +114,7 @@ def test_who_leaves_or_falls_silent_gives_back_what_he_had(tmp_path):
 
 def test_a_late_skip_takes_nobodys_label_away(tmp_path):
     clock = Clock()
-    coordinator = open_room(tmp_path / "a.db", clock=clock, coordinator={"lease": 60})
+    coordinator = open_coordinator(tmp_path / "a.db", clock=clock, coordinator={"lease": 60})
     prepare(coordinator)
     (item,) = coordinator.next("ann").items
     clock.now += 61
@@ -156,7 +156,7 @@ def test_why_says_so_in_words(coordinator):
     label(coordinator, 30)
     told = {
         coordinator.why(i.id)["arm"]: coordinator.why(i.id)
-        for i in coordinator.labelled(limit=1000).items
+        for i in coordinator.review.labelled(limit=1000).items
     }
     arms = [said for arm, said in told.items() if "[" in arm]
     assert arms
@@ -170,38 +170,40 @@ def test_why_says_so_in_words(coordinator):
 def test_review_filters(coordinator):
     label(coordinator, 20, "ann")
     label(coordinator, 10, "bob")
-    everything = coordinator.labelled(limit=1000)
+    everything = coordinator.review.labelled(limit=1000)
     assert everything.total == len(everything.items) == 30
     assert [i.id for i in everything.items] == sorted(i.id for i in everything.items)
     for name in "abc":
-        page = coordinator.labelled(klass=name, limit=1000)
+        page = coordinator.review.labelled(klass=name, limit=1000)
         assert all(i.label == (name,) for i in page.items)
         assert page.total == coordinator.run_state().counts()[name]
-    assert coordinator.labelled(annotator="bob").total == 10
+    assert coordinator.review.labelled(annotator="bob").total == 10
     assert (
-        coordinator.labelled(annotator="bob", offset=8, limit=5).items
-        == coordinator.labelled(annotator="bob").items[8:]
+        coordinator.review.labelled(annotator="bob", offset=8, limit=5).items
+        == coordinator.review.labelled(annotator="bob").items[8:]
     )
     arms = {i.arm for i in everything.items}
-    assert sum(coordinator.labelled(arm=arm).total for arm in arms) == 30
-    wrong = [i.id for i in coordinator.labelled(disagrees=True, limit=1000).items]
+    assert sum(coordinator.review.labelled(arm=arm).total for arm in arms) == 30
+    wrong = [i.id for i in coordinator.review.labelled(disagrees=True, limit=1000).items]
     assert wrong == [
         i.id for i in everything.items if i.predicted and next(iter(i.predicted)) not in i.label
     ]
     target = everything.items[0]
     coordinator.answer("bob", target.id, ["c" if target.label != ("c",) else "a"])
-    assert target.id in [i.id for i in coordinator.labelled(disagrees=True, limit=1000).items]
+    assert target.id in [
+        i.id for i in coordinator.review.labelled(disagrees=True, limit=1000).items
+    ]
     with pytest.raises(UnknownName):
-        coordinator.labelled(klass="zebra")
+        coordinator.review.labelled(klass="zebra")
     with pytest.raises(InputError, match="no arm"):
-        coordinator.labelled(arm="zebra")
+        coordinator.review.labelled(arm="zebra")
 
 
 def test_planted_mistakes_are_where_the_model_disagrees(tmp_path):
     """The model has learned all seven and repeats them by now; what it said before is what
     counts.
     """
-    coordinator = open_room(tmp_path / "a.db", model=Repeating, batch=12, holdout=0.0)
+    coordinator = open_coordinator(tmp_path / "a.db", model=Repeating, batch=12, holdout=0.0)
     prepare(coordinator)
     label(coordinator, 24)  # a random start, and a round with a model
     planted = {}
@@ -219,9 +221,9 @@ def test_planted_mistakes_are_where_the_model_disagrees(tmp_path):
     assert [("abc"[row.argmax()],) for row in now] == list(
         planted.values()
     )  # it says what it was taught
-    doubted = coordinator.labelled(disagrees=True, limit=1000)
+    doubted = coordinator.review.labelled(disagrees=True, limit=1000)
     assert planted.keys() <= {item.id for item in doubted.items}
-    assert doubted.total < coordinator.labelled().total
+    assert doubted.total < coordinator.review.labelled().total
     for item in doubted.items:
         assert (
             next(iter(item.predicted)) not in item.label
@@ -233,10 +235,10 @@ def test_the_holdout_is_judged_by_the_model_of_today(tmp_path):
     """It never learns the hold-out: what it says of it now is as honest as what it said then, and
     better.
     """
-    coordinator = open_room(tmp_path / "a.db", model=Repeating, holdout=0.5)
+    coordinator = open_coordinator(tmp_path / "a.db", model=Repeating, holdout=0.5)
     prepare(coordinator)
     label(coordinator, 36)
-    held_out = coordinator.labelled(arm="hold-out", limit=1000).items
+    held_out = coordinator.review.labelled(arm="hold-out", limit=1000).items
     assert len(held_out) > 5
     for item in held_out:
         row = coordinator.session.probs[coordinator.session.run_state.position[item.id]]
@@ -256,7 +258,7 @@ def test_the_holdout_is_judged_by_the_model_of_today(tmp_path):
         (lambda coordinator, one: coordinator.answer("ann", one, ["zebra"]), "zebra"),
         (lambda coordinator, one: coordinator.answer("ann", "nope", ["a"]), "nope"),
         (lambda coordinator, one: coordinator.why("nope"), "nope"),
-        (lambda coordinator, one: coordinator.labelled(offset=-1), "offset is -1"),
+        (lambda coordinator, one: coordinator.review.labelled(offset=-1), "offset is -1"),
     ],
 )
 def test_bad_input_changes_nothing(coordinator, call, word):
@@ -269,20 +271,20 @@ def test_bad_input_changes_nothing(coordinator, call, word):
 
 
 def test_multi_label_none_of_these_is_an_answer(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", kind="multi-label")
+    coordinator = open_coordinator(tmp_path / "a.db", kind="multi-label")
     prepare(coordinator)
     a, b = coordinator.next("ann", 2).items
     coordinator.answer("ann", a.id, [])
     coordinator.answer("ann", b.id, ["a", "c"])
     assert coordinator.item(a.id).label == ()
     assert coordinator.item(b.id).label == ("a", "c")
-    assert coordinator.labelled().total == 2
+    assert coordinator.review.labelled().total == 2
     label(coordinator, 30)
     coordinator.close()
 
 
 def test_a_budget_is_kept_with_people_in_parallel(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", stop=[Budget(30)])
+    coordinator = open_coordinator(tmp_path / "a.db", stop=[Budget(30)])
     prepare(coordinator)
     handed = [ids(coordinator.next(f"p{k}", 4)) for k in range(5)]
     for k, some in enumerate(handed):
@@ -299,7 +301,7 @@ def test_a_budget_is_kept_with_people_in_parallel(tmp_path):
 
 
 def test_other_rules_stop_when_the_batch_is_done(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", Points(400), stop=[ClassCounts(3)])
+    coordinator = open_coordinator(tmp_path / "a.db", Points(400), stop=[ClassCounts(3)])
     prepare(coordinator)
     while (handed := coordinator.next("ann")).state != "stopped":
         if not handed.items:
@@ -313,7 +315,7 @@ def test_other_rules_stop_when_the_batch_is_done(tmp_path):
 
 
 def test_the_pool_runs_out(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", Points(40))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(40))
     done = label(coordinator, 40)
     assert sorted(done) == coordinator.session.pool.ids
     prepare(coordinator)
@@ -334,14 +336,14 @@ def test_what_was_answered_by_another_way_is_not_handed_out(coordinator):
 
 def test_nothing_is_left_of_a_round_whose_pool_was_answered_by_another_way(tmp_path, monkeypatch):
     monkeypatch.setattr("tailor.run.state.STRETCH", 5)
-    coordinator = open_room(tmp_path / "a.db", Points(12, broken=(7,)))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(12, broken=(7,)))
     first, second = label(coordinator, 2)
     assert coordinator.overview()["progress"]["left"] == coordinator.run_state().current.size - 2
     others = [one for one in coordinator.session.pool.ids if one not in (first, second, "p00007")]
     coordinator.session.tell({one: "a" for one in others[1:]} | {others[0]: SKIP}, by="a program")
     assert coordinator.overview()["progress"]["left"] == 0
     coordinator.close()
-    coordinator = open_room(tmp_path / "a.db", Points(12, broken=(7,)))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(12, broken=(7,)))
     assert (
         coordinator.overview()["progress"]["left"] == 0
     )  # the round has not been gone through again
@@ -353,7 +355,7 @@ def test_nothing_is_left_of_a_round_whose_pool_was_answered_by_another_way(tmp_p
 
 def test_what_cannot_be_read_is_never_handed_out(tmp_path):
     broken = tuple(range(0, 60, 2))
-    coordinator = open_room(tmp_path / "a.db", Points(60, broken=broken))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(60, broken=broken))
     done = label(coordinator, 30)
     assert not {int(one[1:]) for one in done} & set(broken)
     coordinator.close()
@@ -397,7 +399,9 @@ def test_what_is_offered_again_counts_where_it_was_asked_last(coordinator):
 
 
 def test_a_shared_example_waits_for_the_other_vote(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", coordinator={"overlap": 2, "overlap_share": 1.0})
+    coordinator = open_coordinator(
+        tmp_path / "a.db", coordinator={"overlap": 2, "overlap_share": 1.0}
+    )
     prepare(coordinator)
     label(coordinator, 2, "ann")
     assert rounds(coordinator) == [(0, 12, 0, 0, 2, 10)]
@@ -407,7 +411,7 @@ def test_a_shared_example_waits_for_the_other_vote(tmp_path):
 
 
 def test_what_cannot_be_read_is_counted_and_named(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", Points(60, broken=tuple(range(25))))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(60, broken=tuple(range(25))))
     prepare(coordinator)
     told = coordinator.overview()["unreadable"]
     assert told["count"] == 25
@@ -458,7 +462,7 @@ def test_an_unknown_id_is_not_searched_among_all(tmp_path):
     """It happens under everybody's lock: with a million examples going through them would hold up
     all who label.
     """
-    coordinator = open_room(tmp_path / "a.db", Points(5000))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(5000))
     run_state = coordinator.session.run_state
     run_state.ids = Unlooked(run_state.ids)
 

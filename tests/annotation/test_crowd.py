@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from coordinators import TIMEOUT, counted, found, open_room, open_session, state, truth
+from coordinators import TIMEOUT, counted, found, open_coordinator, open_session, state, truth
 from small import Points
 
 PEOPLE, ANSWERS = 8, 30
@@ -71,7 +71,7 @@ def place(request, tmp_path):
 )
 def test_eight_people(place, strategies):
     pool = Points(800)
-    with open_room(place, pool, batch=40, strategies=strategies) as coordinator:
+    with open_coordinator(place, pool, batch=40, strategies=strategies) as coordinator:
         crowd = Crowd(coordinator)
         crowd.run()
     run_state = coordinator.session.run_state

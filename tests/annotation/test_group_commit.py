@@ -7,14 +7,14 @@ from __future__ import annotations
 import threading
 
 import pytest
-from coordinators import TIMEOUT, open_room, open_session, prepare, state
+from coordinators import TIMEOUT, open_coordinator, open_session, prepare, state
 
 from tailor.errors import InputError, UnknownName
 
 
 @pytest.fixture
 def coordinator(tmp_path):
-    coordinator = open_room(tmp_path / "a.db")
+    coordinator = open_coordinator(tmp_path / "a.db")
     prepare(coordinator)
     yield coordinator
     coordinator.close()
@@ -26,18 +26,18 @@ def at_once(coordinator, answers):
     """
     results = [None] * len(answers)
 
-    def one(at, given):
+    def answer(number, given):
         try:
-            results[at] = coordinator.answer(*given)
+            results[number] = coordinator.answer(*given)
         except Exception as error:
-            results[at] = error
+            results[number] = error
 
     with coordinator.session.lock:
         threads = []
-        for at, given in enumerate(answers):
-            threads.append(threading.Thread(target=one, args=(at, given)))
+        for number, given in enumerate(answers):
+            threads.append(threading.Thread(target=answer, args=(number, given)))
             threads[-1].start()
-            while len(coordinator._intake._waiting) <= at:
+            while len(coordinator._answer_collector._group_commit._queue) <= number:
                 threads[-1].join(0.001)
     for thread in threads:
         thread.join(TIMEOUT)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from coordinators import open_room, prepare, truth
+from coordinators import open_coordinator, prepare, truth
 
-ROOMS = {"alone": {}, "with votes": {"overlap": 2, "overlap_share": 1.0}}
+COORDINATORS = {"alone": {}, "with votes": {"overlap": 2, "overlap_share": 1.0}}
 
 
 def told(coordinator, who):
@@ -19,12 +19,12 @@ def figures(coordinator):
     return [(p["name"], p["answered"]) for p in coordinator.overview()["annotators"]]
 
 
-@pytest.mark.parametrize("options", ROOMS.values(), ids=ROOMS)
+@pytest.mark.parametrize("options", COORDINATORS.values(), ids=COORDINATORS)
 def test_a_restart_changes_nobodys_history(tmp_path, options):
     """Answers, skips, a skip for an answer, an answer for a skip, another's correction, a
     settlement.
     """
-    coordinator = open_room(tmp_path / "a.db", coordinator=options)
+    coordinator = open_coordinator(tmp_path / "a.db", coordinator=options)
     prepare(coordinator)
     ids = [item.id for item in coordinator.next("ann", 6).items]
     for number, one in enumerate(ids):
@@ -39,27 +39,27 @@ def test_a_restart_changes_nobodys_history(tmp_path, options):
     assert [one for one, *_ in before[0]] == [ids[1], ids[0], *reversed(ids[2:])]
     assert ids[3] in [one for one, *_ in before[0]]  # skipped
     coordinator.close()
-    coordinator = open_room(tmp_path / "a.db", coordinator=options)
+    coordinator = open_coordinator(tmp_path / "a.db", coordinator=options)
     assert [told(coordinator, who) for who in people] == before
     assert figures(coordinator) == counted
     coordinator.close()
 
 
 def test_answers_at_the_same_moment_are_found_again(tmp_path):
-    coordinator = open_room(tmp_path / "a.db")
+    coordinator = open_coordinator(tmp_path / "a.db")
     prepare(coordinator)
     one, two = (coordinator.next(who).items[0].id for who in ("ann", "bob"))
     session = coordinator.session
     session.record([session.telling({one: None}, "ann"), session.telling({two: "a"}, "bob")])
     coordinator.close()
-    coordinator = open_room(tmp_path / "a.db")
+    coordinator = open_coordinator(tmp_path / "a.db")
     assert [item.id for item in coordinator.history("ann")] == [one]
     assert [item.id for item in coordinator.history("bob")] == [two]
     coordinator.close()
 
 
 def test_a_withdrawn_answer_is_nothing_to_go_back_to(tmp_path):
-    coordinator = open_room(tmp_path / "a.db")
+    coordinator = open_coordinator(tmp_path / "a.db")
     prepare(coordinator)
     one, two = (item.id for item in coordinator.next("ann", 2).items)
     for name in (one, two):
@@ -67,6 +67,6 @@ def test_a_withdrawn_answer_is_nothing_to_go_back_to(tmp_path):
     coordinator.session.withdraw([two])
     assert [item.id for item in coordinator.history("ann")] == [one]
     coordinator.close()
-    coordinator = open_room(tmp_path / "a.db")
+    coordinator = open_coordinator(tmp_path / "a.db")
     assert [item.id for item in coordinator.history("ann")] == [one]
     coordinator.close()

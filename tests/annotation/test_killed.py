@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from coordinators import open_room, open_session, state
+from coordinators import open_coordinator, open_session, state
 from small import Points
 
 HERE = Path(__file__).parent
@@ -39,7 +39,7 @@ print("done", flush=True)
 
 
 def open_again(path):
-    return open_room(
+    return open_coordinator(
         path, Points(300), strategies=FAMILIES, coordinator={"overlap": 2, "overlap_share": 0.1}
     )
 

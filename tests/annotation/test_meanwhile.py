@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from coordinators import TIMEOUT, Gated, label, open_room, prepare, store_away, truth, until
+from coordinators import TIMEOUT, Gated, label, open_coordinator, prepare, store_away, truth, until
 from small import Points
 
 from tailor.annotation import leases
@@ -27,14 +27,14 @@ class Failing(Gated):
 def test_after_a_change_of_classes_the_next_round_is_prepared_at_once(tmp_path, monkeypatch, model):
     """Also where nobody answers in between, and where the change is what made preparing fail."""
     monkeypatch.setattr("tailor.annotation.planner.PATIENCE", 1000)
-    with open_room(tmp_path / "a.db", Points(200), model=model, holdout=0.0) as coordinator:
+    with open_coordinator(tmp_path / "a.db", Points(200), model=model, holdout=0.0) as coordinator:
         until(lambda: coordinator.next("ann").state == "ready")
         for _ in range(6):
             (item,) = coordinator.next("ann").items
             coordinator.answer("ann", item.id, truth(coordinator, item.id))
         before = coordinator.session.model
         assert before.begun.wait(TIMEOUT)
-        coordinator.rename_class("c", "sea", "ann")
+        coordinator.class_editor.rename("c", "sea", "ann")
         before.go_on.set()
         assert coordinator.session.model is not before
         assert coordinator.session.model.begun.wait(TIMEOUT)
@@ -46,7 +46,7 @@ def test_the_pace_is_never_read_while_someone_answers(tmp_path):
     """It throws old times away: two threads at once, and one finds nothing where there was
     something.
     """
-    coordinator = open_room(tmp_path / "a.db", Points(200))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(200))
     pace = coordinator.planner._pace
     alone = []
 
@@ -62,7 +62,7 @@ def test_the_pace_is_never_read_while_someone_answers(tmp_path):
 
 
 def test_what_is_about_to_be_entered_is_not_forgotten_in_between(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", Points(200))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(200))
     label(coordinator, 12)
     coordinator.planner._ready = ready = coordinator.session.draft()
     forgetting = threading.Thread(target=coordinator.planner.forget)
@@ -76,7 +76,7 @@ def test_what_is_about_to_be_entered_is_not_forgotten_in_between(tmp_path):
 
 
 def test_a_skipped_last_one_leaves_the_budget_one_more(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", Points(200), stop=[Budget(12)], holdout=0.0)
+    coordinator = open_coordinator(tmp_path / "a.db", Points(200), stop=[Budget(12)], holdout=0.0)
     label(coordinator, 11)
     (item,) = coordinator.next("ann").items
     prepare(coordinator)
@@ -94,7 +94,7 @@ def test_a_round_that_waits_for_the_store_is_not_the_end(tmp_path, monkeypatch):
     """The budget has nothing left for a round after this one; but this one has, and must be gone
     through again.
     """
-    coordinator = open_room(
+    coordinator = open_coordinator(
         tmp_path / "a.db", Points(200), batch=10, stop=[Budget(20)], holdout=0.0
     )
     label(coordinator, 18)
@@ -112,19 +112,19 @@ def test_a_round_that_waits_for_the_store_is_not_the_end(tmp_path, monkeypatch):
 
 def test_leases_that_ended_are_not_remembered_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr(leases, "REMEMBERED", 5)
-    coordinator = open_room(tmp_path / "a.db", Points(200))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(200))
     prepare(coordinator)
     for number in range(10):
         coordinator.next(f"p{number}", 2)
         coordinator.release(f"p{number}")
-    assert len(coordinator._leases._late) == 5
+    assert len(coordinator._leases._revoked) == 5
     assert (
-        coordinator._leases.is_late(
+        coordinator._leases.was_revoked(
             "p9", coordinator.session.run_state.position[coordinator.next("p9").items[0].id]
         )
         is False
     )
-    assert {who for who, _ in coordinator._leases._late} == {"p7", "p8", "p9"}
+    assert {who for who, _ in coordinator._leases._revoked} == {"p7", "p8", "p9"}
     coordinator.close()
 
 
@@ -132,7 +132,7 @@ def test_however_many_wait_the_next_is_found_at_once(tmp_path):
     """A whole batch was asked for, by another program say: nobody looks through all of it for each
     picture.
     """
-    coordinator = open_room(
+    coordinator = open_coordinator(
         tmp_path / "a.db",
         Points(3000),
         batch=2000,
@@ -141,13 +141,14 @@ def test_however_many_wait_the_next_is_found_at_once(tmp_path):
     prepare(coordinator)
     coordinator.session.take(2000)
     looked = []
-    may_have = coordinator._shelf._may_have
-    coordinator._shelf._may_have = lambda who, position: (
-        looked.append(position) or may_have(who, position)
+    assignment = coordinator._assignment
+    is_available = assignment._is_available
+    assignment._is_available = lambda position, annotator: (
+        looked.append(position) or is_available(position, annotator)
     )
     mine = coordinator.next("ann", 5).items
     theirs = coordinator.next("bob", 5).items
     assert len({i.id for i in (*mine, *theirs)}) >= 5
     assert len(looked) < 100
-    assert coordinator._on_the_shelf() == 2000 - len({i.id for i in (*mine, *theirs)})
+    assert coordinator._batch.unassigned() == 2000 - len({i.id for i in (*mine, *theirs)})
     coordinator.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from coordinators import counted, found, label, open_room, prepare, state
+from coordinators import counted, found, label, open_coordinator, prepare, state
 from small import Points
 
 from tailor.errors import InputError
@@ -21,7 +21,9 @@ COST = ("event", "rounds", "classes")
 @pytest.fixture(params=["multi-class", "multi-label"])
 def coordinator(request, tmp_path):
     families = FAMILIES if request.param == "multi-class" else ("galaxy", "emal")
-    coordinator = open_room(tmp_path / "a.db", Points(200), strategies=families, kind=request.param)
+    coordinator = open_coordinator(
+        tmp_path / "a.db", Points(200), strategies=families, kind=request.param
+    )
     coordinator.families = families
     label(coordinator, 45)
     yield coordinator
@@ -49,7 +51,7 @@ def labels(coordinator) -> dict[str, set[str]]:
 
 
 def undo(coordinator, by="ann"):
-    return coordinator.undo_merge(coordinator.last_merge()["event"], by)
+    return coordinator.class_editor.undo_merge(coordinator.class_editor.last_merge()["event"], by)
 
 
 def answers(coordinator, *classes):
@@ -60,21 +62,21 @@ def answers(coordinator, *classes):
 def test_undone_at_once_everything_is_as_it_was(coordinator, old, into):
     before = known(coordinator.session.run_state)
     given = labels(coordinator)
-    coordinator.merge_classes(old, into, "ann")
+    coordinator.class_editor.merge(old, into, "ann")
     assert labels(coordinator) != given
     assert undo(coordinator) == ("a", "b", "c")
     assert labels(coordinator) == given
     assert known(coordinator.session.run_state) == before
-    assert coordinator.last_merge() is None
+    assert coordinator.class_editor.last_merge() is None
 
 
 def test_it_is_the_same_after_a_restart_and_the_run_goes_on(coordinator):
     given = labels(coordinator)
-    coordinator.merge_classes("c", "b", "ann")
+    coordinator.class_editor.merge("c", "b", "ann")
     undo(coordinator)
     after = state(coordinator.session.run_state)
     coordinator.close()
-    again = open_room(
+    again = open_coordinator(
         coordinator.session.store.path,
         Points(200),
         strategies=coordinator.families,
@@ -90,15 +92,15 @@ def test_it_is_the_same_after_a_restart_and_the_run_goes_on(coordinator):
 
 def test_a_merge_before_a_restart_is_undone_after_it(coordinator):
     given = labels(coordinator)
-    coordinator.merge_classes("c", "a", "ann")
+    coordinator.class_editor.merge("c", "a", "ann")
     coordinator.close()
-    again = open_room(
+    again = open_coordinator(
         coordinator.session.store.path,
         Points(200),
         strategies=coordinator.families,
         kind=coordinator.kind,
     )
-    assert again.last_merge()["old"] == "c"
+    assert again.class_editor.last_merge()["old"] == "c"
     undo(again)
     assert labels(again) == given
     again.close()
@@ -111,14 +113,14 @@ def test_answers_given_since_stay(coordinator):
     given = labels(coordinator)
     of_c = [one for one, name in given.items() if "c" in name]
     assert len(of_c) >= 3
-    coordinator.merge_classes("c", "b", "ann")
+    coordinator.class_editor.merge("c", "b", "ann")
     coordinator.answer("bob", of_c[0], answers(coordinator, "a"))
     coordinator.answer("bob", of_c[1], answers(coordinator, "b"))
     coordinator.session.withdraw([of_c[2]])
     prepare(coordinator)
     new = next(item.id for item in coordinator.next("ann", 3).items if item.id != of_c[2])
     coordinator.answer("ann", new, answers(coordinator, "b"))
-    assert coordinator.last_merge()["since"] == 3
+    assert coordinator.class_editor.last_merge()["since"] == 3
     undo(coordinator)
     now = labels(coordinator)
     assert now[of_c[0]] == {"a"}
@@ -135,7 +137,7 @@ def test_answers_given_since_stay(coordinator):
 
 def test_an_answer_that_is_corrected_skipped_offered_and_told_since_counts_once(coordinator):
     one = next(one for one, name in labels(coordinator).items() if "c" in name)
-    coordinator.merge_classes("c", "b", "ann")
+    coordinator.class_editor.merge("c", "b", "ann")
     coordinator.answer("bob", one, answers(coordinator, "a"))
     coordinator.answer("bob", one, None)
     coordinator.session.offer_again([one])
@@ -151,7 +153,7 @@ def test_an_answer_that_is_corrected_skipped_offered_and_told_since_counts_once(
 
 def test_rounds_since_are_told_in_the_classes_apart(coordinator):
     given = labels(coordinator)
-    coordinator.merge_classes("c", "b", "ann")
+    coordinator.class_editor.merge("c", "b", "ann")
     for _ in range(30):
         prepare(coordinator)
         (item,) = coordinator.next("ann").items
@@ -168,7 +170,7 @@ def test_rounds_since_are_told_in_the_classes_apart(coordinator):
     assert sum(run_state.arm_statistics.pulls.values()) == len(run_state.pick_records)
     after = state(run_state)
     coordinator.close()
-    again = open_room(
+    again = open_coordinator(
         coordinator.session.store.path,
         Points(200),
         strategies=coordinator.families,
@@ -181,46 +183,48 @@ def test_rounds_since_are_told_in_the_classes_apart(coordinator):
 
 def test_classes_renamed_and_added_since_stay(coordinator):
     given = labels(coordinator)
-    coordinator.merge_classes("a", "b", "ann")
-    coordinator.rename_class("b", "bee", "ann")
-    coordinator.add_class("d", "ann")
-    assert coordinator.last_merge()["into"] == "bee"
+    coordinator.class_editor.merge("a", "b", "ann")
+    coordinator.class_editor.rename("b", "bee", "ann")
+    coordinator.class_editor.add("d", "ann")
+    assert coordinator.class_editor.last_merge()["into"] == "bee"
     assert undo(coordinator) == ("a", "bee", "c", "d")
     assert labels(coordinator) == {
         one: {{"b": "bee"}.get(name, name) for name in names} for one, names in given.items()
     }
-    coordinator.rename_class("bee", "b", "ann")
+    coordinator.class_editor.rename("bee", "b", "ann")
     label(coordinator, 5)
 
 
 def test_two_merges_are_undone_the_latest_first(coordinator):
     given = labels(coordinator)
-    coordinator.add_class("d", "ann")
-    coordinator.merge_classes("a", "b", "ann")
-    first = coordinator.last_merge()["event"]
-    coordinator.merge_classes("b", "c", "ann")
+    coordinator.class_editor.add("d", "ann")
+    coordinator.class_editor.merge("a", "b", "ann")
+    first = coordinator.class_editor.last_merge()["event"]
+    coordinator.class_editor.merge("b", "c", "ann")
     events = coordinator.session.store.last().number
     with pytest.raises(InputError, match="the latest is 'b' into 'c'"):
-        coordinator.undo_merge(first, "ann")
+        coordinator.class_editor.undo_merge(first, "ann")
     assert coordinator.session.store.last().number == events
     undo(coordinator)
     undo(coordinator)
     assert labels(coordinator) == given
     with pytest.raises(InputError, match="no merge"):
-        coordinator.undo_merge(first, "ann")
+        coordinator.class_editor.undo_merge(first, "ann")
 
 
 def test_a_name_that_is_taken_again_is_said(coordinator):
-    coordinator.merge_classes("c", "b", "ann")
-    coordinator.add_class("c", "ann")
+    coordinator.class_editor.merge("c", "b", "ann")
+    coordinator.class_editor.add("c", "ann")
     with pytest.raises(InputError, match="'c' is a class again: rename it first"):
         undo(coordinator)
-    coordinator.rename_class("c", "other c", "ann")
+    coordinator.class_editor.rename("c", "other c", "ann")
     assert undo(coordinator) == ("a", "b", "c", "other c")
 
 
 def test_votes_are_parted_again(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", coordinator={"overlap": 2, "overlap_share": 1.0})
+    coordinator = open_coordinator(
+        tmp_path / "a.db", coordinator={"overlap": 2, "overlap_share": 1.0}
+    )
     prepare(coordinator)
     disputed, agreed, half = (item.id for item in coordinator.next("ann", 3).items)
     for who, one, name in [
@@ -232,26 +236,26 @@ def test_votes_are_parted_again(tmp_path):
     ]:
         coordinator.answer(who, one, [name])
     before = known(coordinator.session.run_state)
-    coordinator.merge_classes("c", "b", "chief")
+    coordinator.class_editor.merge("c", "b", "chief")
     assert coordinator.item(disputed).label == ("b",)
     undo(coordinator, "chief")
     assert known(coordinator.session.run_state) == before
     assert coordinator.item(disputed).label is None
     assert coordinator.item(agreed).label == ("c",)
-    coordinator.merge_classes("c", "b", "chief")
+    coordinator.class_editor.merge("c", "b", "chief")
     coordinator.answer("bob", half, ["b"])  # one before, one since
     undo(coordinator, "chief")
     assert {vote.by: vote.label for vote in coordinator.item(half).votes} == {
         "ann": ("c",),
         "bob": ("b",),
     }
-    assert coordinator.disagreements().total == 2
+    assert coordinator.review.disagreements().total == 2
     coordinator.close()
 
 
 def test_a_skipped_one_stays_skipped(coordinator):
     (one, *_) = [i for i, name in labels(coordinator).items() if "c" in name]
-    coordinator.merge_classes("c", "b", "ann")
+    coordinator.class_editor.merge("c", "b", "ann")
     coordinator.session.withdraw([one])
     coordinator.session.tell({one: SKIP})
     undo(coordinator)
@@ -279,7 +283,7 @@ def test_what_is_taken_back_around_a_merge_is_as_without_it(coordinator, tmp_pat
     coordinator.close()
     shutil.copyfile(tmp_path / "a.db", tmp_path / "twin.db")
     coordinator, twin = (
-        open_room(
+        open_coordinator(
             tmp_path / name, Points(200), strategies=coordinator.families, kind=coordinator.kind
         )
         for name in ("a.db", "twin.db")
@@ -289,7 +293,7 @@ def test_what_is_taken_back_around_a_merge_is_as_without_it(coordinator, tmp_pat
     one = run_state.ids[next(p for p in learned if run_state.label_of(p)[2])]
     for number in range(5):
         if number == merged:
-            coordinator.merge_classes("c", "b", "ann")
+            coordinator.class_editor.merge("c", "b", "ann")
         if number == undone:
             undo(coordinator)
         for session in (coordinator.session, twin.session):
@@ -307,7 +311,7 @@ def test_what_is_offered_again_after_a_merge_is_learned_once(coordinator):
     session = coordinator.session
     (first, *_), _ = session.run_state.learner._learned[0]
     one = session.run_state.ids[first]
-    coordinator.merge_classes("c", "b", "ann")
+    coordinator.class_editor.merge("c", "b", "ann")
     session.withdraw([one])
     session.tell({one: SKIP})
     session.offer_again([one])
@@ -332,19 +336,19 @@ def label_as(coordinator, name, n=1) -> list[str]:
 
 def test_what_a_merge_would_move_is_told_or_why_it_can_not_be_done(coordinator):
     counts = coordinator.session.run_state.counts()
-    assert coordinator.labels_to_merge("c", "b") == (counts["c"], counts["b"])
-    coordinator.merge_classes("c", "b", "ann")
+    assert coordinator.class_editor.labels_to_merge("c", "b") == (counts["c"], counts["b"])
+    coordinator.class_editor.merge("c", "b", "ann")
     with pytest.raises(InputError, match="unknown class 'c'"):
-        coordinator.labels_to_merge("c", "b")
+        coordinator.class_editor.labels_to_merge("c", "b")
 
 
 def test_only_answers_are_counted_as_given_since(coordinator):
     """A skip is one; what was withdrawn, or is offered again, is none."""
     one, other = list(labels(coordinator))[:2]
-    coordinator.merge_classes("c", "b", "ann")
+    coordinator.class_editor.merge("c", "b", "ann")
     coordinator.session.withdraw([one, other])
-    assert coordinator.last_merge()["since"] == 0
+    assert coordinator.class_editor.last_merge()["since"] == 0
     coordinator.session.tell({one: SKIP, other: SKIP})
-    assert coordinator.last_merge()["since"] == 2
+    assert coordinator.class_editor.last_merge()["since"] == 2
     coordinator.session.offer_again([one])
-    assert coordinator.last_merge()["since"] == 1
+    assert coordinator.class_editor.last_merge()["since"] == 1

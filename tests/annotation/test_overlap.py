@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from coordinators import Clock, label, open_room, prepare, state
+from coordinators import Clock, label, open_coordinator, prepare, state
 from sklearn.metrics import cohen_kappa_score
 
 from tailor.annotation.agreement import agreement, cohen_kappa
@@ -16,7 +16,7 @@ EVERYTHING = {"overlap": 2, "overlap_share": 1.0}
 
 @pytest.fixture
 def coordinator(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", coordinator=EVERYTHING)
+    coordinator = open_coordinator(tmp_path / "a.db", coordinator=EVERYTHING)
     prepare(coordinator)
     yield coordinator
     coordinator.close()
@@ -43,21 +43,21 @@ def test_a_label_counts_when_all_votes_are_in_and_agree(coordinator):
     assert coordinator.next("bob").items[0].id == one
     assert coordinator.answer("bob", one, ["a"]).counts["a"] == 1
     assert (coordinator.item(one).label, coordinator.item(one).by) == (("a",), "ann, bob")
-    assert coordinator.disagreements().total == 0
+    assert coordinator.review.disagreements().total == 0
 
 
 def test_a_disagreement_is_listed_until_settled(coordinator):
     one = coordinator.next("ann").items[0].id
     both(coordinator, one, "a", "b")
     assert coordinator.item(one).label is None
-    assert [i.id for i in coordinator.disagreements().items] == [one]
-    assert [v.label for v in coordinator.disagreements().items[0].votes] == [("a",), ("b",)]
+    assert [i.id for i in coordinator.review.disagreements().items] == [one]
+    assert [v.label for v in coordinator.review.disagreements().items[0].votes] == [("a",), ("b",)]
     assert one not in [
         i.id for who in ("ann", "bob", "cid") for i in coordinator.next(who, 5).items
     ]
     assert coordinator.overview()["progress"]["disputed"] == 1
     assert coordinator.settle(one, ["c"], "chief").counts == {"a": 0, "b": 0, "c": 1}
-    assert coordinator.disagreements().total == 0
+    assert coordinator.review.disagreements().total == 0
     assert (
         coordinator.item(one).label,
         coordinator.item(one).by,
@@ -82,7 +82,7 @@ def test_changing_ones_vote(coordinator):
     both(coordinator, one, "a", "a")
     coordinator.answer("ann", one, ["b"])
     assert coordinator.item(one).label is None
-    assert coordinator.disagreements().total == 1
+    assert coordinator.review.disagreements().total == 1
     assert coordinator.run_state().counts() == {"a": 0, "b": 0, "c": 0}
     coordinator.answer("ann", one, ["a"])
     assert coordinator.item(one).label == ("a",)
@@ -95,7 +95,9 @@ def test_a_late_vote_is_a_vote_and_no_correction(tmp_path):
     comes.
     """
     clock = Clock()
-    coordinator = open_room(tmp_path / "a.db", clock=clock, coordinator=EVERYTHING | {"lease": 60})
+    coordinator = open_coordinator(
+        tmp_path / "a.db", clock=clock, coordinator=EVERYTHING | {"lease": 60}
+    )
     prepare(coordinator)
     (item,) = coordinator.next("ann").items
     assert coordinator.next("bob").items[0].id == item.id
@@ -112,7 +114,7 @@ def test_a_late_vote_is_a_vote_and_no_correction(tmp_path):
     assert coordinator.item(item.id).label == ("b",)
     before = state(coordinator.session.run_state)
     coordinator.close()
-    again = open_room(tmp_path / "a.db", coordinator=EVERYTHING)
+    again = open_coordinator(tmp_path / "a.db", coordinator=EVERYTHING)
     assert state(again.session.run_state) == before
     again.close()
 
@@ -137,7 +139,7 @@ def test_skips_leave_the_matter_to_the_others(coordinator):
 
 
 def test_only_the_share_is_shared(tmp_path):
-    coordinator = open_room(
+    coordinator = open_coordinator(
         tmp_path / "a.db", coordinator={"overlap": 2, "overlap_share": 0.3}, holdout=0.0
     )
     done = label(coordinator, 60, "ann")
@@ -155,16 +157,16 @@ def test_one_annotator_alone_never_runs_dry(coordinator):
 
 
 def test_votes_survive_a_restart_and_leases_do_not(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", coordinator=EVERYTHING)
+    coordinator = open_coordinator(tmp_path / "a.db", coordinator=EVERYTHING)
     prepare(coordinator)
     one, two, three = (i.id for i in coordinator.next("ann", 3).items)
     both(coordinator, one, "a", "b")
     coordinator.answer("ann", two, ["a"])
     before = state(coordinator.session.run_state)
     coordinator.close()
-    coordinator = open_room(tmp_path / "a.db")  # without overlap now
+    coordinator = open_coordinator(tmp_path / "a.db")  # without overlap now
     assert state(coordinator.session.run_state) == before
-    assert [i.id for i in coordinator.disagreements().items] == [one]
+    assert [i.id for i in coordinator.review.disagreements().items] == [one]
     assert [i.id for i in coordinator.next("bob", 2).items] == [two, three]
     coordinator.answer("bob", two, ["a"])
     assert coordinator.item(two).label == ("a",)
@@ -176,7 +178,7 @@ def test_votes_survive_a_restart_and_leases_do_not(tmp_path):
 def test_agreement_figures(coordinator):
     for n, item in enumerate(coordinator.next("ann", 8).items):
         both(coordinator, item.id, "abc"[n % 3], "abcaacba"[n])
-    figures = coordinator.agreement()
+    figures = coordinator.review.agreement()
     (pair,) = figures["pairs"]
     answers = [[v.label for v in coordinator.item(i.id).votes] for i in coordinator.history("ann")]
     first, second = zip(*answers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from coordinators import TIMEOUT, Gated, label, open_room, prepare, store_away, truth, until
+from coordinators import TIMEOUT, Gated, label, open_coordinator, prepare, store_away, truth, until
 from small import Centroids, Points
 
 from tailor.storage import StoreError
@@ -13,7 +13,7 @@ from tailor.storage import StoreError
 
 @pytest.fixture
 def coordinator(tmp_path):
-    with open_room(tmp_path / "a.db", Points(200), model=Gated, holdout=0.0) as coordinator:
+    with open_coordinator(tmp_path / "a.db", Points(200), model=Gated, holdout=0.0) as coordinator:
         until(lambda: coordinator.next("ann").state == "ready")
         yield coordinator
 
@@ -57,10 +57,10 @@ def test_labelling_goes_on_while_the_model_trains(coordinator):
 
 
 def test_after_a_restart_a_random_start_has_picks_to_spare_again(tmp_path):
-    with open_room(tmp_path / "a.db", Points(200), model=Gated, holdout=0.0) as coordinator:
+    with open_coordinator(tmp_path / "a.db", Points(200), model=Gated, holdout=0.0) as coordinator:
         until(lambda: coordinator.next("ann").state == "ready")
         before = answer_some(coordinator, coordinator.session.settings.batch)
-    with open_room(tmp_path / "a.db", Points(200), model=Gated, holdout=0.0) as coordinator:
+    with open_coordinator(tmp_path / "a.db", Points(200), model=Gated, holdout=0.0) as coordinator:
         until(lambda: coordinator.next("ann").state == "ready")
         assert not coordinator.session.model.go_on.is_set()  # nothing has been trained
         assert not set(before) & set(answer_some(coordinator, 20))
@@ -90,7 +90,7 @@ class Deaf(Centroids):
 
 def test_closing_does_not_wait_for_what_hangs(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("tailor.annotation.planner.GRACE", 0.1)
-    coordinator = open_room(tmp_path / "a.db", model=Deaf)
+    coordinator = open_coordinator(tmp_path / "a.db", model=Deaf)
     coordinator.start()
     assert Deaf.begun.wait(TIMEOUT)
     coordinator.close()
@@ -101,7 +101,7 @@ def test_closing_does_not_wait_for_what_hangs(tmp_path, monkeypatch, caplog):
 
 
 def test_a_round_outlives_a_store_that_is_away_for_a_while(tmp_path, monkeypatch):
-    coordinator = open_room(tmp_path / "a.db", Points(200), batch=10)
+    coordinator = open_coordinator(tmp_path / "a.db", Points(200), batch=10)
     label(coordinator, 12)
     before = coordinator.run_state().current
 
@@ -120,7 +120,7 @@ def test_a_round_outlives_a_store_that_is_away_for_a_while(tmp_path, monkeypatch
 
 
 def test_failing_training_is_told_and_labelling_goes_on(tmp_path, monkeypatch):
-    coordinator = open_room(tmp_path / "a.db", Points(200))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(200))
     prepare(coordinator)
     fit = coordinator.session.model.fit
     monkeypatch.setattr(coordinator.session.model, "fit", lambda *args, **more: 1 / 0)
@@ -136,11 +136,11 @@ def test_failing_training_is_told_and_labelling_goes_on(tmp_path, monkeypatch):
 
 
 def test_a_round_that_cannot_be_gone_through_again_gives_way_to_a_new_one(tmp_path, monkeypatch):
-    coordinator = open_room(tmp_path / "a.db", Points(200))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(200))
     done = label(coordinator, 20)
     held = [i.id for i in coordinator.next("ann", 3).items]
     coordinator.close()
-    coordinator = open_room(tmp_path / "a.db", Points(200))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(200))
     monkeypatch.setattr(coordinator.session, "resume_round", lambda: 1 / 0)
     prepare(coordinator)
     assert [i.id for i in coordinator.next("ann", 3).items] == held
@@ -150,7 +150,7 @@ def test_a_round_that_cannot_be_gone_through_again_gives_way_to_a_new_one(tmp_pa
 
 
 def test_a_batch_stays_a_batch_when_preparing_is_quick(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", Points(200))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(200))
     label(coordinator, 72)
     assert [r.asked for r in coordinator.run_state().rounds][:5] == [12] * 5
     for before, record in zip(
@@ -172,7 +172,7 @@ class Listening:
 
 
 def test_with_one_annotator_each_label_reaches_the_arms_before_the_next_pick(tmp_path):
-    coordinator = open_room(
+    coordinator = open_coordinator(
         tmp_path / "a.db", Points(200), strategies=("galaxy(pending=revealed)",), holdout=0.0
     )
     label(coordinator, 12)
@@ -189,7 +189,7 @@ def test_with_one_annotator_each_label_reaches_the_arms_before_the_next_pick(tmp
 
 
 def test_answers_between_draft_and_round_are_heard_and_not_offered(tmp_path):
-    coordinator = open_room(
+    coordinator = open_coordinator(
         tmp_path / "a.db", Points(200), strategies=("galaxy(pending=revealed)",), holdout=0.0
     )
     label(coordinator, 14)
@@ -211,7 +211,7 @@ def test_answers_between_draft_and_round_are_heard_and_not_offered(tmp_path):
 
 
 def test_with_several_picks_are_made_ahead(tmp_path):
-    coordinator = open_room(tmp_path / "a.db", Points(200))
+    coordinator = open_coordinator(tmp_path / "a.db", Points(200))
     prepare(coordinator)
     coordinator.next("ann")
     coordinator.next("bob")

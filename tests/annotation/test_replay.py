@@ -8,11 +8,12 @@ import contextlib
 import shutil
 
 import pytest
-from coordinators import counted, found, open_room, open_session, state
+from coordinators import counted, found, open_coordinator, open_session, state
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small import Points
 
+from tailor.annotation.answer_collector import checked_label
 from tailor.errors import InputError
 
 #: (what, who or which, which class)
@@ -67,7 +68,7 @@ class Play:
         self.fresh = 0
 
     def open(self, path):
-        return open_room(
+        return open_coordinator(
             path, Points(50), coordinator={"overlap": 2, "overlap_share": 0.3}, **self.options
         )
 
@@ -105,8 +106,8 @@ class Play:
             case "outside":
                 coordinator.session.tell(
                     {
-                        run_state.ids[3 * which + klass]: coordinator._checked(
-                            "x", self.classes(klass)
+                        run_state.ids[3 * which + klass]: checked_label(
+                            run_state.task, "x", self.classes(klass)
                         )
                     },
                     by=who,
@@ -118,7 +119,7 @@ class Play:
                     coordinator.planner._ready is None
                     and coordinator.session.session_round is not None
                 ):
-                    coordinator.planner._draft()
+                    coordinator.planner._prepare_round()
             case "settle":
                 coordinator.settle(
                     self.some(run_state.votes.disputed or run_state.votes.asked, klass),
@@ -138,14 +139,21 @@ class Play:
         names = self.coordinator.classes
         self.fresh += 1
         match which % 4:
-            case 3 if coordinator.last_merge() and coordinator.last_merge()["old"] not in names:
-                coordinator.undo_merge(coordinator.last_merge()["event"], "bob")
+            case 3 if (
+                coordinator.class_editor.last_merge()
+                and coordinator.class_editor.last_merge()["old"] not in names
+            ):
+                coordinator.class_editor.undo_merge(
+                    coordinator.class_editor.last_merge()["event"], "bob"
+                )
             case 0 if len(names) < 5:
-                coordinator.add_class(f"new{self.fresh}", "ann")
+                coordinator.class_editor.add(f"new{self.fresh}", "ann")
             case 1:
-                coordinator.rename_class(names[klass % len(names)], f"other{self.fresh}", "ann")
+                coordinator.class_editor.rename(
+                    names[klass % len(names)], f"other{self.fresh}", "ann"
+                )
             case 2 if len(names) > 2:
-                coordinator.merge_classes(
+                coordinator.class_editor.merge(
                     names[klass % len(names)], names[(klass + 1) % len(names)], "ann"
                 )
 

@@ -18,6 +18,8 @@ from small import Centroids, Points, settings
 import tailor
 from tailor import Learner, MultiClass, MultiLabel, PoolView, Round, TailorError
 from tailor.annotation import Coordinator
+from tailor.annotation.class_editor import ClassEditor
+from tailor.annotation.review import Review
 from tailor.common.checks import shown
 from tailor.models import make_model
 from tailor.pools import open_pool
@@ -111,7 +113,7 @@ ANNOTATORS = [None, "", *PEOPLE]
 SIZES = [value for value in COUNTS if value is not None]
 ROUND = {"size": SIZES, "finetune": FUNCTIONS, "dropout": FUNCTIONS, "allow_short": FLAGS}
 SAID = {"by": PEOPLE}
-ROOM_ANSWERS = ["a", 3, 2.5, True, b"a", {"a": 1}, ["d"], [3], [["a"]], ["a", "b"], Thing()]
+ANNOTATOR_LABELS = ["a", 3, 2.5, True, b"a", {"a": 1}, ["d"], [3], [["a"]], ["a", "b"], Thing()]
 PAGE = {"offset": [value for value in COUNTS if value != 0], "limit": [1001, *COUNTS[1:]]}
 #: what is wrong for each argument of each call
 WRONG: dict[str, dict[str, list[Any]]] = {
@@ -245,7 +247,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
     "Session.rename_class": {"old": [*TEXTS, "d"], "new": [*TEXTS, "", "b"], **SAID},
     "Session.merge_classes": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"], **SAID},
     "Session.undo_merge": {"event": SIZES, **SAID},
-    "Room": {
+    "Coordinator": {
         "source": ["run", 3, None, Thing()],
         "overlap": COUNTS,
         "overlap_share": [-0.1, 1.1, *SHARES[2:]],
@@ -253,27 +255,31 @@ WRONG: dict[str, dict[str, list[Any]]] = {
         "clock": [None, *FUNCTIONS],
         "wall_clock": [None, *FUNCTIONS],
     },
-    "Room.next": {"who": ANNOTATORS, "n": [*COUNTS, 1001]},
-    "Room.answer": {"who": ANNOTATORS, "id": ["nobody", *TEXTS], "label": ROOM_ANSWERS},
-    "Room.settle": {"id": ["nobody", *TEXTS], "label": ROOM_ANSWERS, "by": ANNOTATORS},
-    "Room.history": {"who": ANNOTATORS, "n": COUNTS},
-    "Room.release": {"who": ANNOTATORS},
-    "Room.heartbeat": {"who": ANNOTATORS},
-    "Room.why": {"id": ["nobody", *TEXTS]},
-    "Room.item": {"id": ["nobody", *TEXTS]},
-    "Room.labelled": {
+    "Coordinator.next": {"annotator": ANNOTATORS, "n": [*COUNTS, 1001]},
+    "Coordinator.answer": {
+        "annotator": ANNOTATORS,
+        "id": ["nobody", *TEXTS],
+        "label": ANNOTATOR_LABELS,
+    },
+    "Coordinator.settle": {"id": ["nobody", *TEXTS], "label": ANNOTATOR_LABELS, "by": ANNOTATORS},
+    "Coordinator.history": {"annotator": ANNOTATORS, "n": COUNTS},
+    "Coordinator.release": {"annotator": ANNOTATORS},
+    "Coordinator.heartbeat": {"annotator": ANNOTATORS},
+    "Coordinator.why": {"id": ["nobody", *TEXTS]},
+    "Coordinator.item": {"id": ["nobody", *TEXTS]},
+    "Review.labelled": {
         "klass": ["d", *PEOPLE],
         "arm": ["cow", *PEOPLE],
         "annotator": PEOPLE,
         "disagrees": FLAGS,
         **PAGE,
     },
-    "Room.disagreements": PAGE,
-    "Room.add_class": {"name": [*TEXTS, "", "a"], "by": ANNOTATORS},
-    "Room.rename_class": {"old": [*TEXTS, "d"], "new": [*TEXTS, "", "b"], "by": ANNOTATORS},
-    "Room.merge_classes": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"], "by": ANNOTATORS},
-    "Room.labels_to_merge": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"]},
-    "Room.undo_merge": {"event": COUNTS, "by": ANNOTATORS},
+    "Review.disagreements": PAGE,
+    "ClassEditor.add": {"name": [*TEXTS, "", "a"], "by": ANNOTATORS},
+    "ClassEditor.rename": {"old": [*TEXTS, "d"], "new": [*TEXTS, "", "b"], "by": ANNOTATORS},
+    "ClassEditor.merge": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"], "by": ANNOTATORS},
+    "ClassEditor.labels_to_merge": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"]},
+    "ClassEditor.undo_merge": {"event": COUNTS, "by": ANNOTATORS},
     "Project": {"folder": [3, None, b"run", ["run"], Thing(), "no such run"]},
     "open_pool": {
         "given": [3, None, b"photos", {"path": 3}, {"a"}, [], [3], Thing()],
@@ -309,14 +315,16 @@ MACHINERY = {
     "TargetAccuracy.met": "called by sessions",
     "Plateau.met": "called by sessions",
     "ClassCounts.met": "called by sessions",
-    "Session.take": "a step of ask, for rooms",
-    "Session.draft": "a step of ask, for rooms",
-    "Session.enter": "a step of ask, for rooms",
-    "Session.enter_stage": "a step of ask, for rooms",
+    "Session.take": "a step of ask, for coordinators",
+    "Session.draft": "a step of ask, for coordinators",
+    "Session.enter": "a step of ask, for coordinators",
+    "Session.enter_stage": "a step of ask, for coordinators",
     "Session.train": "a step of final_fit",
     "Session.telling": "a step of tell, with its checks",
     "Session.voting": "a step of vote, with its checks",
     "Session.withdrawing": "a step of withdraw, with its checks",
+    "Review": "a part of a coordinator",
+    "ClassEditor": "a part of a coordinator",
     "Session.record": "takes what telling, voting and withdrawing give",
 }
 #: what is given out and never handed in, and what is never made itself
@@ -330,6 +338,8 @@ CLASSES_TO_CHECK = [
     Plateau,
     ClassCounts,
     Coordinator,
+    Review,
+    ClassEditor,
 ]
 #: with these alone: what a project opens, it opens for commands
 FUNCTIONS_TO_CHECK = [Project, open_pool, make_model]
@@ -439,22 +449,22 @@ GOOD = {
     "Session.rename_class": {"old": "a", "new": "d"},
     "Session.merge_classes": {"old": "a", "into": "b"},
     "Session.undo_merge": {},
-    "Room": {},
-    "Room.next": {"who": "ann"},
-    "Room.answer": {"who": "ann", "id": "p00001", "label": ["a"]},
-    "Room.settle": {"id": "p00001", "label": ["a"], "by": "ann"},
-    "Room.history": {"who": "ann"},
-    "Room.release": {"who": "ann"},
-    "Room.heartbeat": {"who": "ann"},
-    "Room.why": {"id": "p00001"},
-    "Room.item": {"id": "p00001"},
-    "Room.labelled": {},
-    "Room.disagreements": {},
-    "Room.add_class": {"name": "d", "by": "ann"},
-    "Room.rename_class": {"old": "a", "new": "d", "by": "ann"},
-    "Room.merge_classes": {"old": "a", "into": "b", "by": "ann"},
-    "Room.labels_to_merge": {"old": "a", "into": "b"},
-    "Room.undo_merge": {"by": "ann"},
+    "Coordinator": {},
+    "Coordinator.next": {"annotator": "ann"},
+    "Coordinator.answer": {"annotator": "ann", "id": "p00001", "label": ["a"]},
+    "Coordinator.settle": {"id": "p00001", "label": ["a"], "by": "ann"},
+    "Coordinator.history": {"annotator": "ann"},
+    "Coordinator.release": {"annotator": "ann"},
+    "Coordinator.heartbeat": {"annotator": "ann"},
+    "Coordinator.why": {"id": "p00001"},
+    "Coordinator.item": {"id": "p00001"},
+    "Review.labelled": {},
+    "Review.disagreements": {},
+    "ClassEditor.add": {"name": "d", "by": "ann"},
+    "ClassEditor.rename": {"old": "a", "new": "d", "by": "ann"},
+    "ClassEditor.merge": {"old": "a", "into": "b", "by": "ann"},
+    "ClassEditor.labels_to_merge": {"old": "a", "into": "b"},
+    "ClassEditor.undo_merge": {"by": "ann"},
     "open_pool": {"given": np.eye(3)},
     "make_model": {"given": "probe", "task": TASK, "pool": open_pool(np.eye(3))},
 }
@@ -472,16 +482,17 @@ class Maker:
         arguments = GOOD.get(name, {}) | given
         if method:
             made = self._object(cls)
-            if method == "undo_merge":
+            if name == "Session.undo_merge":
                 made.merge_classes("c", "b", "ann")
-            if name == "Room.undo_merge":
+            if name == "ClassEditor.undo_merge":
+                made.merge("c", "b", "ann")
                 arguments = {"event": made.last_merge()["event"]} | arguments
             return getattr(made, method)(**arguments)
         if cls == "Round":
             return make_round(**arguments)
         if cls == "Session":
             return make_session(self._path(), **arguments)
-        if cls == "Room":
+        if cls == "Coordinator":
             return Coordinator(**({"source": self._object("Session")} | arguments))
         kinds = {
             "MultiClass": MultiClass,
@@ -511,8 +522,10 @@ class Maker:
             session.model.fit(np.array([0]), np.array([[1, 0, 0]]), seed=0)
             session._remodel = lambda task: Centroids(task, session.pool)
             return session
-        if cls == "Room":
-            return Coordinator(self._object("Session"))
+        if cls in ("Coordinator", "Review", "ClassEditor"):
+            coordinator = Coordinator(self._object("Session"))
+            parts = {"Review": coordinator.review, "ClassEditor": coordinator.class_editor}
+            return parts.get(cls, coordinator)
         makers = {
             "MultiClass": lambda: TASK,
             "MultiLabel": lambda: MultiLabel(TASK.classes),

@@ -55,12 +55,12 @@ def browsing():
 
 
 @contextlib.contextmanager
-def running(project: Project, *, limits=None, room_options=None, patience=None, **access):
+def running(project: Project, *, limits=None, coordinator_options=None, patience=None, **access):
     """The pages of a project, served from a thread; the address and the room."""
     from tailor.web.serve import listening, make_server
 
     with listening("127.0.0.1", 0) as sock:
-        coordinator = Coordinator(project, **(room_options or {}))
+        coordinator = Coordinator(project, **(coordinator_options or {}))
         app = create_app(
             project, coordinator, Access(project.folder, limits=limits, **access), limits=limits
         )

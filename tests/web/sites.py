@@ -106,12 +106,12 @@ def serving(
     project: Project | None = None,
     hosts=(),
     limits=None,
-    room_options=None,
+    coordinator_options=None,
     enter=True,
     **access,
 ):
     project = project or begin(folder / "run", pool or orchard(folder / "orchard", 40))
-    coordinator = Coordinator(project, **(room_options or {}))
+    coordinator = Coordinator(project, **(coordinator_options or {}))
     door = Access(project.folder, limits=limits, **access)
     app = create_app(project, coordinator, door, hosts=hosts, limits=limits)
     with TestClient(app, base_url=HOST, client=("127.0.0.1", 50000)) as client:

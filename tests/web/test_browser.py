@@ -148,7 +148,7 @@ def test_two_browsers_at_once(browser, pool, tmp_path):
             "anna": 12,
             "bert": 12,
         }
-        assert {item.id for item in coordinator.labelled(annotator="bert").items} == set(
+        assert {item.id for item in coordinator.review.labelled(annotator="bert").items} == set(
             seen["bert"]
         )
         anna.open("/team")

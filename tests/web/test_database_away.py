@@ -58,7 +58,7 @@ def test_a_call_waits_in_bounds_and_says_when_to_come_back(tmp_path, wire, proje
                     patience.rest() or site.post("/api/answer", body).status_code == 200
                 )
             )
-        assert {i.id: i.label for i in site.coordinator.labelled().items} == {
+        assert {i.id: i.label for i in site.coordinator.review.labelled().items} == {
             one["id"]: tuple(one["label"]) for one in (first, second, third)
         }
         wait_for(lambda: len(site.next(5)) == 5)  # and further ones come
@@ -84,5 +84,5 @@ def test_the_page_says_so_keeps_the_answer_and_sends_it_again(browser, wire, pro
         expect(page.get_by_role("alert")).to_be_hidden()
         given |= {one: "apple"} | dict([tab.answer()])
         tab.all_saved()
-        assert {i.id: i.label[0] for i in coordinator.labelled().items} == given
+        assert {i.id: i.label[0] for i in coordinator.review.labelled().items} == given
         tab.close(but="503")

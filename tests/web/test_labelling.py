@@ -129,7 +129,7 @@ def test_classes_change_and_everything_follows(site):
 def test_two_people_who_differ(tmp_path):
     project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 20))
     with sites.serving(
-        tmp_path, project=project, room_options={"overlap": 2, "overlap_share": 1.0}
+        tmp_path, project=project, coordinator_options={"overlap": 2, "overlap_share": 1.0}
     ) as anna:
         with anna.other("bert") as bert:
             ids = [item["id"] for item in anna.next(3)]

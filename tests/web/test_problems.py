@@ -208,7 +208,7 @@ def test_annotators_see_no_folder_with_a_space_in_its_name(tmp_path, pool, monke
             answer = site.post("/api/answer", {"id": item["id"], "label": ["apple"]})
         said = "the run/run.db, all my pictures/1.jpg: disk is full"
         planner = site.coordinator.planner
-        monkeypatch.setattr(planner, "_job", broken)
+        monkeypatch.setattr(planner, "_next_job", broken)
         planner.step()
         assert planner.trouble == f"the next round could not be prepared: {said}"
     assert answer.status_code == 503

@@ -53,7 +53,7 @@ def answer_some(coordinator, count: int = 6) -> dict[str, str]:
 def test_on_a_phone_nothing_is_cut_off_and_every_page_can_be_reached(browser, project, width):
     with running(project) as (url, coordinator):
         answer_some(coordinator)
-        coordinator.merge_classes("plum", "pear", "me")
+        coordinator.class_editor.merge("plum", "pear", "me")
         tab = Tab(browser, url)
         page = tab.page
         page.set_viewport_size({"width": width, "height": 844})
@@ -153,9 +153,9 @@ def test_a_merge_asks_first_and_is_undone(browser, project):
 
 def test_an_old_page_undoes_no_other_merge(browser, project):
     with running(project) as (url, coordinator):
-        coordinator.merge_classes("pear", "plum", "me")
+        coordinator.class_editor.merge("pear", "plum", "me")
         tab = Tab(browser, url).open("/classes")
-        coordinator.merge_classes("apple", "lemon", "bert")
+        coordinator.class_editor.merge("apple", "lemon", "bert")
         tab.page.get_by_role("button", name="Undo the merge").click()
         expect(tab.page.get_by_role("alert")).to_contain_text("the latest is 'apple' into 'lemon'")
         assert coordinator.classes == ("lemon", "plum")
@@ -205,7 +205,7 @@ def test_a_merge_that_someone_else_was_faster_with_is_told(site, monkeypatch):
 
     def merge_first(coordinator):
         if "pear" in coordinator.classes:
-            coordinator.merge_classes("pear", "plum", "bert")
+            coordinator.class_editor.merge("pear", "plum", "bert")
         return look(coordinator)
 
     monkeypatch.setattr(type(site.coordinator), "overview", merge_first)
@@ -214,7 +214,7 @@ def test_a_merge_that_someone_else_was_faster_with_is_told(site, monkeypatch):
     page = site.client.post("/classes/merge", data=fields)
     assert page.status_code == 200
     assert "pear" in site.coordinator.classes
-    site.coordinator.merge_classes("pear", "plum", "bert")
+    site.coordinator.class_editor.merge("pear", "plum", "bert")
     assert "unknown class" in site.client.post("/classes/merge", data=fields).text
 
 

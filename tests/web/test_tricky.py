@@ -39,7 +39,9 @@ def test_a_proxy_that_knows_nothing_of_us_loses_no_answer(browser, pool, tmp_pat
 def test_going_back_shows_my_own_vote(browser, pool, tmp_path):
     """Where several are asked there is no label yet; that does not mean that I skipped it."""
     project = sites.begin(tmp_path / "run", pool)
-    with running(project, name="anna", room_options={"overlap": 2, "overlap_share": 1.0}) as (
+    with running(
+        project, name="anna", coordinator_options={"overlap": 2, "overlap_share": 1.0}
+    ) as (
         url,
         coordinator,
     ):

@@ -1,0 +1,93 @@
+"""How much each annotator answered, when, and how fast it goes altogether."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from tailor.errors import InputError
+from tailor.storage.base import Event, Store
+
+LONGEST_NAME = 200
+#: seconds over which the pace is measured; with less behind us it would jump
+PACE_WINDOW = 300.0
+SHORTEST_WINDOW = 15.0
+#: answers of each annotator that are remembered for going back
+REMEMBERED = 1000
+
+
+def check_annotator(name: str) -> None:
+    """Raises InputError where this can't be an annotator's name."""
+    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
+        raise InputError(
+            f"the name {str(name)[:50]!r} won't do: 1 to {LONGEST_NAME} characters are needed"
+        )
+
+
+@dataclass
+class AnnotatorActivity:
+    """What one annotator did so far."""
+
+    name: str
+    answered: int = 0  # examples; a correction counts for nothing
+    last: float | None = None  # time of the latest answer
+    recent: dict[int, None] = field(default_factory=dict)  # positions, the latest answer last
+
+
+class Annotators:
+    """Everybody who answered in this run, in the order of their first answers.
+
+    Read from the events: skips, and answers that someone else has corrected, stand nowhere else.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        """clock: the time of day, as events are dated."""
+        self._clock = clock
+        self._activities: dict[str, AnnotatorActivity] = {}
+        self._answer_times: deque[float] = deque()
+        for event in store.events():
+            for annotator, position in _answers_in(event):
+                self.record_answer(annotator, position, event.time)
+
+    def record_answer(self, annotator: str, position: int, time: float) -> None:
+        activity = self._activities.setdefault(annotator, AnnotatorActivity(annotator))
+        activity.last = time
+        if position in activity.recent:
+            activity.recent.pop(position)  # a correction: no further answer, but now the latest
+        else:
+            activity.answered += 1
+            self._answer_times.append(time)
+        activity.recent[position] = None
+        if len(activity.recent) > REMEMBERED:
+            oldest = next(iter(activity.recent))
+            activity.recent.pop(oldest)
+
+    def recent(self, annotator: str) -> list[int]:
+        """The positions that an annotator answered lately, each once, newest first."""
+        activity = self._activities.get(annotator)
+        return list(reversed(activity.recent)) if activity else []
+
+    def pace(self) -> float:
+        """Answers a second, of all together, over the last minutes."""
+        now = self._clock()
+        times = self._answer_times
+        while times and times[0] < now - PACE_WINDOW:
+            times.popleft()
+        if not times:
+            return 0.0
+        return len(times) / max(now - times[0], SHORTEST_WINDOW)
+
+    def __iter__(self) -> Iterator[AnnotatorActivity]:
+        return iter(self._activities.values())
+
+
+def _answers_in(event: Event) -> Iterator[tuple[str, int]]:
+    """(annotator, position) of every answer, skip and vote in an event."""
+    changes = event.body["events"] if event.kind == "several" else [(event.kind, event.body)]
+    for kind, body in changes:
+        if kind == "vote":
+            yield body["by"], body["position"]
+        elif kind == "told" and body.get("by"):
+            yield from ((body["by"], position) for position, _ in body["answers"])
+            yield from ((body["by"], position) for position in body["skipped"])

@@ -1,0 +1,134 @@
+"""Takes annotators' answers in: checks them, has them written, and does what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tailor.annotation.annotators import Annotators, check_annotator
+from tailor.annotation.assignment import Assignment
+from tailor.annotation.batch_progress import BatchProgress
+from tailor.annotation.group_commit import GroupCommit, QueuedAnswer
+from tailor.annotation.items import Receipt
+from tailor.annotation.leases import Leases
+from tailor.annotation.planner import Planner
+from tailor.common.checks import check_list, check_text, shown
+from tailor.errors import InputError
+from tailor.run.answer_writer import Happening
+from tailor.run.session import Session
+from tailor.task import MultiClass, Task
+
+
+class AnswerCollector:
+    """An answer is a vote where several annotators are asked, and the label that counts otherwise.
+
+    Safe to call from many threads: answers that come at the same time are written together.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        leases: Leases,
+        assignment: Assignment,
+        batch: BatchProgress,
+        annotators: Annotators,
+        planner: Planner,
+        wall_clock: Callable[[], float],
+    ) -> None:
+        self._session = session
+        self._leases = leases
+        self._assignment = assignment
+        self._batch = batch
+        self._annotators = annotators
+        self._planner = planner
+        self._wall_clock = wall_clock
+        self._group_commit = GroupCommit(session, self._events_of, self._acknowledge)
+
+    def collect(
+        self,
+        annotator: str,
+        id: str,
+        label: Sequence[str] | None,
+        *,
+        settles: bool = False,
+    ) -> Receipt:
+        """Returns when the answer is in the store. settles: it counts, whatever the votes say."""
+        check_annotator(annotator)
+        answer = QueuedAnswer(annotator, check_text(id, "id"), label, settles)
+        return self._group_commit.commit(answer)
+
+    def _events_of(self, answer: QueuedAnswer) -> list[Happening]:
+        """What an answer changes, checked."""
+        session = self._session
+        run_state = session.run_state
+        position = session._position(answer.id)
+        label = checked_label(run_state.task, answer.id, answer.label)
+        if not answer.settles and self._is_vote(answer.annotator, position):
+            wanted = self._assignment.votes_wanted(position)
+            return [session.voting(answer.id, label, answer.annotator, wanted)]
+        if label is not None or run_state.label_of(position) is None:
+            return [session.telling({answer.id: label}, answer.annotator)]
+        labelled_by, _ = run_state.who.get(position, (None, None))
+        if not answer.settles and labelled_by != answer.annotator:
+            # A page that did not know of the label: nobody's answer is lost by another's skip.
+            return []
+        skip = ("told", {"answers": [], "skipped": [position], "by": answer.annotator})
+        return [session.withdrawing([answer.id], answer.annotator), skip]
+
+    def _is_vote(self, annotator: str, position: int) -> bool:
+        """Whether an answer is one vote among several: while the example is undecided, from those
+        who have voted, and from those who were asked to vote and come late.
+        """
+        run_state = self._session.run_state
+        consensus = run_state.votes
+        voters = consensus.on(position)
+        if voters and self._leases.was_revoked(annotator, position):
+            return True
+        if position in consensus.settled:
+            return False
+        if voters:
+            return position in consensus.open or annotator in voters
+        return position in run_state.waiting and self._assignment.votes_wanted(position) > 1
+
+    def _acknowledge(self, answer: QueuedAnswer) -> Receipt:
+        """What follows once an answer is in the store."""
+        run_state = self._session.run_state
+        position = run_state.position[answer.id]
+        self._leases.heartbeat(answer.annotator)
+        self._leases.end(answer.annotator, position)
+        if position not in run_state.waiting:
+            self._leases.revoke(position)
+        self._annotators.record_answer(answer.annotator, position, self._wall_clock())
+        if answer.label is None and self._planner.nothing_left:
+            self._planner.rest_is_over()  # a skip costs nothing: a budget may have one left
+        self._planner.wake()
+        return Receipt(
+            id=answer.id,
+            event=run_state.event,
+            counts=run_state.counts(),
+            left=self._batch.unanswered(),
+        )
+
+
+def checked_label(task: Task, id: str, label: Sequence[str] | None) -> str | list[str] | None:
+    """A label as the task encodes it: one class name in a multi-class task, else a list of them.
+
+    id: of the example, for the message of the InputError that is raised for what is no label.
+    """
+    if label is None:
+        return None
+    try:
+        class_names = check_list(label, "label", "class names", ordered=False)
+        names = [check_text(name, "label") for name in class_names]
+    except InputError:
+        raise InputError(
+            f"{id!r}: {shown(label)} is no answer: give a list of class names as label, or "
+            "None to skip"
+        ) from None
+    if not isinstance(task, MultiClass):
+        return names
+    if len(names) != 1:
+        raise InputError(
+            f"{id!r}: {names!r} has {len(names)} classes: give exactly one, or None to skip"
+        )
+    return names[0]
