@@ -73,7 +73,7 @@ def begin(
     run: Path,
     classes: str,
     multi_label: bool,
-    options: dict[str, str],
+    options: dict[str, Any],
     sections: dict[str, dict[str, Any]],
 ) -> bool:
     """Look at the pool and write the tailor.toml; whether known labels are there to simulate

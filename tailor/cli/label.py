@@ -130,13 +130,15 @@ def find_or_begin(
     """
     from tailor.cli.init import begin
     from tailor.errors import InputError
-    from tailor.pools.remote import TABLES
+    from tailor.pools.remote_files import TABLE_SUFFIXES
     from tailor.run import config
     from tailor.run.project import Project
 
     if "://" in str(path):
         last = Path(str(path).rstrip("/"))
-        run = run or Path(f"{last.stem if last.suffix.lower() in TABLES else last.name}-labels")
+        run = run or Path(
+            f"{last.stem if last.suffix.lower() in TABLE_SUFFIXES else last.name}-labels"
+        )
     elif not Path(path).exists():
         raise InputError(
             f"nothing at {path}: name a folder of pictures, a file, or the folder of a run"

@@ -1,19 +1,15 @@
-"""Where examples come from. `open_pool` opens what it is given; `registry` finds the kinds of pool
-by name.
-"""
+"""Pools: where examples come from. `open_pool` opens any of them; `registry` lists their kinds."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from tailor.common.checks import check_text
 from tailor.errors import InputError
 from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
+from tailor.pools.detect import KIND_BY_SUFFIX, find_kind
 from tailor.registry import Registry
 
 registry: Registry[Pool] = Registry(
@@ -30,23 +26,70 @@ registry: Registry[Pool] = Registry(
     },
 )
 
-#: Which pool opens a file, by how its name ends.
-BY_SUFFIX = {
-    ".parquet": "parquet",
-    ".npy": "arrays",
-    ".npz": "arrays",
-    ".csv": "text",
-    ".tsv": "text",
-    ".jsonl": "text",
-    ".ndjson": "text",
-}
 
+def open_pool(
+    source: Any,
+    *,
+    kind: str | None = None,
+    column: str | None = None,
+    key: str | None = None,
+    label: str | None = None,
+    labels: Any = None,
+    label_separator: str | None = None,
+    ids: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+    array: str | None = None,
+    split: str | None = None,
+    order: Sequence[tuple[str, int]] | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    format: str | None = None,
+    max_side: int | None = None,
+    threads: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    cache_bytes: int | None = None,
+    storage: Mapping[str, Any] | None = None,
+    **plugin_options: Any,
+) -> Pool:
+    """Open a source of examples.
 
-def open_pool(given: Any, *, kind: str | None = None, **options: Any) -> Pool:
-    """The pool for what is given: a Pool, a path or address (s3://...), an array, a torch or
-    Hugging Face Dataset, or what `describe` gave.
+    source  a path or several Parquet paths; an address such as s3://bucket/folder; a numpy array; a
+            torch Dataset; a Hugging Face Dataset; what `Pool.describe` gave; or a Pool, which is
+            returned as it is
+    kind    the name of the pool in `registry`, where it should not be found out from the source
 
-    kind names the pool where it should not be found out (see `registry`); options go to that pool.
+    The other options go to that pool. None leaves an option at the pool's own default.
+
+    ================  =============================================  ===============================
+    option            pools that take it                             meaning
+    ================  =============================================  ===============================
+    column            parquet, text, huggingface, remote             the column of the examples
+    key               parquet, text, huggingface, remote             the column of the ids
+    label             parquet, text, huggingface, remote             the column of the labels
+    labels            image-folder, remote                           "folder": the first folder of a
+                                                                     path is the class
+    labels            arrays                                         labels (N,) or (N, K), a .npy
+                                                                     file, or a name in the .npz
+    label_separator   text, remote                                   between labels in one cell
+    ids               arrays, torch                                  one id a row
+    classes           torch                                          names for labels that are
+                                                                     numbers
+    array             arrays                                         the examples' name in an .npz
+    split             parquet                                        "train", ..., or "all"
+    order             parquet, remote                                (file, rows) of an earlier time
+    delimiter         text, remote                                   between the cells of a CSV
+    encoding          text, remote                                   of a text file; else utf-8
+    format            text                                           "csv" or "jsonl"
+    max_side          image-folder, parquet, huggingface, remote     images are shrunk to this
+    threads           image-folder, parquet, huggingface             images decoded at once
+    cache             remote                                         folder for local copies
+    cache_bytes       parquet, remote                                bytes in memory, or of copies
+    storage           remote                                         options for fsspec
+    plugin_options    pools of other packages                        what they alone take
+    ================  =============================================  ===============================
+
+    Raises InputError where the source can't be opened, and UnknownName (an InputError that lists
+    the right names) for an option that this kind of pool does not take.
 
     >>> import numpy as np
     >>> pool = open_pool(np.eye(3))
@@ -55,111 +98,59 @@ def open_pool(given: Any, *, kind: str | None = None, **options: Any) -> Pool:
     """
     if kind is not None:
         check_text(kind, "kind")
-    if isinstance(given, Mapping) and not hasattr(given, "column_names"):
-        described = dict(given)
-        if "path" not in described:
-            raise InputError(
-                f"a pool's description needs 'path', got only {', '.join(described) or 'nothing'}"
-            )
-        return open_pool(described.pop("path"), **{"kind": kind} | described | options)
-    if isinstance(given, Pool):
+    named_options = {
+        "column": column,
+        "key": key,
+        "label": label,
+        "labels": labels,
+        "label_separator": label_separator,
+        "ids": ids,
+        "classes": classes,
+        "array": array,
+        "split": split,
+        "order": order,
+        "delimiter": delimiter,
+        "encoding": encoding,
+        "format": format,
+        "max_side": max_side,
+        "threads": threads,
+        "cache": cache,
+        "cache_bytes": cache_bytes,
+        "storage": storage,
+    }
+    options = {name: value for name, value in named_options.items() if value is not None}
+    options.update(plugin_options)
+    if isinstance(source, Pool):
         if options:
             raise InputError(
-                f"{type(given).__name__} is open already: option {min(options)!r} can't be set "
+                f"{type(source).__name__} is open already: option {min(options)!r} can't be set "
                 "any more"
             )
-        return given
-    return registry.make(kind or find_kind(given), given, **options)
+        return source
+    # A DatasetDict of Hugging Face is a Mapping too.
+    if isinstance(source, Mapping) and not hasattr(source, "column_names"):
+        return _open_described(source, kind, options)
+    return registry.make(kind or find_kind(source), source, **options)
 
 
-def find_kind(given: Any) -> str:
-    """The name of the pool that opens this, or an error that says what could be opened."""
-    if isinstance(given, str) and "://" in given:
-        return "remote"
-    if isinstance(given, (str, os.PathLike)):
-        return _kind_of_path(Path(given))
-    if isinstance(given, np.ndarray):
-        return "arrays"
-    if hasattr(
-        given, "column_names"
-    ):  # a Dataset, a DatasetDict or a stream; the pool says which it can't take
-        return "huggingface"
-    if (
-        isinstance(given, Sequence)
-        and given
-        and all(isinstance(one, (str, os.PathLike)) for one in given)
-    ):
-        kinds = {_kind_of_path(Path(one)) for one in given}
-        if kinds == {"parquet"}:
-            return "parquet"
+def _open_described(
+    description: Mapping[str, Any], kind: str | None, options: Mapping[str, Any]
+) -> Pool:
+    """Open what `Pool.describe` gave. Options given beside it win over those described."""
+    described = dict(description)
+    if "path" not in described:
         raise InputError(
-            f"several paths at once must all be Parquet, these are {', '.join(sorted(kinds))}"
+            f"a pool's description needs 'path', got only {', '.join(described) or 'nothing'}"
         )
-    by_index = hasattr(given, "__getitem__") and hasattr(given, "__len__")
-    if (
-        by_index and not isinstance(given, (Sequence, set)) and not hasattr(given, "iloc")
-    ):  # iloc: a pandas table
-        return "torch"
-    raise InputError(
-        f"can't open a {type(given).__name__} as a pool: give a path, a numpy array, a torch "
-        "Dataset (with items by "
-        "index) or a datasets.Dataset"
-    )
-
-
-def _kind_of_path(path: Path) -> str:
-    from tailor.pools.image_folder import SUFFIXES
-
-    if path.is_dir():
-        return _kind_of_folder(path)
-    suffix = path.suffix.lower()
-    if not path.exists():
-        import difflib
-
-        parent = path.absolute().parent
-        there = sorted(p.name for p in parent.iterdir()) if parent.is_dir() else []
-        near = difflib.get_close_matches(path.name, there, n=3, cutoff=0.5)
-        hint = (
-            f"; did you mean {' or '.join(map(repr, near))}?"
-            if near
-            else ": give an existing file or folder"
-        )
-        raise InputError(f"nothing at {path}{hint}")
-    if suffix in BY_SUFFIX:
-        return BY_SUFFIX[suffix]
-    if suffix in SUFFIXES:
-        raise InputError(
-            f"{path} is one image: give the folder that holds them, {path.absolute().parent}"
-        )
-    raise InputError(
-        f"{path.name} ends in {suffix!r}: known are {', '.join(BY_SUFFIX)}, or a folder of images"
-    )
-
-
-def _kind_of_folder(folder: Path) -> str:
-    """By the first image or Parquet file met, files before folders; the walk stops there."""
-    from tailor.pools.image_folder import SUFFIXES
-
-    others = 0
-    seen = set()
-    for here, folders, files in os.walk(folder, followlinks=True):
-        if (real := os.path.realpath(here)) in seen:  # a link that leads back
-            folders.clear()
-            continue
-        seen.add(real)
-        folders[:] = sorted(f for f in folders if not f.startswith("."))
-        suffixes = {os.path.splitext(f)[1].lower() for f in files if not f.startswith(".")}
-        if ".parquet" in suffixes:
-            return "parquet"
-        if suffixes & SUFFIXES:
-            return "image-folder"
-        others += len(files)
-    what = f"holds {others} files, none of them" if others else "is empty: there is not"
-    raise InputError(f"{folder} {what} an image ({', '.join(sorted(SUFFIXES))}) or a .parquet file")
+    path = described.pop("path")
+    described_kind = described.pop("kind", kind)
+    if described_kind is not None:
+        check_text(described_kind, "kind")
+    return registry.make(described_kind or find_kind(path), path, **{**described, **options})
 
 
 __all__ = [
-    "BY_SUFFIX",
+    "KIND_BY_SUFFIX",
     "Pool",
     "Unreadable",
     "check_positions",

@@ -12,20 +12,27 @@ import numpy as np
 from tailor.errors import InputError
 from tailor.pools import convert
 from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
-from tailor.pools.npy import NpyRows, open_npz
+from tailor.pools.image_decoding import pixels
+from tailor.pools.npy import NpyRows
+from tailor.pools.npz import open_npz
 
 
 class Arrays(Pool):
     """Rows of an array: vectors (N, d), grey images (N, H, W) or RGB images (N, H, W, 3), images as
     uint8.
 
-    Given as an array (a memory map too) or as the path of a .npy or .npz file. A .npy file that
-    gets longer grows the pool.
-
+    data    the array (a memory map too), or the path of a .npy or .npz file. A .npy file that gets
+            longer grows the pool
     ids     (N,) the ids; else row numbers as text, or the array `ids` of an .npz
-    labels  (N,) classes, or (N, K) of 0 and 1; or the path of a .npy file; in an .npz the array's
-            name, by itself `y`, `label` or `labels`
-    array   which array of an .npz holds the examples; found when only one can be it
+    labels  (N,) classes, or (N, K) of 0 and 1; or the path of a .npy file of them; of an .npz the
+            array's name, by default `y`, `label` or `labels`
+    array   which array of an .npz holds the examples; found where only one can be it
+
+    Raises InputError for other shapes and dtypes, and where ids or labels don't fit the rows.
+
+    >>> pool = Arrays(np.eye(2), ids=["a", "b"], labels=["cat", "dog"])
+    >>> pool.read([1]), pool.labels()
+    ([array([0., 1.], dtype=float32)], {'a': 'cat', 'b': 'dog'})
     """
 
     def __init__(
@@ -38,10 +45,9 @@ class Arrays(Pool):
     ) -> None:
         self._path: Path | None = None
         self._rows: Any = data
-        self._options = {
-            k: v for k, v in {"labels": labels, "array": array}.items() if v is not None
-        }
-        self._ids_given = ids is not None
+        named_options = {"labels": labels, "array": array}
+        self._options = {name: value for name, value in named_options.items() if value is not None}
+        self._has_own_ids = ids is not None
         if isinstance(data, (str, os.PathLike)):
             self._path = Path(data).absolute()
             if not self._path.is_file():
@@ -56,7 +62,7 @@ class Arrays(Pool):
             raise InputError(f"{type(data).__name__} is not an array: give a numpy array or a path")
         self.kind = _kind(self._rows.shape, self._rows.dtype)
         size = self._rows.shape[0]
-        self._ids = [str(i) for i in range(size)] if ids is None else [str(i) for i in ids]
+        self._ids = [str(example_id) for example_id in (range(size) if ids is None else ids)]
         if len(self._ids) != size:
             raise InputError(f"{len(self._ids)} ids for {size} rows: give one id a row")
         check_unique(self._ids)
@@ -70,13 +76,12 @@ class Arrays(Pool):
 
     def read(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
         checked = check_positions(positions, len(self))
-        raw = (
-            self._rows.rows(checked)
-            if isinstance(self._rows, NpyRows)
-            else [self._rows[p] for p in checked]
-        )
-        turn = convert.vector if self.kind == "vector" else convert.pixels
-        return [one if isinstance(one, Unreadable) else turn(one) for one in raw]
+        if isinstance(self._rows, NpyRows):
+            rows = self._rows.rows(checked)
+        else:
+            rows = [self._rows[position] for position in checked]
+        to_example = convert.vector if self.kind == "vector" else pixels
+        return [row if isinstance(row, Unreadable) else to_example(row) for row in rows]
 
     def content_keys(self, positions: Sequence[int]) -> list[str] | None:
         checked = check_positions(positions, len(self))
@@ -85,63 +90,60 @@ class Arrays(Pool):
         try:
             status = os.stat(self._path)
         except OSError:
-            return [f"{self._path}|missing|{p}" for p in checked]
+            return [f"{self._path}|missing|{position}" for position in checked]
         array = self._options.get("array", "")
-        return [f"{self._path}|{array}|{status.st_size}|{status.st_mtime_ns}|{p}" for p in checked]
+        version = f"{self._path}|{array}|{status.st_size}|{status.st_mtime_ns}"
+        return [f"{version}|{position}" for position in checked]
 
     def refresh(self) -> int:
-        if self._path is None or self._path.suffix.lower() == ".npz" or self._ids_given:
+        if self._path is None or self._path.suffix.lower() == ".npz" or self._has_own_ids:
             return 0
         try:
-            now = NpyRows(self._path)
+            current = NpyRows(self._path)
         except InputError:
             return 0  # gone, or being written: what is known stays
-        if now.shape[1:] != self._rows.shape[1:] or now.dtype != self._rows.dtype:
+        if current.shape[1:] != self._rows.shape[1:] or current.dtype != self._rows.dtype:
             return 0
-        new = max(0, now.shape[0] - len(self._ids))
-        self._rows = now
-        self._ids.extend(str(i) for i in range(len(self._ids), len(self._ids) + new))
-        return new
+        known = len(self._ids)
+        added = max(0, current.shape[0] - known)
+        self._rows = current
+        self._ids.extend(str(row) for row in range(known, known + added))
+        return added
 
     def labels(self) -> dict[str, Any] | None:
         if self._labels is None:
             return None
         if self._labels.ndim == 2:
             return {
-                one: [str(k) for k in np.flatnonzero(row)]
-                for one, row in zip(self._ids, self._labels)
+                example_id: [str(index) for index in np.flatnonzero(row)]
+                for example_id, row in zip(self._ids, self._labels)
             }
-        named = (
-            (one, convert.label(value, None))
-            for one, value in zip(self._ids, self._labels.tolist())
-        )
-        return {one: value for one, value in named if value is not None}
+        return convert.labels_by_id(self._ids, self._labels.tolist(), None)
 
     def describe(self) -> dict[str, Any]:
-        plain = all(isinstance(v, (str, os.PathLike)) for v in self._options.values())
-        if self._path is None or self._ids_given or not plain:
+        are_plain = all(isinstance(value, (str, os.PathLike)) for value in self._options.values())
+        if self._path is None or self._has_own_ids or not are_plain:
             raise InputError(
                 "arrays in memory can't be opened by name: hand them in again, or save them as "
-                ".npz with the arrays "
-                "'x', 'ids' and 'labels' and give its path"
+                ".npz with the arrays 'x', 'ids' and 'labels' and give its path"
             )
-        return {"kind": "arrays", "path": str(self._path)} | {
-            k: os.fspath(v) for k, v in self._options.items()
-        }
+        options = {name: os.fspath(value) for name, value in self._options.items()}
+        return {"kind": "arrays", "path": str(self._path), **options}
 
 
 def _kind(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
+    """ "vector" or "image", by shape and dtype; InputError for any other array."""
     if not shape or shape[0] == 0:
         raise InputError(f"an array of shape {shape} has no rows: give at least one example")
-    if len(shape) == 2 and shape[1] > 0 and (np.issubdtype(dtype, np.number) or dtype.kind == "b"):
+    is_numeric = np.issubdtype(dtype, np.number) or dtype.kind == "b"
+    if len(shape) == 2 and shape[1] > 0 and is_numeric:
         if np.issubdtype(dtype, np.complexfloating):
             raise InputError(f"vectors of dtype {dtype}: give real numbers")
         return "vector"
-    image = (len(shape) == 3 or (len(shape) == 4 and shape[3] in (1, 3))) and dtype == np.uint8
-    if image and all(shape):
+    has_image_shape = len(shape) == 3 or (len(shape) == 4 and shape[3] in (1, 3))
+    if has_image_shape and dtype == np.uint8 and all(shape):
         return "image"
     raise InputError(
         f"an array of shape {shape} and dtype {dtype}: give vectors (N, d) of numbers, or uint8 "
-        "images (N, H, W) or "
-        "(N, H, W, 3), channels last"
+        "images (N, H, W) or (N, H, W, 3), channels last"
     )

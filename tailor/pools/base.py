@@ -1,6 +1,4 @@
-"""Where examples come from. A pool knows ids and reads examples; it never holds them all in
-memory.
-"""
+"""The interface of a pool: ids, and examples that are read by position."""
 
 from __future__ import annotations
 
@@ -15,88 +13,114 @@ from tailor.errors import InputError
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Stands where an example could not be read: it is set aside, and never ends a run."""
+    """Stands in the place of an example that could not be read. It is set aside; the run goes on.
+
+    reason  one phrase for the user, such as "missing" or "not an image"
+    """
 
     reason: str
 
 
 class Pool(ABC):
-    """Examples under ids that the user knows: a relative path, a key column, or the row number as
-    text.
+    """A source of examples, each under an id that the user knows: a relative path, the value of a
+    key column, or the row number as text.
 
-    Positions run from 0 to len - 1 in the order of `ids`. Entries that appear later are appended by
-    `refresh`, so a position once given stays.
+    Positions run from 0 to len(pool) - 1 in the order of `ids`. `refresh` appends entries that
+    appeared later, so a position once given never changes. Examples are read when asked for; a pool
+    never holds them all in memory.
+
+    A subclass sets `kind` and implements `ids` and `read`; everything else is optional.
+
+    >>> import numpy as np
+    >>> class Squares(Pool):
+    ...     kind = "vector"
+    ...     ids = ["one", "two", "three"]
+    ...
+    ...     def read(self, positions):
+    ...         checked = check_positions(positions, len(self))
+    ...         return [np.array([(p + 1) ** 2], dtype=np.float32) for p in checked]
+    >>> Squares().read([2])
+    [array([9.], dtype=float32)]
     """
 
-    #: what `read` gives: "image" (an RGB uint8 array (H, W, 3)), "text" (str) or "vector" (float32
-    #: array (d,))
+    #: What `read` gives: "image" (RGB uint8 array (H, W, 3)), "text" (str) or "vector" (float32
+    #: array (d,)).
     kind: str
+    #: The longer side of images, in pixels, beyond which `read` shrinks them; None: never.
+    max_side: int | None = None
 
     @property
     @abstractmethod
     def ids(self) -> Sequence[str]:
-        """All ids, in order. Each once."""
+        """All ids by position; each occurs once."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @abstractmethod
     def read(self, positions: Sequence[int]) -> list[Any]:
-        """The examples at these positions, an Unreadable for each that can't be read.
+        """The examples at these positions, in the same order; an Unreadable for each that can't be
+        read.
 
-        Positions may come in any order and more than once; one outside 0 .. len - 1 is an
-        InputError.
+        Positions may come in any order and more than once. Raises InputError for one outside
+        0 .. len - 1.
         """
 
     def file(self, position: int) -> str | None:
-        """Where the picture at this position lies on disk as a file of its own; None where there is
-        none. Files may be asked for and read by several threads at once, and no larger than each
-        needs them.
+        """The path of the picture at this position where it is a file of its own, else None.
+
+        Several threads may ask for files and decode them at once, each at the size it needs.
+        Raises FileNotFoundError where the picture is gone.
         """
         return None
 
     def content_keys(self, positions: Sequence[int]) -> list[str] | None:
-        """A short key for the content of each, cheap to get (size and time of a file, a row of a
-        file).
+        """A short key for each example's content that is cheap to get, such as a file's size and
+        modification time. Equal keys mean equal content.
 
-        Equal keys, equal content. None where the pool has no such thing: features are cached by the
-        content itself.
+        None where the pool has none: features are then cached by the content itself.
         """
         return None
 
     def refresh(self) -> int:
-        """Look for new entries and append them; how many there were."""
+        """Append entries that appeared since the last look -> how many there were."""
         return 0
 
     def labels(self) -> dict[str, Any] | None:
-        """Known labels for a simulation, by id: a class name (multi-class) or a list of them. None:
-        there are none.
+        """Known labels for a simulation, by id: a class name (multi-class) or a list of names
+        (multi-label). None where the pool has none.
         """
         return None
 
     def set_aside(self) -> dict[str, str]:
-        """Whole parts of the source that could not be opened (a broken file, a closed folder), with
-        the reason.
+        """Parts of the source that could not be opened as a whole (a broken file, a closed folder),
+        by name, with the reason. Their entries have no id yet.
 
-        Their entries have no id yet. A single entry that can't be read is an Unreadable instead.
+        A single entry that can't be read is an Unreadable instead.
         """
         return {}
 
     def describe(self) -> dict[str, Any]:
-        """How to open this pool again with `open_pool`, as plain values: {"kind": name, "path":
-        ..., ...options}.
+        """Plain values from which `open_pool` opens this pool again: {"kind": ..., "path": ...,
+        further options}.
+
+        Raises InputError where that is impossible, as for arrays in memory.
         """
         raise InputError(f"{type(self).__name__} can't be opened by name: hand the object in again")
 
 
 def check_positions(positions: Sequence[int], size: int) -> list[int]:
-    """Positions as plain ints, each from 0 to size - 1."""
+    """Positions as plain ints. Raises InputError unless each is a whole number from 0 to size - 1.
+
+    >>> check_positions([2, 0], size=3)
+    [2, 0]
+    """
     checked: list[int] = []
-    for given in positions:
+    for value in positions:
         try:
-            position = operator.index(given)
+            position = operator.index(value)
         except TypeError:
-            raise InputError(f"position {given!r} is not a whole number") from None
+            raise InputError(f"position {value!r} is not a whole number") from None
         if not 0 <= position < size:
             raise InputError(
                 f"position {position} is outside 0 .. {size - 1}: the pool has {size} entries"
@@ -106,27 +130,39 @@ def check_positions(positions: Sequence[int], size: int) -> list[int]:
 
 
 def check_unique(
-    ids: Sequence[str], where: Sequence[str] | Callable[[int], str] | None = None
+    ids: Sequence[str], place: Sequence[str] | Callable[[int], str] | None = None
 ) -> None:
-    """Two entries with one id are an error that names both. where: each entry's place, or how to
-    tell it.
+    """Raises InputError where an id occurs twice; the message names both entries.
+
+    place  where each entry comes from, by position: a sequence, or a function called for the two
+           entries of the message alone
     """
     if len(set(ids)) == len(ids):
         return
-    first: dict[str, int] = {}
-    for position, one in enumerate(ids):
-        if one in first:
-            a = first[one]
-            b = position
-            if where is None:
-                names = f"entries {a} and {b}"
-            else:
-                names = " and ".join(where(p) if callable(where) else where[p] for p in (a, b))
-            raise InputError(f"id {one!r} is there twice: {names}; give each entry its own id")
-        first[one] = position
+    first_position: dict[str, int] = {}
+    for position, example_id in enumerate(ids):
+        if example_id not in first_position:
+            first_position[example_id] = position
+            continue
+        first = first_position[example_id]
+        if place is None:
+            entries = f"entries {first} and {position}"
+        elif callable(place):
+            entries = f"{place(first)} and {place(position)}"
+        else:
+            entries = f"{place[first]} and {place[position]}"
+        raise InputError(f"id {example_id!r} is there twice: {entries}; give each entry its own id")
 
 
-def some(names: Sequence[str], most: int = 8) -> str:
-    """A short list of names for a message."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return (", ".join(names[:most]) + more) or "(none)"
+def shortened(names: Sequence[str], most: int = 8) -> str:
+    """A list of names for a message, at most so many of them.
+
+    >>> shortened(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    if not names:
+        return "(none)"
+    listed = ", ".join(names[:most])
+    if len(names) > most:
+        return f"{listed} and {len(names) - most} more"
+    return listed

@@ -1,76 +1,91 @@
-"""Which column of a table holds the examples, and what the schema says of its classes."""
+"""Choosing the columns of a table that hold the examples and the labels, from its schema."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from tailor.errors import InputError, UnknownName
-from tailor.pools.base import some
+from tailor.pools.base import shortened
 
 #: Columns taken for labels when the user names none.
-LABELS = ("label", "labels")
+LABEL_COLUMNS = ("label", "labels")
 
 
 def column_kind(schema: Any, name: str, *, strict: bool = True) -> str | None:
-    """ "image", "vector" or "text", by the type of the column in a pyarrow schema; None for
+    """What a column of a pyarrow schema holds, by its type: "image", "vector" or "text"; None for
     anything else.
 
-    strict: only what is an example beyond doubt; not a list of whole numbers, nor bytes under any
-    name.
+    strict  only what is an example beyond doubt: no list of whole numbers, and bytes only in a
+            column called image or img
     """
-    import pyarrow.types as t
+    import pyarrow.types as arrow_types
 
-    kind = schema.field(name).type
-    if t.is_dictionary(kind):
-        kind = kind.value_type
-    if t.is_struct(kind) and kind.get_field_index("bytes") >= 0:
+    arrow_type = schema.field(name).type
+    if arrow_types.is_dictionary(arrow_type):
+        arrow_type = arrow_type.value_type
+    # Hugging Face writes an image as a struct of bytes and path.
+    if arrow_types.is_struct(arrow_type) and arrow_type.get_field_index("bytes") >= 0:
         return "image"
-    if (t.is_binary(kind) or t.is_large_binary(kind)) and (not strict or name in ("image", "img")):
+    is_bytes = arrow_types.is_binary(arrow_type) or arrow_types.is_large_binary(arrow_type)
+    if is_bytes and (not strict or name in ("image", "img")):
         return "image"
-    if t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind):
-        inner = kind.value_type
-        numbers = t.is_floating(inner) or (
-            not strict and (t.is_integer(inner) or t.is_boolean(inner))
-        )
-        return "vector" if numbers else None
-    return "text" if t.is_string(kind) or t.is_large_string(kind) else None
+    is_list = (
+        arrow_types.is_list(arrow_type)
+        or arrow_types.is_large_list(arrow_type)
+        or arrow_types.is_fixed_size_list(arrow_type)
+    )
+    if is_list:
+        return "vector" if _holds_numbers(arrow_type.value_type, strict) else None
+    if arrow_types.is_string(arrow_type) or arrow_types.is_large_string(arrow_type):
+        return "text"
+    return None
+
+
+def _holds_numbers(arrow_type: Any, strict: bool) -> bool:
+    import pyarrow.types as arrow_types
+
+    if arrow_types.is_floating(arrow_type):
+        return True
+    if strict:
+        return False
+    return bool(arrow_types.is_integer(arrow_type) or arrow_types.is_boolean(arrow_type))
 
 
 def choose_column(
-    schema: Any, column: str | None, key: str | None, label: str | None
+    schema: Any,
+    column: str | None,
+    key: str | None,
+    label: str | None,
 ) -> tuple[str, str]:
-    """The examples' column and their kind: the one named, or the only one it can be."""
+    """The column of the examples and their kind: the column named, or the only one it can be.
+
+    Raises UnknownName for a column that is not there, and InputError where the column named holds
+    no examples, or where none or several could.
+    """
     names = list(schema.names)
-    for given in (column, key, label):
-        if given is not None and given not in names:
-            raise UnknownName("column", given, names)
+    for name in (column, key, label):
+        if name is not None and name not in names:
+            raise UnknownName("column", name, names)
     if column is not None:
         kind = column_kind(schema, column, strict=False)
         if kind is None:
             raise InputError(
                 f"column {column!r} is of type {schema.field(column).type}: it must hold images "
-                "(a struct of bytes and "
-                "path), lists of numbers, or text"
+                "(a struct of bytes and path), lists of numbers, or text"
             )
         return column, kind
-    found: dict[str, list[str]] = {"image": [], "vector": [], "text": []}
+    kinds: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        one = None if name in (key, label, *LABELS) else column_kind(schema, name)
-        if one is not None:
-            found[one].append(name)
-    if "text" in found["text"]:
-        found["text"] = ["text"]
-    # Texts beside images or embeddings are taken for notes on them, unless the column is called
-    # just "text".
-    several = found["image"] + found["vector"]
-    if found["text"] == ["text"] and not found["image"]:
-        several.append("text")
-    candidates = several or found["text"]
+        kind = None if name in (key, label, *LABEL_COLUMNS) else column_kind(schema, name)
+        if kind is not None:
+            kinds[name] = kind
+    candidates = _example_columns(kinds)
     if not candidates:
         raise InputError(
-            f"no column holds images, lists of floats or text among {some(names)}: name one "
+            f"no column holds images, lists of floats or text among {shortened(names)}: name one "
             "(column=)"
         )
     if len(candidates) > 1:
@@ -78,38 +93,95 @@ def choose_column(
             f"columns {', '.join(candidates)} could all hold the examples: name one of them "
             "(column=)"
         )
-    return candidates[0], next(kind for kind, its in found.items() if candidates[0] in its)
+    return candidates[0], kinds[candidates[0]]
+
+
+def _example_columns(kinds: dict[str, str]) -> list[str]:
+    """The columns that may hold the examples, given the kind of each.
+
+    Texts beside images or vectors are taken for notes on them, unless the column is called "text"
+    and there are no images.
+    """
+    images = [name for name, kind in kinds.items() if kind == "image"]
+    vectors = [name for name, kind in kinds.items() if kind == "vector"]
+    texts = [name for name, kind in kinds.items() if kind == "text"]
+    if "text" in texts:
+        texts = ["text"]
+    candidates = images + vectors
+    if texts == ["text"] and not images:
+        candidates.append("text")
+    return candidates or texts
+
+
+def check_columns(
+    schema: Any,
+    path: Path,
+    *,
+    column: str,
+    kind: str,
+    key: str | None,
+) -> None:
+    """Raises InputError unless the schema of a further file has these columns, the examples of
+    this kind.
+    """
+    for name in (column, key):
+        if name is not None and name not in schema.names:
+            raise InputError(f"no column {name!r} in {path}: there are {shortened(schema.names)}")
+    if column_kind(schema, column, strict=False) != kind:
+        raise InputError(
+            f"column {column!r} of {path} is of type {schema.field(column).type}, in the other "
+            f"files {kind}"
+        )
 
 
 def choose_label(names: Sequence[str], label: str | None) -> str | None:
-    """The labels' column: the one named, or `label`, or `labels`; None where there is none."""
+    """The column of the labels: the one named, else `label` or `labels`; None where there is
+    neither.
+
+    Raises UnknownName for a column that is not there, InputError where both are.
+    """
     if label is not None:
         if label not in names:
             raise UnknownName("column", label, names)
         return label
-    found = [name for name in LABELS if name in names]
-    if len(found) > 1:
+    candidates = [name for name in LABEL_COLUMNS if name in names]
+    if len(candidates) > 1:
         raise InputError(
             "there is a column 'label' and a column 'labels': name one of them (label=)"
         )
-    return found[0] if found else None
+    return candidates[0] if candidates else None
 
 
-def class_names(metadata: dict[bytes, bytes] | None, column: str) -> list[str] | None:
-    """The classes' names from a schema's metadata: a Hugging Face ClassLabel, or a plain list
-    `class_names`.
+def schema_class_names(schema: Any, column: str | None) -> list[str] | None:
+    """The names of the classes of a label column, in order, from the metadata of a pyarrow schema:
+    a Hugging Face ClassLabel, or a JSON list under `class_names`. None where there are none.
     """
-    metadata = metadata or {}
+    if column is None:
+        return None
+    metadata = schema.metadata or {}
+    names = _hugging_face_names(metadata, column)
+    if names is None and column in LABEL_COLUMNS:
+        names = _listed_names(metadata)
+    if isinstance(names, dict):  # {"0": "cat", "1": "dog"}
+        names = [names[index] for index in sorted(names, key=int)]
+    if not isinstance(names, list):
+        return None
+    return [str(name) for name in names]
+
+
+def _hugging_face_names(metadata: dict[bytes, bytes], column: str) -> Any:
     try:
         feature: Any = json.loads(metadata[b"huggingface"])["info"]["features"][column]
+        # A list of labels is written as [feature] or as {"feature": feature}.
         while isinstance(feature, list) or (isinstance(feature, dict) and "feature" in feature):
             feature = feature[0] if isinstance(feature, list) else feature["feature"]
-        names = feature["names"]
+        return feature["names"]
     except (KeyError, IndexError, TypeError, ValueError):
-        try:
-            names = json.loads(metadata[b"class_names"]) if column in LABELS else None
-        except (KeyError, ValueError):
-            return None
-    if isinstance(names, dict):
-        names = [names[k] for k in sorted(names, key=int)]
-    return [str(n) for n in names] if isinstance(names, list) else None
+        return None
+
+
+def _listed_names(metadata: dict[bytes, bytes]) -> Any:
+    try:
+        return json.loads(metadata[b"class_names"])
+    except (KeyError, ValueError):
+        return None

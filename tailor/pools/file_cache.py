@@ -1,6 +1,4 @@
-"""Copies of remote files in a local folder, the least lately used ones going first when it gets too
-large.
-"""
+"""Local copies of remote files in a folder of limited size; the least lately used ones go first."""
 
 from __future__ import annotations
 
@@ -21,170 +19,191 @@ from typing import BinaryIO
 
 from tailor.errors import InputError
 
-#: how a copy is named; any other file in the folder is somebody else's and is left alone
-OWN = re.compile(r"tailor-[0-9a-f]{32}(\.[^.]*)?")
-#: how one is named while it is being fetched, and after how many seconds without a byte nobody
-#: fetches it any more
-PART = re.compile(OWN.pattern + r"\.\d+\.\d+\.part")
-ABANDONED = 24 * 3600
+#: How a copy is named; any other file in the folder is somebody else's and is left alone.
+COPY_NAME = re.compile(r"tailor-[0-9a-f]{32}(\.[^.]*)?")
+#: How a copy is named while it is being fetched.
+PARTIAL_NAME = re.compile(COPY_NAME.pattern + r"\.\d+\.\d+\.part")
+#: A partial copy that got no byte for so long belongs to a process that was killed.
+ABANDONED_SECONDS = 24 * 3600
 
 
 def user_folder() -> Path:
-    """This user's own, as the XDG base directory specification says; where it can't be made, a
-    temporary one.
+    """This user's cache folder, as the XDG base directory specification says; where it can't be
+    made, a temporary one for as long as this process runs.
     """
-    given = os.environ.get("XDG_CACHE_HOME", "")
+    configured = os.environ.get("XDG_CACHE_HOME", "")
     try:
-        folder = (
-            (Path(given) if os.path.isabs(given) else Path.home() / ".cache") / "tailor" / "files"
-        )
+        # The specification ignores a path that is not absolute.
+        base = Path(configured) if os.path.isabs(configured) else Path.home() / ".cache"
+        folder = base / "tailor" / "files"
         folder.mkdir(0o700, parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
             return folder
-    except (OSError, RuntimeError):  # nobody's home, or a disk that is only read
+    except (OSError, RuntimeError):  # no home directory, or a disk that can only be read
         pass
-    return _temporary()
+    return _temporary_folder()
 
 
 @cache
-def _temporary() -> Path:
-    """One for as long as this process runs."""
+def _temporary_folder() -> Path:
     folder = tempfile.mkdtemp(prefix="tailor-files-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 
 
 class FileCache:
-    """Files by key, at most `limit` bytes of them. A copy is written aside and renamed: it is whole
-    or not there.
+    """Copies of files by key, at most `limit_bytes` of them.
 
-    Several processes may share a folder; each counts what it found at the start and what it used
-    itself. What one of them reads, none removes: a reader has a lock on the copy. Where little else
-    is left, the limit waits for readers.
+    A copy is written under another name and renamed, so it is whole or not there. Several threads
+    and processes may share a folder: each counts the copies that it found at the start and those it
+    used itself. A reader holds a lock on its copy, and nobody removes a copy that is locked; where
+    all others are gone, the limit waits for the readers.
 
-    folder  made where it isn't there, for this user alone; None: user_folder()
+    folder  made for this user alone where it isn't there; None: user_folder()
+
+    Raises InputError where the folder can't be used or the limit is below 1.
     """
 
-    def __init__(self, folder: Path | None, limit: int) -> None:
-        if limit < 1:
+    def __init__(self, folder: Path | None, limit_bytes: int) -> None:
+        if limit_bytes < 1:
             raise InputError(
-                f"a cache of {limit} bytes holds nothing: give at least the size of the largest "
-                "file"
+                f"a cache of {limit_bytes} bytes holds nothing: give at least the size of the "
+                "largest file"
             )
         self.folder = folder or user_folder()
-        self.limit = limit
-        self.held = 0  # bytes
+        self.limit_bytes = limit_bytes
+        self.held_bytes = 0
         self._lock = threading.RLock()
-        self._sizes: OrderedDict[str, int] = OrderedDict()
+        self._sizes: OrderedDict[str, int] = OrderedDict()  # by name, the last used at the end
         try:
             self.folder.mkdir(0o700, parents=True, exist_ok=True)
-            own = []
-            for path in self.folder.iterdir():
-                with suppress(FileNotFoundError):  # another process has just removed it
-                    if OWN.fullmatch(path.name):
-                        own.append((path.stat(), path.name))
-                    elif (
-                        PART.fullmatch(path.name) and time.time() - path.stat().st_mtime > ABANDONED
-                    ):
-                        path.unlink()  # of a process that was killed
+            copies = self._tidy_up()
         except OSError as problem:
-            reason = (
-                f"the cache {self.folder} can't be used: {problem.strerror}; set `cache` of "
-                "the pool"
-            )
-            raise InputError(reason) from problem
-        for status, name in sorted(own, key=lambda one: one[0].st_atime_ns):
-            self._count(name, status.st_size)
+            raise InputError(
+                f"the cache {self.folder} can't be used: {problem.strerror}; set `cache` of the "
+                "pool"
+            ) from problem
+        copies.sort(key=lambda copy: copy[0].st_atime_ns)
+        for status, name in copies:
+            self._mark_used(name, status.st_size)
         self._make_room(0)
+
+    def _tidy_up(self) -> list[tuple[os.stat_result, str]]:
+        """Remove what killed processes left behind -> the copies in the folder."""
+        copies = []
+        for path in self.folder.iterdir():
+            with suppress(FileNotFoundError):  # another process has just removed it
+                if COPY_NAME.fullmatch(path.name):
+                    copies.append((path.stat(), path.name))
+                elif PARTIAL_NAME.fullmatch(path.name):
+                    age = time.time() - path.stat().st_mtime
+                    if age > ABANDONED_SECONDS:
+                        path.unlink()
+        return copies
 
     @contextmanager
     def hold(
-        self, key: str, suffix: str, size: int, fetch: Callable[[str], None]
+        self,
+        key: str,
+        suffix: str,
+        size: int,
+        fetch: Callable[[str], None],
     ) -> Iterator[Path]:
-        """The local copy of the file with this key, which stays meanwhile; fetch(path) brings it,
-        where it isn't there.
+        """The path of the copy with this key, which nobody removes inside the context.
+
+        size   of the file in bytes; InputError where it is above the limit
+        fetch  called with a path where the copy isn't there: it writes the file to that path. Its
+               errors are passed on, and leave nothing behind
         """
-        if size > self.limit:
+        if size > self.limit_bytes:
             raise InputError(
-                f"a file of {size:,} bytes does not fit the cache of {self.limit:,}: raise "
+                f"a file of {size:,} bytes does not fit the cache of {self.limit_bytes:,}: raise "
                 "cache_bytes"
             )
-        path = (
-            self.folder
-            / f"tailor-{hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}{suffix}"
-        )
+        digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+        path = self.folder / f"tailor-{digest}{suffix}"
         try:
-            with self._there(path) or self._fetched(path, size, fetch):
+            with self._open_copy(path) or self._fetch_copy(path, size, fetch):
                 yield path
         finally:
             with self._lock:
                 self._make_room(0, spare=path.name)
 
-    def _there(self, path: Path) -> BinaryIO | None:
-        """The copy, open and locked; None where there is none."""
-        file = _locked(path, exclusive=False)
+    def _open_copy(self, path: Path) -> BinaryIO | None:
+        """A copy, open and locked for reading; None where there is none."""
+        file = _open_locked(path, exclusive=False)
         if file is not None:
             with self._lock:
-                self._count(path.name, os.fstat(file.fileno()).st_size)
-            with suppress(OSError):  # the next process sees by it which were used lately
+                self._mark_used(path.name, os.fstat(file.fileno()).st_size)
+            # The next process sees by the access time which copies were used lately.
+            with suppress(OSError):
                 os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
         return file
 
-    def _fetched(self, path: Path, size: int, fetch: Callable[[str], None]) -> BinaryIO:
-        """As _there, of a copy that is made now."""
-        aside = self.folder / f"{path.name}.{os.getpid()}.{threading.get_ident()}.part"
+    def _fetch_copy(self, path: Path, size: int, fetch: Callable[[str], None]) -> BinaryIO:
+        """As _open_copy, of a copy that is fetched now."""
+        partial = self.folder / f"{path.name}.{os.getpid()}.{threading.get_ident()}.part"
         try:
             with self._lock:
                 self._make_room(size)
-            self.folder.mkdir(
-                0o700, parents=True, exist_ok=True
-            )  # whoever tidies up temporary files may have taken it
-            fetch(str(aside))
+            # Whoever tidies up temporary files may have taken the folder.
+            self.folder.mkdir(0o700, parents=True, exist_ok=True)
+            fetch(str(partial))
             with self._lock:
-                if (
-                    faster := self._there(path)
-                ) is not None:  # whoever reads that one counts on its staying
-                    return faster
-                file = _locked(aside, exclusive=False)
-                assert file is not None
-                found = os.fstat(file.fileno()).st_size
-                self._make_room(found)
-                self._count(path.name, found)
-                # Not `atomic_path`: the copy is locked before it gets its name, so that no other
-                # process removes it in between, and an existing copy that is read is not replaced.
-                try:
-                    os.link(aside, path)
-                except FileExistsError:  # another process was faster by a hair
-                    if (faster := self._there(path)) is not None:
-                        file.close()
-                        return faster
-                    os.replace(aside, path)
-                except OSError:  # a disk without links
-                    os.replace(aside, path)
-            return file
+                return self._take_in(partial, path)
         finally:
-            aside.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
 
-    def _count(self, name: str, size: int) -> None:
-        """As the one that was used last."""
-        self.held += size - self._sizes.pop(name, 0)
+    def _take_in(self, partial: Path, path: Path) -> BinaryIO:
+        """Give a fetched file its name, unless another thread or process was faster: those who
+        read that copy count on its staying.
+        """
+        faster = self._open_copy(path)
+        if faster is not None:
+            return faster
+        file = _open_locked(partial, exclusive=False)
+        assert file is not None
+        size = os.fstat(file.fileno()).st_size
+        self._make_room(size)
+        self._mark_used(path.name, size)
+        # Not `atomic_path`: the copy is locked before it gets its name, so that no other process
+        # removes it in between, and a link fails where the name is taken instead of replacing a
+        # copy that others read.
+        try:
+            os.link(partial, path)
+        except FileExistsError:
+            faster = self._open_copy(path)
+            if faster is not None:
+                file.close()
+                return faster
+            os.replace(partial, path)
+        except OSError:  # a disk without links
+            os.replace(partial, path)
+        return file
+
+    def _mark_used(self, name: str, size: int) -> None:
+        """Count a copy as the one that was used last."""
+        self.held_bytes += size - self._sizes.pop(name, 0)
         self._sizes[name] = size
 
     def _make_room(self, size: int, spare: str = "") -> None:
-        if self.held + size <= self.limit:
-            return
-        for name in [one for one in self._sizes if one != spare]:
-            if _removed(self.folder / name):
-                self.held -= self._sizes.pop(name)
-            if self.held + size <= self.limit:
+        """Remove copies, the least lately used first, until `size` more bytes fit.
+
+        spare  the name of a copy that stays
+        """
+        candidates = [name for name in self._sizes if name != spare]
+        for name in candidates:
+            if self.held_bytes + size <= self.limit_bytes:
                 return
+            if _remove_unless_read(self.folder / name):
+                self.held_bytes -= self._sizes.pop(name)
 
 
-def _removed(path: Path) -> bool:
-    """Remove a copy, unless somebody reads it -> whether it is gone."""
+def _remove_unless_read(path: Path) -> bool:
+    """Remove a copy that nobody reads -> whether it is gone."""
     try:
-        file = _locked(path, exclusive=True)
-    except OSError:  # read just now, another user's, or a disk that is only read
+        file = _open_locked(path, exclusive=True)
+    except OSError:  # it is being read, or another user's, or on a disk that can only be read
         return False
     if file is not None:
         with file:
@@ -192,14 +211,14 @@ def _removed(path: Path) -> bool:
     return True
 
 
-def _locked(path: Path, *, exclusive: bool) -> BinaryIO | None:
-    """A file, open and locked until it is closed, for reading or for oneself alone; None where
-    there is none.
+def _open_locked(path: Path, *, exclusive: bool) -> BinaryIO | None:
+    """A file that is locked until it is closed; None where there is none.
 
-    BlockingIOError: others read what one wants for oneself.
+    exclusive  for this process alone, to remove it: BlockingIOError where others read it. Else
+               readers share the lock.
     """
     try:
-        # network disks want the right to write for an exclusive lock
+        # Network disks want the right to write for an exclusive lock.
         file = open(path, "r+b" if exclusive else "rb")  # noqa: SIM115  it is handed on
     except FileNotFoundError:
         return None
@@ -210,10 +229,8 @@ def _locked(path: Path, *, exclusive: bool) -> BinaryIO | None:
     except BlockingIOError:
         file.close()
         raise
-    except (
-        ImportError,
-        OSError,
-    ):  # a system or a disk without such locks: a copy may go while it is read
+    except (ImportError, OSError):
+        # A system or a disk without such locks: a copy may go while it is read.
         pass
     with suppress(FileNotFoundError):
         if os.path.samestat(os.fstat(file.fileno()), path.stat()):

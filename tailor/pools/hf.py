@@ -8,20 +8,26 @@ from typing import Any
 from tailor.errors import InputError
 from tailor.pools import columns, convert
 from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
+from tailor.pools.image_decoding import check_decoding, decode_image, in_threads
 
-_BATCH = 1024
+#: Rows in memory at once while a whole column is read.
+_BATCH_ROWS = 1024
 
 
 class HuggingFace(Pool):
     """Rows of a `datasets.Dataset`: an Image column, embeddings or texts.
 
     Ids come from the key column, or are row numbers as text. Images are decoded here, not by the
-    dataset, so that one broken picture is one Unreadable. A pool in memory can't be opened again by
-    name: hand the dataset in again.
+    dataset, so that one broken picture is one Unreadable. The pool can't be opened again by name:
+    hand the dataset in again.
 
-    column      the examples; found when only one column can be it
-    key, label  the columns of ids and of labels (by itself `label` or `labels`)
-    max_side    images are read no larger than this
+    column      the examples; found where only one column can be it
+    key, label  the columns of ids and of labels (else `label` or `labels` where there is one)
+    max_side    images are shrunk to at most this many pixels on the longer side
+    threads     images decoded at once
+
+    Raises InputError for a DatasetDict, a stream or an empty dataset, and where the columns are not
+    clear.
     """
 
     def __init__(
@@ -34,51 +40,42 @@ class HuggingFace(Pool):
         max_side: int | None = None,
         threads: int | None = None,
     ) -> None:
-        convert.check_decoding(max_side, threads)
-        if not hasattr(dataset, "features") or not hasattr(dataset, "select_columns"):
-            hint = (
-                f": name a split, {', '.join(map(repr, dataset))}"
-                if isinstance(dataset, dict)
-                else ""
-            )
-            raise InputError(f"{type(dataset).__name__} is not a datasets.Dataset{hint}")
-        if not hasattr(dataset, "__len__"):
-            raise InputError(
-                f"{type(dataset).__name__} is a stream: load it without streaming=True"
-            )
-        if len(dataset) == 0:
-            raise InputError("the dataset is empty: give at least one row")
+        check_decoding(max_side, threads)
+        _check_dataset(dataset)
         self._schema = dataset.features.arrow_schema
         self.column, self.kind = columns.choose_column(self._schema, column, key, label)
         self.label = label
         self.max_side = max_side
         self.threads = threads
         self._dataset = dataset.with_format(None)
-        self._examples = self._plain(self.column)
-        self._keyless: set[int] = set()
-        self._ids = [str(row) for row in range(len(dataset))] if key is None else self._keys(key)
+        self._examples = self._undecoded(self.column)
+        self._without_key: set[int] = set()  # positions
+        if key is None:
+            self._ids = [str(row) for row in range(len(dataset))]
+        else:
+            self._ids = self._key_ids(key)
         check_unique(self._ids)
-        self._length: int | None = None
+        self._vector_length: int | None = None
 
-    def _plain(self, column: str) -> Any:
-        """The column alone, its images left as bytes and path."""
+    def _undecoded(self, column: str) -> Any:
+        """A dataset of this column alone, its images left as bytes and path."""
         import datasets
 
-        only = self._dataset.select_columns([column])
-        if isinstance(only.features[column], datasets.Image):
-            only = only.cast_column(column, datasets.Image(decode=False))
-        return only
+        single_column = self._dataset.select_columns([column])
+        if isinstance(single_column.features[column], datasets.Image):
+            single_column = single_column.cast_column(column, datasets.Image(decode=False))
+        return single_column
 
     def _values(self, column: str) -> Iterator[Any]:
-        only = self._plain(column)
-        for start in range(0, len(only), _BATCH):
-            yield from only[start : start + _BATCH][column]
+        single_column = self._undecoded(column)
+        for start in range(0, len(single_column), _BATCH_ROWS):
+            yield from single_column[start : start + _BATCH_ROWS][column]
 
-    def _keys(self, key: str) -> list[str]:
+    def _key_ids(self, key: str) -> list[str]:
         ids = []
         for row, value in enumerate(self._values(key)):
             if value is None or value == "":
-                self._keyless.add(row)
+                self._without_key.add(row)
                 value = f"row {row}"
             ids.append(str(value))
         return ids
@@ -92,40 +89,50 @@ class HuggingFace(Pool):
         if not checked:
             return []
         rows = sorted(set(checked))
-        values = dict(zip(rows, self._examples[rows][self.column]))
+        values = self._examples[rows][self.column]
         threads = self.threads if self.kind == "image" else 1
-        found = dict(
-            zip(rows, convert.in_threads(self._example, [values[r] for r in rows], threads))
-        )
-        return [Unreadable("no key") if p in self._keyless else found[p] for p in checked]
+        examples = dict(zip(rows, in_threads(self._example, values, threads)))
+        for position in self._without_key.intersection(rows):
+            examples[position] = Unreadable("no key")
+        return [examples[position] for position in checked]
 
     def _example(self, value: Any) -> Any:
         if self.kind == "text":
             return convert.text(value)
         if self.kind == "vector":
-            return convert.vector(value, self._dimension())
+            return convert.vector(value, self._common_length())
         if isinstance(value, dict):
-            value = value.get("bytes") if value.get("bytes") is not None else value.get("path")
-        return convert.decode_image(value, self.max_side)
+            content = value.get("bytes")
+            value = content if content is not None else value.get("path")
+        return decode_image(value, self.max_side)
 
-    def _dimension(self) -> int | None:
-        if self._length is None:
-            wholes = (convert.vector(value) for value in self._values(self.column))
-            self._length = next((len(v) for v in wholes if not isinstance(v, Unreadable)), None)
-        return self._length
+    def _common_length(self) -> int | None:
+        """The length of the first readable vector, which all must have."""
+        if self._vector_length is None:
+            self._vector_length = convert.first_vector_length(self._values(self.column))
+        return self._vector_length
 
     def labels(self) -> dict[str, Any] | None:
         column = columns.choose_label(self._schema.names, self.label)
         if column is None:
             return None
-        names = columns.class_names(self._schema.metadata, column)
-        named = (
-            (one, convert.label(value, names))
-            for one, value in zip(self._ids, self._values(column))
-        )
-        return {one: value for one, value in named if value is not None}
+        return convert.labels_by_id(self._ids, self._values(column), self.class_names())
 
     def class_names(self) -> list[str] | None:
         """The classes in the order of the features, where they are named."""
         column = columns.choose_label(self._schema.names, self.label)
-        return None if column is None else columns.class_names(self._schema.metadata, column)
+        return columns.schema_class_names(self._schema, column)
+
+
+def _check_dataset(dataset: Any) -> None:
+    """Raises InputError unless it is a datasets.Dataset with at least one row."""
+    type_name = type(dataset).__name__
+    if not hasattr(dataset, "features") or not hasattr(dataset, "select_columns"):
+        hint = ""
+        if isinstance(dataset, dict):
+            hint = f": name a split, {', '.join(map(repr, dataset))}"
+        raise InputError(f"{type_name} is not a datasets.Dataset{hint}")
+    if not hasattr(dataset, "__len__"):
+        raise InputError(f"{type_name} is a stream: load it without streaming=True")
+    if len(dataset) == 0:
+        raise InputError("the dataset is empty: give at least one row")

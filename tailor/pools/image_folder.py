@@ -11,9 +11,13 @@ import numpy as np
 
 from tailor.errors import InputError
 from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
-from tailor.pools.convert import check_decoding, decode_image, decoded_as, in_threads
-
-SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm"})
+from tailor.pools.image_decoding import (
+    IMAGE_SUFFIXES,
+    check_decoding,
+    decode_image,
+    decoding_key,
+    in_threads,
+)
 
 
 class ImageFolder(Pool):
@@ -24,8 +28,11 @@ class ImageFolder(Pool):
     followed, except into a folder they lie in.
 
     labels    "folder": the first folder of the path is the class; a file at the top has none
-    max_side  images are read no larger than this, which is faster for JPEG
-    threads   how many images are decoded at once
+    max_side  images are shrunk to at most this many pixels on the longer side, which makes JPEG
+              faster to read
+    threads   images decoded at once
+
+    Raises InputError where there is no such folder or no image in it.
     """
 
     kind = "image"
@@ -39,10 +46,7 @@ class ImageFolder(Pool):
         threads: int | None = None,
     ) -> None:
         check_decoding(max_side, threads)
-        if labels not in (None, "folder"):
-            raise InputError(
-                f"labels is {labels!r}: give 'folder' (the first folder is the class) or None"
-            )
+        check_labels_option(labels)
         self.path = Path(path).absolute()
         if not self.path.is_dir():
             raise InputError(f"no folder at {self.path}: give an existing folder of images")
@@ -50,13 +54,14 @@ class ImageFolder(Pool):
         self.max_side = max_side
         self.threads = threads
         self.ignored = 0
-        self._closed: dict[str, str] = {}
+        self._closed_folders: dict[str, str] = {}
         self._ids: list[str] = []
-        self._odd: dict[str, str] = {}
+        #: The relative path of those whose id is not their path: names that are not UTF-8.
+        self._path_by_id: dict[str, str] = {}
         if not self.refresh():
+            suffixes = ", ".join(sorted(suffix[1:] for suffix in IMAGE_SUFFIXES))
             raise InputError(
-                f"no image in {self.path} ({self.ignored} other files): images end in "
-                f"{', '.join(sorted(s[1:] for s in SUFFIXES))}"
+                f"no image in {self.path} ({self.ignored} other files): images end in {suffixes}"
             )
 
     @property
@@ -65,32 +70,39 @@ class ImageFolder(Pool):
 
     def refresh(self) -> int:
         self.ignored = 0
-        self._closed = {}
-        known = set(self._ids)
-        found: dict[str, str] = {}
+        self._closed_folders = {}
+        path_by_id: dict[str, str] = {}
         for relative in self._walk(str(self.path), "", ()):
-            shown = readable_name(relative)
-            if shown in found:
-                check_unique([shown, shown], [repr(found[shown]), repr(relative)])
-            found[shown] = relative
-        new = sorted(found.keys() - known)
-        self._odd.update((shown, found[shown]) for shown in new if found[shown] != shown)
-        self._ids.extend(new)
-        return len(new)
+            example_id = readable_name(relative)
+            if example_id in path_by_id:
+                check_unique(
+                    [example_id, example_id], [repr(path_by_id[example_id]), repr(relative)]
+                )
+            path_by_id[example_id] = relative
+        new_ids = sorted(path_by_id.keys() - set(self._ids))
+        for example_id in new_ids:
+            if path_by_id[example_id] != example_id:
+                self._path_by_id[example_id] = path_by_id[example_id]
+        self._ids.extend(new_ids)
+        return len(new_ids)
 
-    def _walk(self, folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iterator[str]:
-        """Relative paths of the images below; `above`: the folders on the way down, so that no link
-        leads back up.
+    def _walk(
+        self, folder: str, prefix: str, parents: tuple[tuple[int, int], ...]
+    ) -> Iterator[str]:
+        """Relative paths of the images below a folder.
+
+        parents  (device, inode) of the folders on the way down, so that no link leads back up
         """
         try:
             status = os.stat(folder)
-            here = (status.st_dev, status.st_ino)
-            if here in above:
+            identity = (status.st_dev, status.st_ino)
+            if identity in parents:
                 return
-            with os.scandir(folder) as listing:
-                entries = list(listing)
+            with os.scandir(folder) as scan:
+                entries = list(scan)
         except OSError as problem:
-            self._closed[readable_name(prefix) or "."] = problem.strerror or str(problem)
+            name = readable_name(prefix) or "."
+            self._closed_folders[name] = problem.strerror or str(problem)
             return
         for entry in entries:
             if entry.name.startswith("."):
@@ -102,54 +114,66 @@ class ImageFolder(Pool):
                 self.ignored += 1
                 continue
             if is_folder:
-                yield from self._walk(entry.path, f"{prefix}{entry.name}/", (*above, here))
-            elif is_file and os.path.splitext(entry.name)[1].lower() in SUFFIXES:
+                yield from self._walk(entry.path, f"{prefix}{entry.name}/", (*parents, identity))
+            elif is_file and os.path.splitext(entry.name)[1].lower() in IMAGE_SUFFIXES:
                 yield prefix + entry.name
             else:
                 self.ignored += 1
 
     def file(self, position: int) -> str:
-        """Where the image at this position lies on disk."""
-        one = self._ids[position]
-        return os.path.join(self.path, self._odd.get(one, one))
+        example_id = self._ids[position]
+        return os.path.join(self.path, self._path_by_id.get(example_id, example_id))
 
     def read(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
-        files = [self.file(p) for p in check_positions(positions, len(self))]
+        files = [self.file(position) for position in check_positions(positions, len(self))]
         return in_threads(lambda file: decode_image(file, self.max_side), files, self.threads)
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
-        keys = []
-        for position in check_positions(positions, len(self)):
-            file = self.file(position)
-            try:
-                status = os.stat(file)
-            except OSError:
-                keys.append(f"{file}|missing")
-            else:
-                keys.append(
-                    f"{file}|{status.st_size}|{status.st_mtime_ns}|{self.max_side}{decoded_as(file)}"
-                )
-        return keys
+        files = [self.file(position) for position in check_positions(positions, len(self))]
+        return [image_content_key(file, self.max_side) for file in files]
 
     def labels(self) -> dict[str, Any] | None:
         if self._labels is None:
             return None
-        return {one: one.split("/", 1)[0] for one in self._ids if "/" in one}
+        return folder_labels(self._ids)
 
     def set_aside(self) -> dict[str, str]:
-        return dict(self._closed)
+        return dict(self._closed_folders)
 
     def describe(self) -> dict[str, Any]:
         options = {"labels": self._labels, "max_side": self.max_side, "threads": self.threads}
-        return {"kind": "image-folder", "path": str(self.path)} | {
-            k: v for k, v in options.items() if v is not None
-        }
+        given = {name: value for name, value in options.items() if value is not None}
+        return {"kind": "image-folder", "path": str(self.path), **given}
+
+
+def check_labels_option(labels: str | None) -> None:
+    """Raises InputError unless it is None or "folder"."""
+    if labels not in (None, "folder"):
+        raise InputError(
+            f"labels is {labels!r}: give 'folder' (the first folder is the class) or None"
+        )
+
+
+def folder_labels(ids: Sequence[str]) -> dict[str, Any]:
+    """The first folder of each path as its label; paths without a folder are left out.
+
+    >>> folder_labels(["cat/1.jpg", "dog/old/2.jpg", "3.jpg"])
+    {'cat/1.jpg': 'cat', 'dog/old/2.jpg': 'dog'}
+    """
+    return {path: path.split("/", 1)[0] for path in ids if "/" in path}
+
+
+def image_content_key(file: str, max_side: int | None) -> str:
+    """A key for the content of an image file as it is read at this size."""
+    try:
+        status = os.stat(file)
+    except OSError:
+        return f"{file}|missing"
+    return f"{file}|{status.st_size}|{status.st_mtime_ns}|{max_side}{decoding_key(file)}"
 
 
 def readable_name(path: str) -> str:
-    """A file name that is not UTF-8 can't be stored or shown: its odd bytes are written as
-    \\xNN.
-    """
+    """A path that can be stored and shown: bytes that are not UTF-8 are written as \\xNN."""
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -4,37 +4,44 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tailor.errors import InputError
 from tailor.pools import columns, convert
-from tailor.pools.base import Pool, Unreadable, check_positions, check_unique, some
-from tailor.pools.row_groups import CACHE_BYTES, RowGroups, TableFile, describe_file, unchanged
-
-_SPLIT = re.compile(r"^(train|test|valid|validation|val|dev)(?![a-z])", re.IGNORECASE)
+from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
+from tailor.pools.file_rows import FileRows
+from tailor.pools.image_decoding import check_decoding, decode_image, decoding_key, in_threads
+from tailor.pools.parquet_files import (
+    ParquetListing,
+    TableFile,
+    column_values,
+    current_version,
+    inspect_file,
+)
+from tailor.pools.row_groups import CACHE_BYTES, RowGroups
 
 
 class ParquetPool(Pool):
     """Rows of one Parquet file, of several, or of all below a folder.
 
-    Ids come from the key column. Without one they are row numbers as text, counted on through the
-    files in order of name; files that appear later count on from there in the order in which they
-    are found, wherever their name would sort. `describe` writes that order down, and opening the
-    pool from it keeps every number. Files whose rows change in number need a key column.
+    Ids come from the key column. Without one they are row numbers as text, counted on from file to
+    file in order of name. Files that appear later count on from there in the order in which they
+    are found, wherever their name would sort; `describe` records that order, and a pool opened from
+    it keeps every number. Files whose number of rows changes need a key column.
 
-    column       the examples: a struct of bytes and path, a list of numbers, or text; found when
-                 only one can be it
+    column       the examples: a struct of bytes and path, a list of numbers, or text; found where
+                 only one column can be it
     key          the column of ids
     label        the column of labels; else `label` or `labels` where there is one
     split        of a folder that holds several ("train", "test"): the one to take, or "all"
-    order        files of an earlier time with their number of rows, as `describe` gives them
-    max_side     images are read no larger than this
-    cache_bytes  row groups lately used stay in memory, up to this
+    order        (name, rows) of the files of an earlier time, as `describe` gives them
+    max_side     images are shrunk to at most this many pixels on the longer side
+    threads      images decoded at once
+    cache_bytes  row groups read lately stay in memory, up to this
+
+    Raises InputError where nothing can be read or the columns are not clear.
     """
 
     def __init__(
@@ -50,215 +57,147 @@ class ParquetPool(Pool):
         threads: int | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
-        convert.check_decoding(max_side, threads)
+        check_decoding(max_side, threads)
         paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-        self._given = [Path(p).absolute() for p in paths]
-        for one in self._given:
-            if not one.exists():
-                raise InputError(f"nothing at {one}: give an existing Parquet file or folder")
-        self._options = {
-            "key": key,
-            "label": label,
-            "split": split,
-            "max_side": max_side,
-            "threads": threads,
-        }
+        self._listing = ParquetListing([Path(p).absolute() for p in paths], split)
         self.key = key
         self.label = label
-        self.split = split
         self.max_side = max_side
         self.threads = threads
-        self._several = len(paths) > 1
         self._order = [(str(name), int(rows)) for name, rows in order or ()]
         self._files: list[TableFile] = []
-        self._starts = np.zeros(1, np.int64)
+        self._rows = FileRows()
         self._ids: list[str] = []
-        self._keyless: dict[int, str] = {}
+        self._without_key: set[int] = set()  # positions
         self._broken: dict[str, str] = {}
-        self._schema = self._first_schema()
+        self._schema = self._listing.first_schema()
         self.column, self.kind = columns.choose_column(self._schema, column, key, label)
-        self._groups = RowGroups(self.column, cache_bytes)
-        self._length: int | None = None
+        self._row_groups = RowGroups(self.column, cache_bytes)
+        self._vector_length: int | None = None
         if self.refresh() == 0:
-            raise InputError(f"no row in {some([str(p) for p in self._given])}")
-
-    def _listing(self) -> dict[str, Path]:
-        """Files by name, in order: those given as they are given, those of a folder sorted."""
-        found: dict[str, Path] = {}
-        for given in self._given:
-            if given.is_dir():
-                inside = {
-                    p.relative_to(given).as_posix(): p
-                    for p in given.rglob("*.parquet")
-                    if p.is_file()
-                }
-                inside = {
-                    n: p
-                    for n, p in inside.items()
-                    if not any(part.startswith(".") for part in n.split("/"))
-                }
-                inside = self._one_split(given, inside)
-                found.update(
-                    (n if len(self._given) == 1 else str(p), p) for n, p in sorted(inside.items())
-                )
-            else:
-                found[given.name if len(self._given) == 1 else str(given)] = given
-        return found
-
-    def _one_split(self, folder: Path, files: dict[str, Path]) -> dict[str, Path]:
-        splits: dict[str, list[str]] = {}
-        for name in files:
-            matches = [m for m in map(_SPLIT.match, reversed(name.split("/"))) if m]
-            splits.setdefault(matches[0].group(1).lower() if matches else "", []).append(name)
-        if self.split in (None, "all"):
-            named = sorted(s for s in splits if s)
-            if len(named) > 1 and self.split is None:
-                raise InputError(
-                    f"{folder} holds the splits {', '.join(named)}: name one "
-                    f"(split={named[-1]!r}), or split='all'"
-                )
-            return files
-        if self.split not in splits:
-            raise InputError(
-                f"no split {self.split!r} in {folder}: there are "
-                f"{some(sorted(s for s in splits if s))}"
-            )
-        return {name: files[name] for name in splits[self.split]}
-
-    def _first_schema(self) -> Any:
-        listing = self._listing()
-        if not listing:
-            raise InputError(f"no .parquet file in {some([str(p) for p in self._given])}")
-        problem = ""
-        for name, path in listing.items():
-            try:
-                return describe_file(path, name)[1]
-            except InputError as one:
-                if not path.exists() or len(listing) == 1:
-                    raise
-                problem = str(one)
-        raise InputError(f"none of {len(listing)} files can be read; the last: {problem}")
+            raise InputError(f"no row in {self._listing}")
 
     @property
     def ids(self) -> Sequence[str]:
         return self._ids
 
+    # ------------------------------------------------------------------ files
+
     def refresh(self) -> int:
-        listing = self._listing()
         files = list(self._files)
         ids = list(self._ids)
-        keyless = dict(self._keyless)
-        known = {f.name for f in files}
-        broken = {}
-        fresh = [] if files else self._remembered(listing)
-        known.update(f.name for f in fresh)
-        for name, path in listing.items():
-            if name not in known:
-                try:
-                    fresh.append(self._usable(path, name))
-                except InputError as problem:
-                    broken[name] = str(problem)
-        for file in fresh:
+        without_key = set(self._without_key)
+        new_files, broken = self._new_files()
+        for file in new_files:
             try:
-                ids.extend(self._file_ids(file, len(ids), keyless))
+                file_ids, keyless_rows = self._file_ids(file, first_position=len(ids))
             except InputError as problem:
                 broken[file.name] = str(problem)
-            else:
-                files.append(file)
-        starts = np.cumsum([0, *(f.rows for f in files)])
-        check_unique(ids, lambda p: _place(files, starts, p))
-        new = len(ids) - len(self._ids)
-        self._files = files
-        self._starts = starts
-        self._ids = ids
-        self._keyless = keyless
-        self._broken = broken
-        return new
+                continue
+            without_key.update(len(ids) + row for row in keyless_rows)
+            ids.extend(file_ids)
+            files.append(file)
+        rows = FileRows([file.rows for file in files])
 
-    def _usable(self, path: Path, name: str) -> TableFile:
-        file, schema = describe_file(path, name)
-        if missing := [
-            c for c in (self.column, self.key) if c is not None and c not in schema.names
-        ]:
-            raise InputError(f"no column {missing[0]!r} in {path}: there are {some(schema.names)}")
-        if columns.column_kind(schema, self.column, strict=False) != self.kind:
-            kind = schema.field(self.column).type
-            raise InputError(
-                f"column {self.column!r} of {path} is of type {kind}, in the other files "
-                f"{self.kind}"
-            )
+        def place(position: int) -> str:
+            number, row = rows.locate(position)
+            return f"row {row} of {files[number].name}"
+
+        check_unique(ids, place)
+        # Nothing of the pool has changed up to here, so that an error leaves it as it was.
+        added = len(ids) - len(self._ids)
+        self._files = files
+        self._rows = rows
+        self._ids = ids
+        self._without_key = without_key
+        self._broken = broken
+        return added
+
+    def _new_files(self) -> tuple[list[TableFile], dict[str, str]]:
+        """Files that are not in the pool yet, and those that can't be used, by name, with the
+        reason.
+        """
+        listed = self._listing.files()
+        new_files = [] if self._files else self._remembered_files(listed)
+        known_names = {file.name for file in [*self._files, *new_files]}
+        broken: dict[str, str] = {}
+        for name, path in listed.items():
+            if name in known_names:
+                continue
+            try:
+                new_files.append(self._inspect(path, name))
+            except InputError as problem:
+                broken[name] = str(problem)
+        return new_files, broken
+
+    def _inspect(self, path: Path, name: str) -> TableFile:
+        file, schema = inspect_file(path, name)
+        columns.check_columns(schema, path, column=self.column, kind=self.kind, key=self.key)
         return file
 
-    def _remembered(self, listing: dict[str, Path]) -> list[TableFile]:
-        """The files of `order`, as they are now. One that is gone keeps its numbers, and reads as
-        missing.
+    def _remembered_files(self, listed: dict[str, Path]) -> list[TableFile]:
+        """The files of `order` as they are now. One that is gone keeps its row numbers, and its
+        rows read as missing.
         """
         files = []
         for name, rows in self._order:
-            try:
-                file = self._usable(listing[name], name) if name in listing else None
-            except InputError:
-                file = None
+            file = None
+            if name in listed:
+                with contextlib.suppress(InputError):
+                    file = self._inspect(listed[name], name)
             if file is None:
-                if self.key is not None:
+                if self.key is not None:  # ids do not depend on this file's rows
                     continue
-                file = TableFile(self._given[0] / name, name, 0, 0, (rows,), missing=True)
+                path = self._listing.paths[0] / name
+                file = TableFile(path, name, 0, 0, (rows,), missing=True)
             elif file.rows != rows and self.key is None:
                 raise InputError(
                     f"{file.path} had {rows} rows and has {file.rows} now, which shifts the row "
-                    "numbers "
-                    "that are the ids: put it back as it was and add rows in a new file, or name "
-                    "a key column (key=)"
+                    "numbers that are the ids: put it back as it was and add rows in a new file, "
+                    "or name a key column (key=)"
                 )
             files.append(file)
         return files
 
-    def _file_ids(self, file: TableFile, start: int, keyless: dict[int, str]) -> list[str]:
+    def _file_ids(self, file: TableFile, first_position: int) -> tuple[list[str], list[int]]:
+        """The ids of a file's rows, and the rows whose key is empty."""
         if self.key is None:
-            return [str(row) for row in range(start, start + file.rows)]
-        keys = list(_column(file, self.key))
+            return [str(first_position + row) for row in range(file.rows)], []
         ids = []
-        for row, value in enumerate(keys):
+        keyless_rows = []
+        for row, value in enumerate(column_values(file, self.key)):
             if value is None or value == "":
-                keyless[start + row] = "no key"
+                keyless_rows.append(row)
                 value = f"row {row} of {file.name}"
             ids.append(str(value))
-        return ids
+        return ids, keyless_rows
 
-    def _locate(self, position: int) -> tuple[int, int]:
-        which = int(np.searchsorted(self._starts, position, side="right")) - 1
-        return which, position - int(self._starts[which])
+    # ------------------------------------------------------------------ reading
 
     def read(self, positions: Sequence[int]) -> list[Any]:
-        wanted: dict[int, dict[int, int]] = {}
         checked = check_positions(positions, len(self))
-        for position in checked:
-            which, row = self._locate(position)
-            wanted.setdefault(which, {})[row] = position
-        found: dict[int, Any] = {}
-        for which, rows in wanted.items():
-            values = self._values(which, list(rows))
-            decoded = convert.in_threads(
-                self._example, [values[row] for row in rows], self._workers()
-            )
-            found.update(zip(rows.values(), decoded))
-        return [Unreadable(self._keyless[p]) if p in self._keyless else found[p] for p in checked]
+        threads = self.threads if self.kind == "image" else 1
+        examples: dict[int, Any] = {}
+        for number, row_positions in self._rows.by_file(checked).items():
+            values = self._stored_values(number, list(row_positions))
+            ordered = [values[row] for row in row_positions]
+            decoded = in_threads(self._example, ordered, threads)
+            examples.update(zip(row_positions.values(), decoded))
+        for position in self._without_key.intersection(checked):
+            examples[position] = Unreadable("no key")
+        return [examples[position] for position in checked]
 
-    def _values(self, which: int, rows: list[int]) -> dict[int, Any]:
-        file = self._files[which]
-        now = unchanged(file)
-        if now is None:
-            reason = (
-                "missing"
-                if not file.path.exists()
-                else f"{file.name} has changed since it was opened"
-            )
+    def _stored_values(self, number: int, rows: list[int]) -> dict[int, Any]:
+        """The stored values of a file by row; Unreadable where the file has changed."""
+        file = self._files[number]
+        current = current_version(file)
+        if current is None:
+            reason = "missing"
+            if file.path.exists():
+                reason = f"{file.name} has changed since it was opened"
             return dict.fromkeys(rows, Unreadable(reason))
-        self._files[which] = now
-        return self._groups.values(now, rows)
-
-    def _workers(self) -> int | None:
-        return self.threads if self.kind == "image" else 1
+        self._files[number] = current
+        return self._row_groups.values(current, rows)
 
     def _example(self, value: Any) -> Any:
         if isinstance(value, Unreadable):
@@ -266,89 +205,83 @@ class ParquetPool(Pool):
         if self.kind == "text":
             return convert.text(value)
         if self.kind == "vector":
-            return convert.vector(value, self._dimension())
+            return convert.vector(value, self._common_length())
         if isinstance(value, dict):
             if value.get("bytes") is None and value.get("path"):
                 return Unreadable(f"no bytes in the row, only the path {value['path']!r}")
             value = value.get("bytes")
-        return convert.decode_image(value, self.max_side)
+        return decode_image(value, self.max_side)
 
-    def _dimension(self) -> int | None:
-        """The length of the pool's vectors: that of the type, or of the first one that is whole."""
-        if self._length is None:
-            fixed = getattr(self._schema.field(self.column).type, "list_size", None)
-            if fixed is None:
-                for file in self._files:
-                    with contextlib.suppress(InputError):
-                        wholes = (convert.vector(v) for v in _column(file, self.column))
-                        fixed = next(
-                            (len(v) for v in wholes if not isinstance(v, Unreadable)), None
-                        )
-                    if fixed is not None:
-                        break
-            self._length = fixed
-        return self._length
+    def _common_length(self) -> int | None:
+        """The length of the pool's vectors: that of the column's type, or of the first readable
+        one.
+        """
+        if self._vector_length is None:
+            # Only a list of fixed size has it.
+            length = getattr(self._schema.field(self.column).type, "list_size", None)
+            for file in self._files:
+                if length is not None:
+                    break
+                with contextlib.suppress(InputError):
+                    length = convert.first_vector_length(column_values(file, self.column))
+            self._vector_length = length
+        return self._vector_length
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
+        files = [current_version(file) or file for file in self._files]
+        decoding = decoding_key(".parquet") if self.kind == "image" else ""
         keys = []
-        now = [unchanged(file) or file for file in self._files]
-        how = convert.decoded_as(".parquet") if self.kind == "image" else ""
-        for which, row in map(self._locate, check_positions(positions, len(self))):
-            file = now[which]
-            keys.append(
-                f"{file.path}|{file.size}|{file.time_ns}|{self.column}|{row}|{self.max_side}{how}"
-            )
+        for position in check_positions(positions, len(self)):
+            number, row = self._rows.locate(position)
+            file = files[number]
+            version = f"{file.path}|{file.size}|{file.modified_ns}"
+            keys.append(f"{version}|{self.column}|{row}|{self.max_side}{decoding}")
         return keys
+
+    # ------------------------------------------------------------------ labels
 
     def labels(self) -> dict[str, Any] | None:
         column = columns.choose_label(self._schema.names, self.label)
         if column is None:
             return None
-        names = columns.class_names(self._schema.metadata, column)
-        known: dict[str, Any] = {}
-        for start, file in zip(self._starts.tolist(), self._files):
-            try:
-                values = list(_column(file, column)) if unchanged(file) else []
-            except InputError:
-                # its rows are Unreadable, or it has no such column: nothing is known of them
+        class_names = self.class_names()
+        labels: dict[str, Any] = {}
+        for start, file in zip(self._rows.starts.tolist(), self._files):
+            if current_version(file) is None:  # its rows are Unreadable
                 continue
-            for position, value in enumerate(values, start):
-                if (one := convert.label(value, names)) is not None:
-                    known[self._ids[position]] = one
-        return known
+            try:
+                values = list(column_values(file, column))
+            except InputError:  # unreadable now, or without such a column
+                continue
+            file_ids = self._ids[start : start + len(values)]
+            labels.update(convert.labels_by_id(file_ids, values, class_names))
+        return labels
 
     def class_names(self) -> list[str] | None:
         """The classes in the order of the schema, where it names them."""
         column = columns.choose_label(self._schema.names, self.label)
-        return None if column is None else columns.class_names(self._schema.metadata, column)
+        return columns.schema_class_names(self._schema, column)
+
+    # ------------------------------------------------------------------ the source
 
     def set_aside(self) -> dict[str, str]:
         return dict(self._broken)
 
     def describe(self) -> dict[str, Any]:
-        path: Any = [str(p) for p in self._given] if self._several else str(self._given[0])
-        order = [[f.name, f.rows] for f in self._files]
-        given = {k: v for k, v in self._options.items() if v is not None}
-        if self._groups.cache_bytes != CACHE_BYTES:
-            given["cache_bytes"] = self._groups.cache_bytes
-        return {"kind": "parquet", "path": path, "column": self.column, "order": order} | given
-
-
-def _column(file: TableFile, column: str) -> Any:
-    """One column's values, a batch in memory at a time."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(file.path) as opened:
-            for batch in opened.iter_batches(batch_size=8192, columns=[column]):
-                yield from batch.column(0).to_pylist()
-    except (OSError, pa.ArrowException) as problem:
-        raise InputError(
-            f"column {column!r} of {file.path} can't be read ({problem}): write the file again"
-        ) from None
-
-
-def _place(files: Sequence[TableFile], starts: np.ndarray, position: int) -> str:
-    which = int(np.searchsorted(starts, position, side="right")) - 1
-    return f"row {position - int(starts[which])} of {files[which].name}"
+        paths = [str(path) for path in self._listing.paths]
+        options = {
+            "key": self.key,
+            "label": self.label,
+            "split": self._listing.split,
+            "max_side": self.max_side,
+            "threads": self.threads,
+        }
+        if self._row_groups.cache_bytes != CACHE_BYTES:
+            options["cache_bytes"] = self._row_groups.cache_bytes
+        return {
+            "kind": "parquet",
+            "path": paths if len(paths) > 1 else paths[0],
+            "column": self.column,
+            "order": [[file.name, file.rows] for file in self._files],
+            **{name: value for name, value in options.items() if value is not None},
+        }

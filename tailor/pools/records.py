@@ -9,26 +9,40 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from tailor.errors import InputError
+
+#: The format of a file, by the end of its name.
+FORMAT_BY_SUFFIX = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 
 @dataclass(frozen=True)
 class Record:
-    """One record of a file: bytes start .. end, its values by column, or why it is broken."""
+    """One record of a file.
 
-    line: int  # from 1
+    line        the number of its first line, from 1
+    start, end  its bytes in the file, line end included
+    content     those bytes
+    values      its values by column; None where the record is broken
+    problem     why it is broken
+    open_quote  it ends inside a quoted field
+    """
+
+    line: int
     start: int
     end: int
-    raw: bytes
+    content: bytes
     values: dict[str, Any] | None
     problem: str = ""
     open_quote: bool = False
 
     @property
     def ends_line(self) -> bool:
-        return self.raw.endswith(b"\n")
+        return self.content.endswith(b"\n")
 
     @property
-    def cut(self) -> bool:
-        """Broken at the very end of the file: it may be half written."""
+    def may_be_half_written(self) -> bool:
+        """Broken in a way that more bytes at the end of the file could mend."""
         return self.values is None and (self.open_quote or not self.ends_line)
 
 
@@ -38,102 +52,154 @@ class Jsonl:
     def __init__(self, encoding: str) -> None:
         self.encoding = encoding
 
-    def parse(self, raw: bytes) -> dict[str, Any]:
-        """ValueError where it is not an object."""
-        values = json.loads(_decode(raw, self.encoding))
+    def parse(self, content: bytes) -> dict[str, Any]:
+        """The values of one record. Raises ValueError where it is not an object."""
+        values = json.loads(_decode(content, self.encoding))
         if not isinstance(values, dict):
             raise ValueError(f"a {type(values).__name__} where an object must be")
         return values
 
     def records(self, file: BinaryIO, start: int, line: int) -> Iterator[Record]:
+        """All records from byte `start`, which is the beginning of this line. Blank lines are
+        passed over.
+        """
         file.seek(start)
-        for raw in file:
-            if raw.strip():
+        for content in file:
+            end = start + len(content)
+            if content.strip():
+                values = None
+                problem = ""
                 try:
-                    yield Record(line, start, start + len(raw), raw, self.parse(raw))
-                except (ValueError, RecursionError) as problem:
-                    yield Record(
-                        line, start, start + len(raw), raw, None, f"broken line {line}: {problem}"
-                    )
-            start = start + len(raw)
+                    values = self.parse(content)
+                except (ValueError, RecursionError) as error:
+                    problem = f"broken line {line}: {error}"
+                yield Record(line, start, end, content, values, problem)
+            start = end
             line = line + 1
 
 
 class Csv:
-    """Comma-separated values under a header. A quoted field may go over several lines."""
+    """Comma-separated values under a header. A quoted field may go over several lines.
+
+    header  the names of the columns; until it is set, columns are named by their number
+    """
 
     def __init__(self, encoding: str, delimiter: str, header: list[str] | None = None) -> None:
         self.encoding = encoding
         self.delimiter = delimiter
         self.header = header
 
-    def parse(self, raw: bytes) -> dict[str, Any]:
-        """ValueError where it is not one whole record."""
+    def parse(self, content: bytes) -> dict[str, Any]:
+        """The values of one record. Raises ValueError where it is not one whole record."""
         try:
-            lines = [_decode(line, self.encoding) for line in io.BytesIO(raw)]
-            rows = [row for row in csv.reader(lines, delimiter=self.delimiter, strict=True) if row]
+            lines = [_decode(line, self.encoding) for line in io.BytesIO(content)]
+            reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
+            rows = [row for row in reader if row]
         except csv.Error as problem:
             raise ValueError(str(problem)) from None
         if len(rows) != 1:
             raise ValueError(f"{len(rows)} records where one must be")
-        return self._named(rows[0])
+        return self._by_column(rows[0])
 
-    def _named(self, row: list[str]) -> dict[str, Any]:
-        header = self.header
-        if header is None:
-            return {str(i): value for i, value in enumerate(row)}
-        if len(row) != len(header):
-            raise ValueError(f"{len(row)} columns, the header has {len(header)}")
-        return dict(zip(header, row))
+    def _by_column(self, row: list[str]) -> dict[str, Any]:
+        if self.header is None:
+            return {str(number): value for number, value in enumerate(row)}
+        if len(row) != len(self.header):
+            raise ValueError(f"{len(row)} columns, the header has {len(self.header)}")
+        return dict(zip(self.header, row))
 
     def records(self, file: BinaryIO, start: int, line: int) -> Iterator[Record]:
-        """csv's own reader says where a record ends; where it fails, the record's first line alone
-        is broken.
+        """All records from byte `start`, which is the beginning of this line.
+
+        Python's csv reader says where a record ends. Where it fails, only the first line of the
+        record is broken, and reading goes on with the next line.
         """
         while True:
             file.seek(start)
-            taken: list[bytes] = []  # the lines of the record in hand
-            reader = csv.reader(self._lines(file, taken), delimiter=self.delimiter, strict=True)
-            while True:
+            record_lines: list[bytes] = []  # that the reader has taken for the record in hand
+            lines = self._decoded_lines(file, record_lines)
+            reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
+            failed = False
+            while not failed:
+                row: list[str] = []
                 problem = ""
-                row = []
                 try:
                     row = next(reader)
                 except StopIteration:
                     return
-                except (csv.Error, ValueError) as failure:
-                    problem = str(failure)
-                    del taken[1:]
-                raw = b"".join(taken)
-                lines = len(taken)
-                taken.clear()
-                end = start + len(raw)
-                if problem:
-                    cut = "end of data" in problem
-                    yield Record(
-                        line,
-                        start,
-                        end,
-                        raw,
-                        None,
-                        f"broken line {line}: {problem}",
-                        open_quote=cut,
-                    )
-                elif row:
-                    try:
-                        yield Record(line, start, end, raw, self._named(row))
-                    except ValueError as failure:
-                        yield Record(line, start, end, raw, None, f"broken line {line}: {failure}")
+                except (csv.Error, ValueError) as error:
+                    failed = True
+                    problem = str(error)
+                    del record_lines[1:]
+                content = b"".join(record_lines)
+                end = start + len(content)
+                if failed or row:  # an empty row is a blank line
+                    yield self._record(line, start, content, row, problem)
                 start = end
-                line = line + lines
-                if problem:
-                    break
+                line = line + len(record_lines)
+                record_lines.clear()
 
-    def _lines(self, file: BinaryIO, taken: list[bytes]) -> Iterator[str]:
-        for raw in iter(file.readline, b""):
-            taken.append(raw)
-            yield _decode(raw, self.encoding)
+    def _record(
+        self,
+        line: int,
+        start: int,
+        content: bytes,
+        row: list[str],
+        problem: str,
+    ) -> Record:
+        values = None
+        # csv's words for a quote that nothing closes, and a decoder's for half a character
+        open_quote = "end of data" in problem
+        if not problem:
+            try:
+                values = self._by_column(row)
+            except ValueError as error:
+                problem = str(error)
+        message = f"broken line {line}: {problem}" if problem else ""
+        return Record(line, start, start + len(content), content, values, message, open_quote)
+
+    def _decoded_lines(self, file: BinaryIO, taken: list[bytes]) -> Iterator[str]:
+        for content in iter(file.readline, b""):
+            taken.append(content)
+            yield _decode(content, self.encoding)
 
 
-def _decode(raw: bytes, encoding: str) -> str:
-    return raw.removeprefix(b"\xef\xbb\xbf").decode(encoding)
+def make_format(
+    name: str,
+    suffix: str,
+    encoding: str,
+    delimiter: str | None,
+) -> Jsonl | Csv:
+    """The format "jsonl" or "csv" with its options.
+
+    suffix     of the file: cells of a .tsv are separated by tabs where no delimiter is named
+    encoding   of the text; its line ends must be plain bytes (not UTF-16)
+    delimiter  one character
+
+    Raises InputError for an encoding or a delimiter that can't be used.
+    """
+    _check_encoding(encoding)
+    if name == "jsonl":
+        return Jsonl(encoding)
+    if delimiter is None:
+        delimiter = "\t" if suffix == ".tsv" else ","
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise InputError(
+            f"delimiter is {delimiter!r}: give one character other than a quote or a line end"
+        )
+    return Csv(encoding, delimiter)
+
+
+def _check_encoding(encoding: str) -> None:
+    try:
+        has_plain_line_ends = "\n".encode(encoding) == b"\n"
+    except LookupError:
+        raise InputError(
+            f"unknown encoding {encoding!r}: 'utf-8' and 'cp1252' are common ones"
+        ) from None
+    if not has_plain_line_ends:
+        raise InputError(f"encoding {encoding!r} has no plain line ends: save the file as UTF-8")
+
+
+def _decode(content: bytes, encoding: str) -> str:
+    return content.removeprefix(_BYTE_ORDER_MARK).decode(encoding)

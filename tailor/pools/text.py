@@ -5,20 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from array import array
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tailor.errors import InputError, UnknownName
 from tailor.pools import convert
-from tailor.pools.base import Pool, Unreadable, check_positions, check_unique, some
-from tailor.pools.columns import LABELS, choose_label
-from tailor.pools.records import Csv, Jsonl, Record
+from tailor.pools.base import Pool, Unreadable, check_positions, check_unique, shortened
+from tailor.pools.columns import LABEL_COLUMNS, choose_label
+from tailor.pools.record_index import IndexEntry, RecordIndex, digest
+from tailor.pools.records import FORMAT_BY_SUFFIX, Csv, Record, make_format
 
-FORMATS = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+#: Records of a JSONL file that are looked at to find its columns.
+_RECORDS_TRIED = 100
 
 
 class TextFile(Pool):
@@ -29,13 +29,17 @@ class TextFile(Pool):
     column its id is "line 7". Lines added at the end join at `refresh`. A record that was changed
     in place reads as Unreadable until the pool is opened again.
 
-    column           the texts; by itself `text`, or the only column that can be it
-    key, label       the columns of ids and of labels (by itself `label` or `labels`)
+    column           the texts; by default `text`, or the only column that can be it
+    key, label       the columns of ids and of labels (by default `label` or `labels`)
     label_separator  several labels in one cell are split here ("|"). A JSON list, or a column
                      called `labels`, also means that an example may have several classes. An empty
                      cell is no label; [] is the empty set
-    delimiter        between the cells of a CSV: by itself a comma, or a tab for .tsv
-    format           "csv" or "jsonl"; by itself as the file's name ends
+    delimiter        between the cells of a CSV: by default a comma, or a tab for .tsv
+    encoding         one in which a line end is a plain byte (not UTF-16)
+    format           "csv" or "jsonl"; by default as the file's name ends
+
+    Raises InputError where the file has no record or the columns are not clear, UnknownName for a
+    column that is not there.
     """
 
     kind = "text"
@@ -67,8 +71,8 @@ class TextFile(Pool):
         self.label = label
         self.label_separator = label_separator
         suffix = self.path.suffix.lower()
-        kind = format or FORMATS.get(suffix)
-        if kind not in ("csv", "jsonl"):
+        format_name = format or FORMAT_BY_SUFFIX.get(suffix)
+        if format_name not in ("csv", "jsonl"):
             raise InputError(
                 f"{self.path.name} ends in {suffix!r}: name its format, 'csv' or 'jsonl' (format=)"
             )
@@ -76,67 +80,67 @@ class TextFile(Pool):
             raise InputError(
                 "label_separator is empty: give the text between two labels, such as '|'"
             )
-        _check_encoding(encoding)
-        self._format = (
-            Jsonl(encoding) if kind == "jsonl" else Csv(encoding, _delimiter(delimiter, suffix))
-        )
-        self._next = 0
-        self._line = 1
-        self._columns = self._header()
-        for given in (column, key, label):
-            if given is not None and given not in self._columns:
-                raise UnknownName(f"column of {self.path.name}", given, self._columns)
-        self.column = self._texts() if column is None else column
-        self._starts = array("q")
-        self._ends = array("q")
-        self._digests = array("Q")
-        self._lines = array("q")
+        self._format = make_format(format_name, suffix, encoding, delimiter)
+        #: Where the next look begins: a byte of the file, and the number of its line.
+        self._next_start = 0
+        self._next_line = 1
+        self._columns, self._text_columns = self._find_columns()
+        for name in (column, key, label):
+            if name is not None and name not in self._columns:
+                raise UnknownName(f"column of {self.path.name}", name, self._columns)
+        self.column = self._choose_column() if column is None else column
         self._ids: list[str] = []
-        self._broken: dict[int, str] = {}
-        self._open_end = False
-        if not self._grow(first=True):
+        self._index = RecordIndex()
+        self._last_is_open = False  # the last record had no line end: it may grow
+        if not self._index_records(first_pass=True):
             raise InputError(f"no record in {self.path}: it needs at least one below the header")
 
     def _records(self, start: int, line: int) -> Iterator[Record]:
         with open(self.path, "rb") as file:
             yield from self._format.records(file, start, line)
 
-    def _header(self) -> list[str]:
+    # ------------------------------------------------------------------ columns
+
+    def _find_columns(self) -> tuple[list[str], list[str]]:
+        """All columns, and those that may hold the texts."""
         if isinstance(self._format, Csv):
-            first = next(self._records(0, 1), None)
-            if first is None or first.values is None:
-                raise InputError(
-                    f"{self.path} has no header: {first.problem if first else 'it is empty'}"
-                )
-            names = [str(v).strip() for v in first.values.values()]
-            check_unique(names, [f"column {i + 1} of the header" for i in range(len(names))])
-            self._format.header = names
-            self._next = first.end
-            self._line = 1 + first.line + first.raw.rstrip(b"\n").count(b"\n")
-            return names
-        seen: dict[str, bool] = {}  # column -> a text was seen in it
-        for record in islice(self._records(0, 1), 100):
+            names = self._read_header(self._format)
+            return names, names
+        holds_text: dict[str, bool] = {}
+        for record in islice(self._records(0, 1), _RECORDS_TRIED):
             for name, value in (record.values or {}).items():
-                seen[name] = seen.get(name, False) or isinstance(value, str)
-        if not seen:
+                holds_text[name] = holds_text.get(name, False) or isinstance(value, str)
+        if not holds_text:
             raise InputError(
                 f"no JSON object in the first lines of {self.path}: each line must be one"
             )
-        self._textual = [name for name, has_text in seen.items() if has_text]
-        return list(seen)
+        return list(holds_text), [name for name, is_text in holds_text.items() if is_text]
 
-    def _texts(self) -> str:
-        candidates = self._columns if isinstance(self._format, Csv) else self._textual
-        candidates = [c for c in candidates if c not in (self.key, self.label, *LABELS)]
+    def _read_header(self, csv_format: Csv) -> list[str]:
+        header = next(self._records(0, 1), None)
+        if header is None or header.values is None:
+            problem = header.problem if header else "it is empty"
+            raise InputError(f"{self.path} has no header: {problem}")
+        names = [str(value).strip() for value in header.values.values()]
+        check_unique(names, [f"column {number + 1} of the header" for number in range(len(names))])
+        csv_format.header = names
+        self._next_start = header.end
+        self._next_line = 1 + header.line + header.content.rstrip(b"\n").count(b"\n")
+        return names
+
+    def _choose_column(self) -> str:
+        others = (self.key, self.label, *LABEL_COLUMNS)
+        candidates = [name for name in self._text_columns if name not in others]
         if "text" in candidates:
             return "text"
         if len(candidates) != 1:
             raise InputError(
-                f"the texts of {self.path.name} may be in {some(candidates)}: name the column "
-                "(--column, or column= in "
-                "Python)"
+                f"the texts of {self.path.name} may be in {shortened(candidates)}: name the column "
+                "(--column, or column= in Python)"
             )
         return candidates[0]
+
+    # ------------------------------------------------------------------ records
 
     @property
     def ids(self) -> Sequence[str]:
@@ -144,153 +148,131 @@ class TextFile(Pool):
 
     def refresh(self) -> int:
         try:
-            if os.stat(self.path).st_size <= self._next:
+            if os.stat(self.path).st_size <= self._next_start:
                 return 0
-            return self._grow(first=False)
+            return self._index_records(first_pass=False)
         except OSError:
             return 0  # gone for now: what is known stays
 
-    def _grow(self, first: bool) -> int:
-        """Take in the records from where the last pass ended."""
-        before = len(self._ids)
-        again = (
-            before - 1 if self._open_end else -1
-        )  # had no line end: more of it may have been written
-        start, line = (
-            (self._starts[again], self._lines[again]) if again >= 0 else (self._next, self._line)
-        )
+    def _index_records(self, *, first_pass: bool) -> int:
+        """Take in the records from where the last pass ended -> how many are new."""
+        known = len(self._ids)
+        first = known
+        start = self._next_start
+        line = self._next_line
+        if self._last_is_open:
+            # More of the last record may have been written: it is read again, under its old id.
+            first = known - 1
+            start = self._index.starts[first]
+            line = self._index.lines[first]
         ids = list(self._ids)
-        lines = array("q", self._lines)
-        notes = []
+        entries: list[IndexEntry] = []
+        last_record: Record | None = None
         for record in self._records(start, line):
-            if not first and record.cut:
-                break  # half written: the next look takes it
-            if again < 0 or record.start != start:
-                ids.append(self._id(record, len(ids)))
-                lines.append(record.line)
-            notes.append(
-                (record.start, record.end, _digest(record.raw), record.line, self._problem(record))
-            )
-            ended = (record.end, record.line + record.raw.count(b"\n"), not record.ends_line)
-        check_unique(ids, lambda p: f"line {lines[p]} of {self.path.name}")
-        self._ids = ids
-        for position, (*numbers, problem) in enumerate(notes, before if again < 0 else again):
-            for column, number in zip(
-                (self._starts, self._ends, self._digests, self._lines), numbers
-            ):
-                column[position : position + 1] = array(column.typecode, [number])
-            self._broken.pop(position, None)
-            if problem:
-                self._broken[position] = problem
-        if notes:
-            self._next, self._line, self._open_end = ended
-        return len(ids) - before
+            if not first_pass and record.may_be_half_written:
+                break  # the next look takes it
+            is_reread = first < known and record.start == start
+            if not is_reread:
+                ids.append(self._record_id(record, number=len(ids)))
+            entries.append(IndexEntry.of(record, self._record_problem(record)))
+            last_record = record
 
-    def _id(self, record: Record, number: int) -> str:
+        def place(position: int) -> str:
+            is_new = position >= first
+            number = entries[position - first].line if is_new else self._index.lines[position]
+            return f"line {number} of {self.path.name}"
+
+        check_unique(ids, place)
+        self._ids = ids
+        self._index.replace_from(first, entries)
+        if last_record is not None:
+            self._next_start = last_record.end
+            self._next_line = last_record.line + last_record.content.count(b"\n")
+            self._last_is_open = not last_record.ends_line
+        return len(ids) - known
+
+    def _record_id(self, record: Record, number: int) -> str:
         if self.key is None:
             return str(number)
         value = (record.values or {}).get(self.key)
-        return f"line {record.line}" if value is None or value == "" else str(value)
+        if value is None or value == "":
+            return f"line {record.line}"
+        return str(value)
 
-    def _problem(self, record: Record) -> str:
-        if (
-            record.values is not None
-            and self.key is not None
-            and record.values.get(self.key) in (None, "")
-        ):
+    def _record_problem(self, record: Record) -> str:
+        if record.values is None or self.key is None:
+            return record.problem
+        if record.values.get(self.key) in (None, ""):
             return f"no key in line {record.line}"
-        return record.problem
+        return ""
+
+    # ------------------------------------------------------------------ reading
 
     def read(self, positions: Sequence[int]) -> list[str | Unreadable]:
         checked = check_positions(positions, len(self))
-        found: dict[int, str | Unreadable] = {}
+        texts: dict[int, str | Unreadable] = {}
         try:
             with open(self.path, "rb") as file:
                 for position in sorted(set(checked)):
-                    file.seek(self._starts[position])
-                    found[position] = self._text(
-                        position, file.read(self._ends[position] - self._starts[position])
-                    )
+                    file.seek(self._index.starts[position])
+                    content = file.read(self._index.size(position))
+                    texts[position] = self._text(position, content)
+        except FileNotFoundError:
+            return [Unreadable("missing")] * len(checked)
         except OSError as problem:
-            reason = (
-                "missing" if isinstance(problem, FileNotFoundError) else f"can't be read: {problem}"
-            )
-            return [Unreadable(reason)] * len(checked)
-        return [found[p] for p in checked]
+            return [Unreadable(f"can't be read: {problem}")] * len(checked)
+        return [texts[position] for position in checked]
 
-    def _text(self, position: int, raw: bytes) -> str | Unreadable:
-        if position in self._broken:
-            return Unreadable(self._broken[position])
-        if _digest(raw) != self._digests[position]:
-            return Unreadable(
-                f"line {self._lines[position]} has changed since the file was opened: open it again"
-            )
-        return convert.text(self._format.parse(raw).get(self.column))
+    def _text(self, position: int, content: bytes) -> str | Unreadable:
+        if position in self._index.problems:
+            return Unreadable(self._index.problems[position])
+        if digest(content) != self._index.digests[position]:
+            line = self._index.lines[position]
+            return Unreadable(f"line {line} has changed since the file was opened: open it again")
+        return convert.text(self._format.parse(content).get(self.column))
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
-        checked = check_positions(positions, len(self))
+        index = self._index
         return [
-            f"{self.column}|{self._digests[p]:016x}|{self._ends[p] - self._starts[p]}"
-            for p in checked
+            f"{self.column}|{index.digests[position]:016x}|{index.size(position)}"
+            for position in check_positions(positions, len(self))
         ]
+
+    # ------------------------------------------------------------------ labels
 
     def labels(self) -> dict[str, Any] | None:
         column = choose_label(self._columns, self.label)
         if column is None:
             return None
-        known: dict[str, Any] = {}
-        several = self.label_separator is not None or column == "labels"
-        for position, record in enumerate(self._records(self._starts[0], self._lines[0])):
-            if position == len(self._ids) or record.start != self._starts[position]:
+        labels: dict[str, Any] = {}
+        is_multi_label = self.label_separator is not None or column == "labels"
+        records = self._records(self._index.starts[0], self._index.lines[0])
+        for position, record in enumerate(records):
+            if position == len(self._ids) or record.start != self._index.starts[position]:
                 break  # rewritten, or grown: what was opened is what counts
-            value = None if record.values is None else self._label(record.values.get(column))
-            if value is not None:
-                known[self._ids[position]] = value
-                several = several or isinstance(value, list)
-        if several:
-            return {
-                one: value if isinstance(value, list) else [value] for one, value in known.items()
-            }
-        return known
+            label = None if record.values is None else self._label(record.values.get(column))
+            if label is not None:
+                labels[self._ids[position]] = label
+                is_multi_label = is_multi_label or isinstance(label, list)
+        if not is_multi_label:
+            return labels
+        return {
+            example_id: label if isinstance(label, list) else [label]
+            for example_id, label in labels.items()
+        }
 
-    def _label(self, value: Any) -> Any:
-        if isinstance(value, str):
-            value = value.strip()
-            if value.startswith("["):
+    def _label(self, cell: Any) -> Any:
+        if isinstance(cell, str):
+            cell = cell.strip()
+            if cell.startswith("["):
                 with contextlib.suppress(ValueError):
-                    value = json.loads(value)
-            if isinstance(value, str) and self.label_separator is not None and value:
-                value = [part.strip() for part in value.split(self.label_separator)]
-        return convert.label(value, None)
+                    cell = json.loads(cell)
+        if isinstance(cell, str) and self.label_separator is not None and cell:
+            cell = [part.strip() for part in cell.split(self.label_separator)]
+        return convert.label(cell, None)
+
+    # ------------------------------------------------------------------ the source
 
     def describe(self) -> dict[str, Any]:
-        given = {k: v for k, v in self._options.items() if v is not None}
-        return {"kind": "text", "path": str(self.path), "column": self.column} | given
-
-
-def _digest(raw: bytes) -> int:
-    """Of a record without its line end, which a last line may get only when the next one is
-    added.
-    """
-    return int.from_bytes(blake2b(raw.rstrip(b"\r\n"), digest_size=8).digest(), "little")
-
-
-def _check_encoding(encoding: str) -> None:
-    try:
-        plain = "\n".encode(encoding) == b"\n"
-    except LookupError:
-        raise InputError(
-            f"unknown encoding {encoding!r}: 'utf-8' and 'cp1252' are common ones"
-        ) from None
-    if not plain:
-        raise InputError(f"encoding {encoding!r} has no plain line ends: save the file as UTF-8")
-
-
-def _delimiter(given: str | None, suffix: str) -> str:
-    if given is None:
-        return "\t" if suffix == ".tsv" else ","
-    if len(given) != 1 or given in '"\r\n':
-        raise InputError(
-            f"delimiter is {given!r}: give one character other than a quote or a line end"
-        )
-    return given
+        options = {name: value for name, value in self._options.items() if value is not None}
+        return {"kind": "text", "path": str(self.path), "column": self.column, **options}

@@ -10,9 +10,10 @@ import numpy as np
 from tailor.errors import InputError
 from tailor.pools import convert
 from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
+from tailor.pools.image_decoding import pixels, to_rgb
 
-#: So many entries are tried to learn what kind they are.
-_TRIED = 16
+#: Items that are looked at to find out what kind they are and whether they have labels.
+_ITEMS_TRIED = 16
 
 
 class TorchDataset(Pool):
@@ -23,8 +24,16 @@ class TorchDataset(Pool):
     floats from 0 to 1: give a dataset whose transform does not normalise. An item that raises an
     error is Unreadable.
 
-    ids      one a row; else row numbers as text
-    classes  names of the classes, for labels that are numbers; by itself `dataset.classes`
+    dataset  any object with `__len__` and items by index
+    ids      one id an item; else row numbers as text
+    classes  names of the classes, for labels that are numbers; else `dataset.classes` where it is
+
+    Raises InputError where the dataset is empty, is no map-style dataset, or has no item among the
+    first that can be used.
+
+    >>> pool = TorchDataset([("good", 1), ("bad", 0)], classes=["no", "yes"])
+    >>> pool.kind, pool.read([0]), pool.labels()
+    ('text', ['good'], {'0': 'yes', '1': 'no'})
     """
 
     def __init__(
@@ -34,36 +43,37 @@ class TorchDataset(Pool):
         ids: Sequence[str] | None = None,
         classes: Sequence[str] | None = None,
     ) -> None:
+        type_name = type(dataset).__name__
         if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
             raise InputError(
-                f"{type(dataset).__name__} has no length or no items by index: give a map-style "
-                "Dataset"
+                f"{type_name} has no length or no items by index: give a map-style Dataset"
             )
-        self.dataset = dataset
         size = len(dataset)
         if size == 0:
-            raise InputError(f"{type(dataset).__name__} is empty: give at least one example")
-        self._ids = [str(i) for i in (range(size) if ids is None else ids)]
-        self._ids_given = ids is not None
+            raise InputError(f"{type_name} is empty: give at least one example")
+        self.dataset = dataset
+        self._ids = [str(example_id) for example_id in (range(size) if ids is None else ids)]
+        self._has_own_ids = ids is not None
         if len(self._ids) != size:
             raise InputError(f"{len(self._ids)} ids for {size} items: give one id an item")
         check_unique(self._ids)
-        names = getattr(dataset, "classes", None) if classes is None else classes
-        self.classes = None if names is None else [str(n) for n in names]
-        self._length: int | None = None
+        class_names = getattr(dataset, "classes", None) if classes is None else classes
+        self.classes = None if class_names is None else [str(name) for name in class_names]
+        self._vector_length: int | None = None
         self.kind = self._first_kind()
 
     def _first_kind(self) -> str:
-        reason = ""
-        for position in range(min(_TRIED, len(self._ids))):
+        first_reason = ""
+        for position in range(min(_ITEMS_TRIED, len(self._ids))):
             kind, example = self._example(position)
             if isinstance(example, Unreadable):
-                reason = reason or example.reason
+                first_reason = first_reason or example.reason
                 continue
-            self._length = len(example) if kind == "vector" else None
+            if kind == "vector":
+                self._vector_length = len(example)
             return kind
         raise InputError(
-            f"none of the first items of {type(self.dataset).__name__} can be used: {reason}"
+            f"none of the first items of {type(self.dataset).__name__} can be used: {first_reason}"
         )
 
     @property
@@ -80,95 +90,90 @@ class TorchDataset(Pool):
         return example
 
     def _example(self, position: int) -> tuple[str, Any]:
+        """The kind of an item and the example in it."""
         if position >= len(self.dataset):
             return "", Unreadable("missing")
         try:
             item = self.dataset[position]
         except Exception as problem:  # the dataset's own code: anything may come
             return "", Unreadable(f"{type(problem).__name__}: {problem}")
-        if isinstance(item, (tuple, list)) and item and not _is_number(item[0]):
+        if _is_tuple_of_parts(item):
             item = item[0]
-        return to_example(item, self._length)
+        return to_example(item, self._vector_length)
 
     def refresh(self) -> int:
-        new = 0 if self._ids_given else max(0, len(self.dataset) - len(self._ids))
-        self._ids.extend(str(i) for i in range(len(self._ids), len(self._ids) + new))
-        return new
+        if self._has_own_ids:
+            return 0
+        known = len(self._ids)
+        added = max(0, len(self.dataset) - known)
+        self._ids.extend(str(row) for row in range(known, known + added))
+        return added
 
     def labels(self) -> dict[str, Any] | None:
-        """From the dataset's `targets`, `labels` or second tensor where it has them; else item by
-        item.
+        """From the dataset's `targets`, `labels` or second tensor where it has them, without
+        loading the examples; else from its items.
         """
-        known: dict[str, Any] = {}
-        stored = self._stored()
-        if stored is None and all(
-            self._second(p) is None for p in range(min(_TRIED, len(self._ids)))
-        ):
-            return None
-        for position, one in enumerate(self._ids):
-            value = stored[position] if stored is not None else self._second(position)
-            name = self._label(value)
+        stored = self._stored_labels()
+        if stored is None:
+            first_items = range(min(_ITEMS_TRIED, len(self._ids)))
+            if all(self._item_label(position) is None for position in first_items):
+                return None
+        labels: dict[str, Any] = {}
+        for position, example_id in enumerate(self._ids):
+            value = stored[position] if stored is not None else self._item_label(position)
+            name = convert.label(_plain_label(value), self.classes)
             if name is not None:
-                known[one] = name
-        return known or None
+                labels[example_id] = name
+        return labels or None
 
-    def _stored(self) -> Any:
-        tensors = getattr(self.dataset, "tensors", None)
-        choices = [getattr(self.dataset, "targets", None), getattr(self.dataset, "labels", None)]
-        if isinstance(tensors, (tuple, list)) and len(tensors) > 1:
-            choices.append(tensors[1])
-        fitting: list[Any] = [
-            c for c in choices if hasattr(c, "__getitem__") and hasattr(c, "__len__")
+    def _stored_labels(self) -> Any:
+        """All labels at once, as torchvision's datasets and TensorDataset hold them; else None."""
+        candidates: list[Any] = [
+            getattr(self.dataset, "targets", None),
+            getattr(self.dataset, "labels", None),
         ]
-        return next((c for c in fitting if len(c) == len(self._ids)), None)
+        tensors = getattr(self.dataset, "tensors", None)
+        if isinstance(tensors, (tuple, list)) and len(tensors) > 1:
+            candidates.append(tensors[1])
+        for candidate in candidates:
+            if not hasattr(candidate, "__getitem__") or not hasattr(candidate, "__len__"):
+                continue
+            if len(candidate) == len(self._ids):
+                return candidate
+        return None
 
-    def _second(self, position: int) -> Any:
+    def _item_label(self, position: int) -> Any:
         try:
             item = self.dataset[position]
         except Exception:  # Unreadable when it is read; no label here
             return None
-        return (
-            item[1]
-            if isinstance(item, (tuple, list)) and len(item) > 1 and not _is_number(item[0])
-            else None
-        )
-
-    def _label(self, value: Any) -> Any:
-        if hasattr(value, "numpy"):
-            value = value.detach().cpu().numpy()
-        if isinstance(value, np.ndarray):
-            value = (
-                np.flatnonzero(value).tolist()
-                if value.ndim == 1
-                else value.item()
-                if value.ndim == 0
-                else value
-            )
-        return convert.label(value, self.classes)
+        if _is_tuple_of_parts(item) and len(item) > 1:
+            return item[1]
+        return None
 
 
-def to_example(item: Any, length: int | None = None) -> tuple[str, Any]:
-    """A tensor, array, PIL image, list of numbers or text -> its kind, and what `Pool.read` gives
-    for it.
+def to_example(item: Any, vector_length: int | None = None) -> tuple[str, Any]:
+    """A tensor, array, PIL image, list of numbers or text -> its kind ("" where it has none), and
+    the example or Unreadable that `Pool.read` gives.
     """
     if isinstance(item, str):
         return "text", convert.text(item)
+    # Told by their methods: PIL and torch are not imported for datasets that use neither.
     if hasattr(item, "convert") and hasattr(item, "getexif"):
         try:
-            return "image", convert.rgb(item)
+            return "image", to_rgb(item)
         except Exception as problem:  # a lazily opened file may be broken
             return "image", Unreadable(f"broken image: {problem}")
     if hasattr(item, "numpy") and hasattr(item, "detach"):
-        item = item.detach().cpu()
-        item = (item.float() if item.is_floating_point() else item).numpy()
+        tensor = item.detach().cpu()
+        # numpy knows no bfloat16
+        item = (tensor.float() if tensor.is_floating_point() else tensor).numpy()
     if isinstance(item, (tuple, list)):
-        return "vector", convert.vector(item, length)
+        return "vector", convert.vector(item, vector_length)
     if isinstance(item, np.ndarray):
-        return (
-            ("vector", convert.vector(item, length))
-            if item.ndim == 1
-            else ("image", convert.pixels(item))
-        )
+        if item.ndim == 1:
+            return "vector", convert.vector(item, vector_length)
+        return "image", pixels(item)
     if item is None:
         return "", Unreadable("missing")
     return "", Unreadable(
@@ -176,5 +181,21 @@ def to_example(item: Any, length: int | None = None) -> tuple[str, Any]:
     )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number))
+def _plain_label(value: Any) -> Any:
+    """A label as `convert.label` takes it. An array of 0 and 1 becomes the indices of its ones."""
+    if hasattr(value, "numpy"):
+        value = value.detach().cpu().numpy()
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.ndim == 0:
+        return value.item()
+    if value.ndim == 1:
+        return np.flatnonzero(value).tolist()
+    return value
+
+
+def _is_tuple_of_parts(item: Any) -> bool:
+    """Whether an item is (example, label, ...) and not a plain list of numbers."""
+    if not isinstance(item, (tuple, list)) or not item:
+        return False
+    return not isinstance(item[0], (int, float, np.number))

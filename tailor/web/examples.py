@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tailor.pools.base import Pool, Unreadable
-from tailor.pools.convert import decode_image
+from tailor.pools.image_decoding import decode_image
 
 #: characters of a text, and values of a vector, that are shown
 LONGEST_TEXT, MOST_VALUES = 20_000, 32
@@ -112,7 +112,7 @@ class Examples:
         except FileNotFoundError:
             return Unreadable("missing")
         if file is not None:  # of its own: many at once, and no larger than needed
-            sides = [s for s in (side, getattr(self.pool, "max_side", None)) if s]
+            sides = [s for s in (side, self.pool.max_side) if s]
             picture = decode_image(file, min(sides, default=None), checkered=True)
             if os.path.exists(
                 file

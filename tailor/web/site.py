@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse
 from fastapi.templating import Jinja2Templates
 
 from tailor.annotation import Coordinator, Item
-from tailor.pools.convert import THREADS
+from tailor.pools.image_decoding import THREADS
 from tailor.run.project import Project
 from tailor.web.access import Access, Person
 from tailor.web.examples import Examples

@@ -11,7 +11,7 @@ import numpy as np
 
 from tailor.errors import InputError
 from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
-from tailor.pools.convert import check_decoding, decode_image, decoded_as, in_threads
+from tailor.pools.image_decoding import check_decoding, decode_image, decoding_key, in_threads
 
 
 class Files(Pool):
@@ -68,7 +68,7 @@ class Files(Pool):
                 keys.append(f"{file}|missing")
             else:
                 keys.append(
-                    f"{file}|{status.st_size}|{status.st_mtime_ns}|{self.max_side}{decoded_as(file)}"
+                    f"{file}|{status.st_size}|{status.st_mtime_ns}|{self.max_side}{decoding_key(file)}"
                 )
         return keys
 

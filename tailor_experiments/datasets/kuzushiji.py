@@ -13,7 +13,7 @@ import numpy as np
 from tailor.errors import InputError
 from tailor.pools.arrays import Arrays
 from tailor.pools.base import Pool
-from tailor.pools.npy import read_npz
+from tailor.pools.npz import read_npz
 from tailor_experiments.datasets.base import (
     Dataset,
     checked_classes,

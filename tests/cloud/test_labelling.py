@@ -98,7 +98,9 @@ def test_storage_that_can_not_be_reached_is_named(storage, tmp_path, monkeypatch
         def cut(*given, **more):
             raise ConnectionError("the line is cut")
 
-        monkeypatch.setattr(site.client.app.state.site.examples.pool._fs, "get_file", cut)
+        monkeypatch.setattr(
+            site.client.app.state.site.examples.pool._storage.filesystem, "get_file", cut
+        )
         told = site.client.get("/picture", params={"id": item["id"], "side": "1600"})
         assert told.status_code == 422
         assert f"{storage.address}/fruit can't be reached (the line is cut)" in told.json()["error"]

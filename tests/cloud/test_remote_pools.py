@@ -75,14 +75,14 @@ def test_the_cache_keeps_its_limit(texts, opened):
     pool = opened(cache_bytes=2 * size + size // 2)
     for position in (0, 4, 8, 1, 5, 9, 0):  # each from another shard than the one before
         assert pool.read([position]) == [f"text {position}"]
-        assert sum(cached(pool)) <= pool._cache.limit
+        assert sum(cached(pool)) <= pool._cache.limit_bytes
     assert len(cached(pool)) == 2
 
 
 def test_what_is_cached_is_not_fetched_again(texts, opened, monkeypatch):
     opened()
     pool = opened()
-    monkeypatch.setattr(pool._fs, "get_file", None)  # any use fails
+    monkeypatch.setattr(pool._storage.filesystem, "get_file", None)  # any use fails
     assert pool.read([10]) == ["text 10"]
 
 
@@ -170,9 +170,9 @@ def test_a_file_that_goes_while_the_pool_is_read_is_left_out(bucket, opened, mon
     bucket.put("a.csv", b"text\none\ntwo\n")
     pool = opened()
     bucket.put("b.csv", b"text\nthree\n")
-    listed = pool._listing()
+    listed = pool._listed_files()
     bucket.remove("b.csv")
-    monkeypatch.setattr(pool, "_listing", lambda: listed)
+    monkeypatch.setattr(pool, "_listed_files", lambda: listed)
     assert (pool.refresh(), len(pool)) == (0, 2)
     monkeypatch.undo()
     bucket.put("b.csv", b"text\nthree\n")
@@ -212,7 +212,7 @@ def test_a_shard_stays_in_the_cache_while_it_is_read(tmp_path, monkeypatch):
         (tmp_path / "rows" / f"{name}.csv").write_text(f"text\n{name} 0\n{name} 1\n")
     size = (tmp_path / "rows" / "a.csv").stat().st_size
     pool = open_pool(f"file://{tmp_path}/rows", cache=str(tmp_path / "cache"), cache_bytes=size + 1)
-    first = pool._pools["a.csv"][1]
+    first = pool._shards["a.csv"][1]
     read = type(first).read
 
     def late(self, rows):

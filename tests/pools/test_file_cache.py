@@ -42,7 +42,7 @@ def test_a_cache_is_shared_and_survives(tmp_path):
     assert len(calls) == 2
     get(second, "a", counted)
     get(second, "c", counted)  # b goes, the least lately used
-    assert second.held == 80
+    assert second.held_bytes == 80
     assert one.exists()
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -68,12 +68,12 @@ def test_files_that_are_not_copies_stay(tmp_path):
     for name in names:
         (tmp_path / name).write_bytes(b"x" * 5000)
     cache = FileCache(tmp_path, 100)
-    assert cache.held == 0
+    assert cache.held_bytes == 0
     for key in "abc":
         get(cache, key)
-    assert cache.held == 80
+    assert cache.held_bytes == 80
     assert {name for name in names if (tmp_path / name).exists()} == set(names)
-    assert FileCache(tmp_path, 50).held == 40  # its own copies are counted, and go, as before
+    assert FileCache(tmp_path, 50).held_bytes == 40  # its own copies are counted, and go, as before
     assert all((tmp_path / name).stat().st_size == 5000 for name in names)
 
 
@@ -87,7 +87,7 @@ def test_what_a_killed_process_left_goes_after_a_day(tmp_path):
     two_days_ago = time.time() - 2 * 24 * 3600
     for path in (old, foreign):
         os.utime(path, (two_days_ago, two_days_ago))
-    assert FileCache(tmp_path, 100).held == 0
+    assert FileCache(tmp_path, 100).held_bytes == 0
     assert sorted(tmp_path.iterdir()) == sorted([young, foreign])
 
 
@@ -102,9 +102,9 @@ def test_what_is_being_read_stays(tmp_path):
         get(theirs, "c")
         assert one.exists()
         assert two.exists()
-    assert ours.held <= 50
+    assert ours.held_bytes <= 50
     get(theirs, "d")
-    assert theirs.held == 40
+    assert theirs.held_bytes == 40
     assert not one.exists()
 
 
@@ -169,9 +169,11 @@ def test_without_a_home_copies_last_as_long_as_the_process(tmp_path, monkeypatch
 def test_of_two_that_fetch_the_same_the_later_takes_the_others_copy(tmp_path, monkeypatch):
     theirs = get(FileCache(tmp_path, 100), "a").stat().st_ino
     late = FileCache(tmp_path, 100)
-    there = FileCache._there
+    there = FileCache._open_copy
     looks = [None, None]  # as if the other's came right after each look
-    monkeypatch.setattr(late, "_there", lambda path: looks.pop() if looks else there(late, path))
+    monkeypatch.setattr(
+        late, "_open_copy", lambda path: looks.pop() if looks else there(late, path)
+    )
     with late.hold("a", ".bin", 40, fetch) as path:
         assert path.stat().st_ino == theirs
         FileCache(tmp_path, 1)  # makes room, but what is read stays

@@ -10,7 +10,7 @@ from pool_samples import picture, put
 
 from tailor.errors import InputError
 from tailor.pools import Unreadable, open_pool
-from tailor.pools.convert import decode_image
+from tailor.pools.image_decoding import decode_image
 from tailor.pools.image_folder import ImageFolder
 
 

@@ -223,7 +223,7 @@ def test_row_groups_in_memory_are_bounded(tmp_path):
         pool = ParquetPool(path, cache_bytes=budget)
         np.testing.assert_array_equal(np.stack(pool.read(positions)), rows[positions])
         np.testing.assert_array_equal(np.stack(pool.read([999, 0])), rows[[999, 0]])
-        assert pool._groups.held_bytes <= budget
+        assert pool._row_groups.cached_bytes <= budget
 
 
 def test_a_touched_file_is_still_the_same(tmp_path):

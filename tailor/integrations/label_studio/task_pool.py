@@ -15,7 +15,7 @@ from tailor.common.atomic_files import write_atomically
 from tailor.integrations.label_studio.client import Studio, StudioError, Unreachable
 from tailor.integrations.label_studio.label_config import LabelConfig
 from tailor.integrations.label_studio.task_mirror import MirroredTask
-from tailor.pools.image_folder import SUFFIXES
+from tailor.pools.image_decoding import IMAGE_SUFFIXES
 
 #: in the run's folder
 TEXTS = Path("label-studio", "texts.jsonl")
@@ -134,7 +134,7 @@ def _suffix(link: str) -> str:
     else:
         names = re.findall(r"\.[A-Za-z]{3,4}(?=$|[?&#])", link)
         found = names[-1].lower() if names else ""
-    return found if found in SUFFIXES else ".jpg"
+    return found if found in IMAGE_SUFFIXES else ".jpg"
 
 
 def _inline(link: str) -> bytes:

@@ -1,0 +1,121 @@
+"""Finding out which kind of pool opens what a user gives."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tailor.errors import InputError
+from tailor.pools.image_decoding import IMAGE_SUFFIXES
+
+#: The kind of pool for a file, by the end of its name.
+KIND_BY_SUFFIX = {
+    ".parquet": "parquet",
+    ".npy": "arrays",
+    ".npz": "arrays",
+    ".csv": "text",
+    ".tsv": "text",
+    ".jsonl": "text",
+    ".ndjson": "text",
+}
+
+
+def find_kind(source: Any) -> str:
+    """The name, in the registry, of the pool that opens this source.
+
+    Raises InputError where none does; the message says what could be opened.
+    """
+    if isinstance(source, str) and "://" in source:
+        return "remote"
+    if isinstance(source, (str, os.PathLike)):
+        return _kind_of_path(Path(source))
+    if isinstance(source, np.ndarray):
+        return "arrays"
+    # A Hugging Face Dataset, DatasetDict or stream; the pool itself refuses those it can't take.
+    if hasattr(source, "column_names"):
+        return "huggingface"
+    if _are_paths(source):
+        return _kind_of_paths([Path(path) for path in source])
+    has_items = hasattr(source, "__getitem__") and hasattr(source, "__len__")
+    is_plain_or_pandas = isinstance(source, (Sequence, set)) or hasattr(source, "iloc")
+    if has_items and not is_plain_or_pandas:
+        return "torch"
+    raise InputError(
+        f"can't open a {type(source).__name__} as a pool: give a path, a numpy array, a torch "
+        "Dataset (with items by index) or a datasets.Dataset"
+    )
+
+
+def _are_paths(source: Any) -> bool:
+    if not isinstance(source, Sequence) or not source:
+        return False
+    return all(isinstance(item, (str, os.PathLike)) for item in source)
+
+
+def _kind_of_paths(paths: Sequence[Path]) -> str:
+    kinds = {_kind_of_path(path) for path in paths}
+    if kinds == {"parquet"}:
+        return "parquet"
+    raise InputError(
+        f"several paths at once must all be Parquet, these are {', '.join(sorted(kinds))}"
+    )
+
+
+def _kind_of_path(path: Path) -> str:
+    if path.is_dir():
+        return _kind_of_folder(path)
+    if not path.exists():
+        raise InputError(f"nothing at {path}{_nearby_names(path)}")
+    suffix = path.suffix.lower()
+    if suffix in KIND_BY_SUFFIX:
+        return KIND_BY_SUFFIX[suffix]
+    if suffix in IMAGE_SUFFIXES:
+        raise InputError(
+            f"{path} is one image: give the folder that holds them, {path.absolute().parent}"
+        )
+    raise InputError(
+        f"{path.name} ends in {suffix!r}: known are {', '.join(KIND_BY_SUFFIX)}, or a folder of "
+        "images"
+    )
+
+
+def _nearby_names(path: Path) -> str:
+    """The end of the message about a missing path: names beside it that look alike."""
+    folder = path.absolute().parent
+    neighbours = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+    similar = difflib.get_close_matches(path.name, neighbours, n=3, cutoff=0.5)
+    if not similar:
+        return ": give an existing file or folder"
+    return f"; did you mean {' or '.join(map(repr, similar))}?"
+
+
+def _kind_of_folder(folder: Path) -> str:
+    """By the first image or Parquet file met; the search stops there, as a folder may hold
+    millions.
+    """
+    other_files = 0
+    visited = set()
+    for current, subfolders, files in os.walk(folder, followlinks=True):
+        real_path = os.path.realpath(current)
+        if real_path in visited:  # a link that leads back up
+            subfolders.clear()
+            continue
+        visited.add(real_path)
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
+        suffixes = {os.path.splitext(name)[1].lower() for name in files if not name.startswith(".")}
+        if ".parquet" in suffixes:
+            return "parquet"
+        if suffixes & IMAGE_SUFFIXES:
+            return "image-folder"
+        other_files += len(files)
+    content = (
+        f"holds {other_files} files, none of them" if other_files else "is empty: there is not"
+    )
+    raise InputError(
+        f"{folder} {content} an image ({', '.join(sorted(IMAGE_SUFFIXES))}) or a .parquet file"
+    )

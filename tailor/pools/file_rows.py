@@ -1,0 +1,38 @@
+"""Positions in a pool of several files, whose rows are counted on from file to file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+
+class FileRows:
+    """Which row of which file stands at a position.
+
+    counts  the rows of each file, in order
+
+    >>> rows = FileRows([3, 2])
+    >>> rows.locate(4)
+    (1, 1)
+    >>> rows.by_file([4, 0, 3])
+    {1: {1: 4, 0: 3}, 0: {0: 0}}
+    """
+
+    def __init__(self, counts: Sequence[int] = ()) -> None:
+        self.counts = list(counts)
+        #: (files + 1,) the position of each file's first row, and the number of all rows
+        self.starts = np.cumsum([0, *self.counts])
+
+    def locate(self, position: int) -> tuple[int, int]:
+        """The number of the file and the row in it. Files without rows are passed over."""
+        number = int(np.searchsorted(self.starts, position, side="right")) - 1
+        return number, position - int(self.starts[number])
+
+    def by_file(self, positions: Iterable[int]) -> dict[int, dict[int, int]]:
+        """Positions grouped by the number of their file: {file: {row: position}}."""
+        grouped: dict[int, dict[int, int]] = {}
+        for position in positions:
+            number, row = self.locate(position)
+            grouped.setdefault(number, {})[row] = position
+        return grouped

@@ -1,0 +1,211 @@
+"""Decoding pictures into RGB arrays. A picture that can't be decoded gives an Unreadable, never an
+exception.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, BinaryIO, TypeVar
+
+import numpy as np
+
+from tailor.errors import InputError
+from tailor.pools.base import Unreadable
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+#: How the names of image files end.
+IMAGE_SUFFIXES = frozenset(
+    {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm"}
+)
+#: Files whose pictures may be transparent; the content of a Parquet file is not known.
+MAY_BE_TRANSPARENT = (".png", ".gif", ".webp", ".tif", ".tiff", ".bmp", ".parquet")
+
+#: The chequerboard behind transparent parts: squares along the longer side, their least width in
+#: pixels, and their colour.
+SQUARES = 40
+SMALLEST_SQUARE = 4
+SQUARE_COLOUR = (221, 221, 221, 255)
+
+#: Threads that decode at once, where the user names no number.
+THREADS = min(8, os.cpu_count() or 1)
+
+
+def check_decoding(max_side: int | None, threads: int | None) -> None:
+    """Raises InputError unless both are at least 1, or None."""
+    if max_side is not None and max_side < 1:
+        raise InputError(
+            f"max_side is {max_side}: it must be at least 1 pixel, or None for the full size"
+        )
+    if threads is not None and threads < 1:
+        raise InputError(f"threads is {threads}: it must be at least 1")
+
+
+def in_threads(work: Callable[[S], T], items: Sequence[S], threads: int | None) -> list[T]:
+    """work(item) for each item, in order. None threads means THREADS.
+
+    Image decoders release the interpreter lock, so threads do decode at the same time.
+    """
+    count = min(threads or THREADS, len(items))
+    if count <= 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(count, thread_name_prefix="tailor-read") as executor:
+        return list(executor.map(work, items))
+
+
+def decode_image(
+    source: bytes | str | os.PathLike[str] | None,
+    max_side: int | None = None,
+    *,
+    checkered: bool = False,
+) -> np.ndarray | Unreadable:
+    """An encoded image, as bytes or a path -> RGB uint8 (H, W, 3), turned as its EXIF says.
+
+    max_side   the longer side is shrunk to at most this many pixels
+    checkered  transparent parts show a light chequerboard, on which people can see white drawings;
+               otherwise they are white
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    if source is None:
+        return Unreadable("missing")
+    if isinstance(source, bytes) and not source:
+        return Unreadable("empty")
+    try:
+        if not isinstance(source, bytes) and os.stat(source).st_size == 0:
+            return Unreadable("empty")
+        # Opened as a stream, never by name: PIL maps some TIFF files into memory by name, and
+        # scrambles those with an orientation.
+        with _stream(source) as stream, Image.open(stream) as image:
+            limit = Image.MAX_IMAGE_PIXELS
+            if limit is not None and image.width * image.height > limit:
+                return Unreadable(
+                    f"too large: {image.width} x {image.height} pixels, the limit is {limit} in all"
+                )
+            return to_rgb(image, max_side, checkered=checkered)
+    except FileNotFoundError:
+        return Unreadable("missing")
+    except UnidentifiedImageError:
+        return Unreadable("not an image")
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as problem:
+        return Unreadable(f"too large: {problem}")
+    except Exception as problem:
+        # Decoders raise nearly anything on broken bytes: OSError, SyntaxError, struct.error.
+        return Unreadable(f"broken image: {str(problem) or type(problem).__name__}")
+
+
+def _stream(source: bytes | str | os.PathLike[str]) -> BinaryIO:
+    if isinstance(source, bytes):
+        return io.BytesIO(source)
+    return open(source, "rb")
+
+
+def to_rgb(image: Any, max_side: int | None = None, *, checkered: bool = False) -> np.ndarray:
+    """A PIL image -> RGB uint8 (H, W, 3), its longer side at most max_side."""
+    too_large = max_side is not None and max(image.size) > max_side
+    if too_large and image.format == "JPEG":
+        # Before anything else is done with it: a JPEG is then decoded at 1/2, 1/4 or 1/8.
+        image.thumbnail((max_side, max_side), reducing_gap=2.0)
+        too_large = False
+    image = _converted(_turned(image), checkered)
+    if too_large:
+        image = image.copy()
+        image.thumbnail((max_side, max_side), reducing_gap=2.0)
+    return np.array(image, dtype=np.uint8)
+
+
+def _turned(image: Any) -> Any:
+    from PIL import ImageOps
+
+    image.load()
+    try:
+        return ImageOps.exif_transpose(image)
+    except Exception:  # the picture is whole, its EXIF is broken: shown as stored
+        return image
+
+
+def _converted(image: Any, checkered: bool) -> Any:
+    """A PIL image of any mode -> one of mode RGB.
+
+    PIL's own conversion cuts off values above 255, which turns 16-bit and float pictures white or
+    black; those are scaled here.
+    """
+    holds_numbers = image.mode.startswith(("I", "F"))
+    if image.has_transparency_data and not holds_numbers:
+        return _on_background(image.convert("RGBA"), checkered)
+    if image.mode == "RGB":
+        return image
+    if not holds_numbers:
+        return image.convert("RGB")
+    return _scaled(image)
+
+
+def _scaled(image: Any) -> Any:
+    """A PIL image of 16-bit, 32-bit or float values -> one of mode RGB."""
+    from PIL import Image
+
+    values = np.nan_to_num(np.asarray(image, dtype=np.float64))
+    largest = values.max(initial=0)
+    if image.mode.startswith("I"):
+        values = values / (257 if largest > 255 else 1)
+    elif largest <= 1:
+        values = values * 255
+    pixels = np.clip(np.rint(values), 0, 255).astype(np.uint8)
+    return Image.fromarray(pixels).convert("RGB")
+
+
+def _on_background(image: Any, checkered: bool) -> Any:
+    """An RGBA image -> RGB, laid on white or on a chequerboard."""
+    from PIL import Image
+
+    background = Image.new("RGBA", image.size, "white")
+    if checkered:
+        side = max(SMALLEST_SQUARE, max(image.size) // SQUARES)
+        y, x = np.ogrid[: image.height, : image.width]
+        is_dark = (y // side + x // side) % 2 == 1
+        background.paste(SQUARE_COLOUR, mask=Image.fromarray(is_dark))
+    return Image.alpha_composite(background, image).convert("RGB")
+
+
+def decoding_key(name: str) -> str:
+    """What the content key of an image in this file says of how it is decoded.
+
+    It is empty for files that can't be transparent, so that features cached before transparency was
+    decided on stay valid.
+    """
+    return "|on white" if name.lower().endswith(MAY_BE_TRANSPARENT) else ""
+
+
+def pixels(array: np.ndarray) -> np.ndarray | Unreadable:
+    """(H, W), (H, W, 1 or 3) or (1 or 3, H, W), uint8 or floats from 0 to 1 -> RGB uint8 (H, W, 3).
+
+    Unreadable for any other shape, dtype or range.
+    """
+    if array.size == 0:
+        return Unreadable("empty")
+    if array.dtype != np.uint8:
+        if not np.issubdtype(array.dtype, np.floating):
+            return Unreadable(f"image of dtype {array.dtype}: give uint8, or floats from 0 to 1")
+        low = float(array.min())
+        high = float(array.max())
+        if not (low >= 0 and high <= 1):  # false for NaN too
+            return Unreadable(
+                f"image with values from {low:g} to {high:g}: give uint8, or floats from 0 to 1"
+            )
+        array = np.rint(array * 255).astype(np.uint8)
+    has_channels_first = (
+        array.ndim == 3 and array.shape[2] not in (1, 3) and array.shape[0] in (1, 3)
+    )
+    if has_channels_first:
+        array = array.transpose(1, 2, 0)
+    if array.ndim == 3 and array.shape[2] == 1:
+        array = array[:, :, 0]
+    if array.ndim == 2:
+        array = np.repeat(array[:, :, None], 3, axis=2)
+    if array.ndim != 3 or array.shape[2] != 3:
+        return Unreadable(f"image of shape {array.shape}: give (H, W) or (H, W, 3)")
+    return np.array(array, dtype=np.uint8, order="C")

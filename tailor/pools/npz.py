@@ -1,0 +1,117 @@
+"""Arrays in .npz files. Rows of an uncompressed one are read by seeking, as in a .npy file."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tailor.errors import InputError, UnknownName
+from tailor.pools.npy import NpyRows, check_header, read_header
+
+#: A compressed array can't be read in part: it is taken into memory up to this size, in bytes.
+MOST_COMPRESSED = 2**30
+#: Names of arrays that are taken for labels when the user names none.
+LABEL_ARRAYS = ("y", "label", "labels")
+#: In a ZIP file's local header: where the lengths of name and extra field stand (two bytes each),
+#: and the length of the fixed part. After all of them the content begins.
+_LENGTHS_OFFSET = 26
+_HEADER_BYTES = 30
+
+
+def open_npz(path: Path, array: str | None, ids: Any, labels: Any) -> tuple[Any, Any, Any]:
+    """The examples (NpyRows, or an array where they are compressed), ids and labels of a file.
+
+    array   the name of the examples' array; None where there is only one it can be
+    ids     as given; None takes the array `ids` where there is one
+    labels  as given; a name takes that array, None one of LABEL_ARRAYS where there is one
+
+    Raises InputError where the file is broken or the examples' array is not clear.
+    """
+    try:
+        members = _members(path)
+    except (OSError, zipfile.BadZipFile) as problem:
+        raise InputError(
+            f"{path} is not a whole .npz file ({problem}): save it again with numpy.savez"
+        ) from None
+    if array is None:
+        candidates = [name for name in members if name not in ("ids", *LABEL_ARRAYS)]
+        if len(candidates) != 1:
+            raise InputError(
+                f"{path} holds the arrays {', '.join(members) or '(none)'}: name the examples' "
+                "(array=)"
+            )
+        array = candidates[0]
+    if ids is None and "ids" in members:
+        ids = _read_member(path, members, "ids")
+    if labels is None:
+        labels = next((name for name in LABEL_ARRAYS if name in members), None)
+    if isinstance(labels, str):
+        labels = _read_member(path, members, labels)
+    return _open_member(path, members, array), ids, labels
+
+
+def read_npz(path: Path, name: str) -> np.ndarray:
+    """One array of an .npz file, all of it. Raises InputError where it can't be read."""
+    return _read_member(path, _members(path), name)
+
+
+def _members(path: Path) -> dict[str, zipfile.ZipInfo]:
+    """The arrays of an .npz file by name."""
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+    return {
+        entry.filename.removesuffix(".npy"): entry
+        for entry in entries
+        if entry.filename.endswith(".npy")
+    }
+
+
+def _read_member(path: Path, members: dict[str, zipfile.ZipInfo], name: str) -> np.ndarray:
+    array = _open_member(path, members, name)
+    return array.all() if isinstance(array, NpyRows) else array
+
+
+def _open_member(
+    path: Path, members: dict[str, zipfile.ZipInfo], name: str
+) -> NpyRows | np.ndarray:
+    if name not in members:
+        raise UnknownName("array", name, members)
+    member = members[name]
+    if member.compress_type == zipfile.ZIP_STORED:
+        return NpyRows(path, _content_start(path, member), member.file_size)
+    if member.file_size > MOST_COMPRESSED:
+        raise InputError(
+            f"array {name!r} of {path} is compressed and {member.file_size} bytes large, the limit "
+            f"is {MOST_COMPRESSED}: save it with numpy.save as .npy, of which only the asked rows "
+            "are read"
+        )
+    try:
+        return _unpacked(path, member)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as problem:
+        raise InputError(
+            f"array {name!r} of {path} can't be read ({problem}): save it again"
+        ) from None
+
+
+def _content_start(path: Path, member: zipfile.ZipInfo) -> int:
+    """Where the bytes of an uncompressed member begin. Only its local header tells: its extra field
+    may differ from that in the archive's directory.
+    """
+    with open(path, "rb") as file:
+        file.seek(member.header_offset + _LENGTHS_OFFSET)
+        lengths = np.frombuffer(file.read(4), "<u2")
+    return member.header_offset + _HEADER_BYTES + int(lengths.sum())
+
+
+def _unpacked(path: Path, member: zipfile.ZipInfo) -> np.ndarray:
+    with zipfile.ZipFile(path) as archive:
+        with archive.open(member) as file:
+            shape, _, dtype = read_header(file)
+            check_header(path, shape, dtype, member.file_size - file.tell())
+        with archive.open(member) as file:
+            array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+            return array

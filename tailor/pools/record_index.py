@@ -1,0 +1,70 @@
+"""An index of the records of a text file: where each lies, without its text."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+
+from tailor.pools.records import Record
+
+
+class IndexEntry(NamedTuple):
+    """What is remembered of one record: its bytes start .. end in the file, a digest of them, the
+    number of its first line, and why it can't be used ("" where it can).
+    """
+
+    start: int
+    end: int
+    digest: int
+    line: int
+    problem: str
+
+    @classmethod
+    def of(cls, record: Record, problem: str) -> IndexEntry:
+        return cls(record.start, record.end, digest(record.content), record.line, problem)
+
+
+class RecordIndex:
+    """Index entries by position, 32 bytes each."""
+
+    def __init__(self) -> None:
+        self.starts = array("q")
+        self.ends = array("q")
+        self.digests = array("Q")
+        self.lines = array("q")
+        self.problems: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def size(self, position: int) -> int:
+        """The bytes of a record."""
+        return self.ends[position] - self.starts[position]
+
+    def replace_from(self, first: int, entries: Sequence[IndexEntry]) -> None:
+        """Put entries at position `first` and those that follow. first is at most len(self)."""
+        for position, entry in enumerate(entries, first):
+            _put(self.starts, position, entry.start)
+            _put(self.ends, position, entry.end)
+            _put(self.digests, position, entry.digest)
+            _put(self.lines, position, entry.line)
+            self.problems.pop(position, None)
+            if entry.problem:
+                self.problems[position] = entry.problem
+
+
+def _put(numbers: array[int], position: int, number: int) -> None:
+    if position == len(numbers):
+        numbers.append(number)
+    else:
+        numbers[position] = number
+
+
+def digest(content: bytes) -> int:
+    """64 bits of a record's content. Its line end does not count: the last line of a file may get
+    one only when the next is added.
+    """
+    short = blake2b(content.rstrip(b"\r\n"), digest_size=8).digest()
+    return int.from_bytes(short, "little")

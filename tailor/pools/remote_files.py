@@ -1,0 +1,138 @@
+"""Listing and fetching files on object storage with fsspec, with errors that name the address."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tailor.errors import InputError
+from tailor.pools.base import shortened
+from tailor.pools.image_decoding import IMAGE_SUFFIXES
+
+#: Files of rows; each is a shard of the pool.
+TABLE_SUFFIXES = (".parquet", ".npy", ".csv", ".tsv", ".jsonl", ".ndjson")
+#: Fields of a listing that change with a file's content; each storage has one of them.
+_VERSION_FIELDS = ("ETag", "etag", "mtime", "LastModified")
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file as it was listed.
+
+    path     as fsspec names it
+    name     below the pool's address
+    size     in bytes
+    version  changes with the content
+    """
+
+    path: str
+    name: str
+    size: int
+    version: str
+
+    @property
+    def suffix(self) -> str:
+        return os.path.splitext(self.name)[1].lower()
+
+    @property
+    def is_image(self) -> bool:
+        return self.suffix in IMAGE_SUFFIXES
+
+
+class RemoteStorage:
+    """The files below an address.
+
+    address  such as s3://bucket/folder, or one file
+    options  for fsspec, such as endpoint_url or profile
+
+    Raises InputError where fsspec's part for this kind of address is not installed.
+    """
+
+    def __init__(self, address: str, options: Mapping[str, Any]) -> None:
+        self.address = address
+        self.options = dict(options)
+        try:
+            import fsspec
+
+            with self._explained_errors():
+                self.filesystem, root = fsspec.core.url_to_fs(address, **self.options)
+        except ImportError as problem:
+            extra = "cloud-gs" if address.startswith(("gs://", "gcs://")) else "cloud"
+            raise InputError(
+                f"{address} can't be read ({problem}): pip install 'tailor[{extra}]'"
+            ) from problem
+        self._root = str(root).rstrip("/")
+
+    def list_files(self) -> Sequence[RemoteFile]:
+        """The tables below the address, or the images where there is no table; hidden files are
+        left out. Raises InputError where there is neither.
+        """
+        try:
+            with self._explained_errors():
+                self.filesystem.invalidate_cache()
+                listing = self.filesystem.find(self._root, detail=True)
+        except FileNotFoundError:
+            listing = {}
+        if not listing:
+            raise InputError(
+                f"nothing at {self.address}: give an existing bucket and folder, or a file"
+            )
+        files = [self._described(path, fields) for path, fields in listing.items()]
+        visible = [file for file in files if not _is_hidden(file.name)]
+        tables = [file for file in visible if file.suffix in TABLE_SUFFIXES]
+        images = [file for file in visible if file.is_image]
+        if not tables and not images:
+            raise InputError(
+                f"{self.address} holds {len(visible)} files, none of them an image or one of "
+                f"{shortened(TABLE_SUFFIXES)}"
+            )
+        return tables or images
+
+    def _described(self, path: str, fields: Mapping[str, Any]) -> RemoteFile:
+        # Where the address is that of one file, nothing is left below it.
+        name = path.removeprefix(self._root).lstrip("/") or os.path.basename(path)
+        versions = [str(fields[field]) for field in _VERSION_FIELDS if fields.get(field)]
+        return RemoteFile(
+            path=path,
+            name=name,
+            size=int(fields.get("size") or 0),
+            version=versions[0] if versions else "",
+        )
+
+    def fetch(self, file: RemoteFile, target: str) -> None:
+        """Copy a file to a local path. Raises FileNotFoundError where it is gone, InputError for
+        any other trouble.
+        """
+        with self._explained_errors():
+            self.filesystem.get_file(file.path, target)
+
+    @contextmanager
+    def _explained_errors(self) -> Iterator[None]:
+        """Turns any error of the storage into an InputError that names the address. A missing file
+        or library is for the caller to handle.
+        """
+        try:
+            yield
+        except (FileNotFoundError, ImportError, InputError):
+            raise
+        except PermissionError as problem:
+            raise InputError(
+                f"{self.address} may not be read ({problem}): check the credentials"
+            ) from problem
+        except Exception as problem:  # each storage has errors of its own
+            reason = str(problem) or type(problem).__name__
+            raise Unreachable(
+                f"{self.address} can't be reached ({reason}): check the address and the network, "
+                "and try again"
+            ) from problem
+
+
+class Unreachable(InputError):
+    """The storage does not answer for now."""
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in name.split("/"))
