@@ -14,7 +14,7 @@ from tailor_experiments.cli.scale import scale
 
 if TYPE_CHECKING:
     from tailor_experiments.comparison.experiment import Experiment
-    from tailor_experiments.comparison.tables import Table as Texts
+    from tailor_experiments.comparison.table import Table as Texts
 
 Workers = Annotated[
     int, typer.Option(min=1, help="Trials at once, each a process; on a GPU as many as fit.")

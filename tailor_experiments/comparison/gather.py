@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tailor.errors import InputError
 from tailor_experiments.comparison.results import Results
 from tailor_experiments.comparison.rows import Row, load_rows
 
-#: data, model (None: rows of before it was a column), batch, rounds: trials that differ in these
-#: can't be compared
-Design = tuple[str, str | None, int, int]
+#: contenders that come first in tables and figures
+FIRST = ("TAILOR", "random")
+
+
+@dataclass(frozen=True)
+class Design:
+    """What trials must have in common to be compared.
+
+    model  None in rows that are older than that column
+    """
+
+    data: str
+    model: str | None
+    batch: int
+    rounds: int
+
+    def texts(self) -> tuple[str, ...]:
+        model = self.model or "model not known"
+        return (self.data, model, f"batch {self.batch}", f"{self.rounds} rounds")
+
+
+#: the trials of one design, each with its rows by round
+Designs = dict[Design, list[list[Row]]]
 
 
 def group(rows: Sequence[Row]) -> list[Results]:
@@ -23,87 +43,90 @@ def group(rows: Sequence[Row]) -> list[Results]:
     """
     trials: dict[tuple[str, str, int], list[Row]] = {}
     for row in rows:
-        trials.setdefault((row["experiment"], row["contender"], row["seed"]), []).append(row)
-    found: dict[str, dict[Design, list[list[Row]]]] = {}
-    for (name, _, _), own in trials.items():
-        ordered = sorted(own, key=lambda r: r["round"])
-        found.setdefault(name, {}).setdefault(_design(ordered), []).append(ordered)
-    results = []
-    for name, designs in found.items():
-        merged = _merged(designs)
+        key = (row["experiment"], row["contender"], row["seed"])
+        trials.setdefault(key, []).append(row)
+    experiments: dict[str, Designs] = {}
+    for (name, _, _), trial_rows in trials.items():
+        trial = sorted(trial_rows, key=lambda row: row["round"])
+        experiments.setdefault(name, {}).setdefault(_design(trial), []).append(trial)
+    grouped = []
+    for name, designs in experiments.items():
+        merged = _with_older_rows(designs)
         for design, members in merged.items():
-            own_name = f"{name} ({_apart(design, list(merged))})" if len(merged) > 1 else name
-            results.append(_results(own_name, members, design[1]))
-    return [one for one in results if one.rows]
+            own_name = name
+            if len(merged) > 1:
+                own_name = f"{name} ({_what_differs(design, list(merged))})"
+            grouped.append(_results(own_name, members, design.model))
+    return [results for results in grouped if results.rows]
 
 
 def _design(trial: list[Row]) -> Design:
     first = trial[0]
-    last = trial[-1]
     batch = first["labels"] // (first["round"] + 1)
-    return first["data"], last.get("model"), batch, first["rounds"]
+    return Design(first["data"], trial[-1].get("model"), batch, first["rounds"])
 
 
-def _merged(designs: dict[Design, list[list[Row]]]) -> dict[Design, list[list[Row]]]:
+def _with_older_rows(designs: Designs) -> Designs:
     """Rows of before the model was a column go with those that have one, where it can only be that
     one.
     """
-    models = {model for _, model, _, _ in designs if model is not None}
-    only = models.pop() if len(models) == 1 else None
-    found: dict[Design, list[list[Row]]] = {}
-    for (data, model, batch, rounds), members in designs.items():
-        found.setdefault((data, model or only, batch, rounds), []).extend(members)
-    return found
+    models = {design.model for design in designs if design.model is not None}
+    only_model = models.pop() if len(models) == 1 else None
+    merged: Designs = {}
+    for design, members in designs.items():
+        completed = replace(design, model=design.model or only_model)
+        merged.setdefault(completed, []).extend(members)
+    return merged
 
 
-def _apart(design: Design, designs: list[Design]) -> str:
+def _what_differs(design: Design, designs: list[Design]) -> str:
     """What sets a design apart from the others."""
-    texts = [
-        (data, model or "model not known", f"batch {b}", f"{r} rounds")
-        for data, model, b, r in designs
-    ]
-    own = texts[designs.index(design)]
-    return ", ".join(text for at, text in enumerate(own) if len({other[at] for other in texts}) > 1)
+    columns = zip(*(other.texts() for other in designs))
+    differing = [text for text, column in zip(design.texts(), columns) if len(set(column)) > 1]
+    return ", ".join(differing)
 
 
 def _results(name: str, trials: list[list[Row]], model: str | None) -> Results:
     whole: dict[str, dict[int, list[Row]]] = {}
     unfinished = 0
-    for rows in sorted(trials, key=lambda rows: (*_place(rows[0]["contender"]), rows[0]["seed"])):
+    for rows in sorted(trials, key=_trial_order):
         first = rows[0]
-        numbers = [row["round"] for row in rows]
-        if len(set(numbers)) < len(numbers):
+        rounds = [row["round"] for row in rows]
+        if len(set(rounds)) < len(rounds):
             who = f"{first['contender']!r} with seed {first['seed']}"
             raise InputError(
                 f"{name}: a round of {who} comes twice in the rows; take one of the copies out"
             )
-        if numbers == list(range(first["rounds"] + 1)):
+        if rounds == list(range(first["rounds"] + 1)):
             whole.setdefault(first["contender"], {})[first["seed"]] = rows
         else:
             unfinished += 1
     return Results(name, whole, unfinished, model)
 
 
-def _place(contender: str) -> tuple[int, str]:
-    known = ["TAILOR", "random"]
-    return (known.index(contender) if contender in known else len(known), contender.lower())
+def _trial_order(trial: list[Row]) -> tuple[int, str, int]:
+    contender = trial[0]["contender"]
+    place = FIRST.index(contender) if contender in FIRST else len(FIRST)
+    return place, contender.lower(), trial[0]["seed"]
 
 
 def load(*folders: Path) -> list[Results]:
     """The experiments in results folders. One that several folders hold comes once for each, with
     the folder's name.
     """
-    results: list[Results] = []
+    loaded: list[Results] = []
     for folder in folders:
-        for found in group(load_rows(folder)):
-            taken = {r.name for r in results}
-            name = found.name if found.name not in taken else f"{found.name} ({folder.name})"
+        for results in group(load_rows(folder)):
+            taken = {other.name for other in loaded}
+            name = results.name
             if name in taken:
-                name = f"{found.name} ({folder})"
-            results.append(replace(found, name=name))
-    if not results:
+                name = f"{results.name} ({folder.name})"
+            if name in taken:
+                name = f"{results.name} ({folder})"
+            loaded.append(replace(results, name=name))
+    if not loaded:
         raise InputError(
             f"no trial in {', '.join(map(str, folders))} is through yet: go on with `tailor "
             "bench run`"
         )
-    return results
+    return loaded

@@ -12,14 +12,18 @@ from pathlib import Path
 import numpy as np
 
 from tailor.models.base import ProgressCallback, quiet
-from tailor_experiments.comparison import parallel, tables
+from tailor_experiments.comparison import judging, parallel, roles
+from tailor_experiments.comparison.curves import arm_curves, metric_curves
 from tailor_experiments.comparison.results import Results
+from tailor_experiments.comparison.tables import trial_counts
 from tailor_experiments.figures import Curves, Interval, intervals, panels
 
 #: curves that can be told apart in one panel
-MOST = 9
+CURVES_A_PANEL = 9
 #: figures that are drawn sooner than another process has started
-FEW = 6
+FIGURES_A_WORKER = 6
+PAIRED = "paired by seed, 95% intervals"
+NAN = float("nan")
 
 
 @dataclass(frozen=True)
@@ -32,13 +36,18 @@ class Picture:
 
 
 def draw_all(
-    pictures: Sequence[Picture], workers: int = 1, progress: ProgressCallback = quiet
+    pictures: Sequence[Picture],
+    workers: int = 1,
+    progress: ProgressCallback = quiet,
 ) -> None:
     """In `workers` processes; with one, or where it isn't worth it, in this one."""
-    workers = min(workers, len(pictures) // FEW)
-    jobs = [(picture,) for picture in pictures]
-    drawn = map(_draw, pictures) if workers < 2 else parallel.run_all(_draw, jobs, workers)
-    for done, _ in enumerate(drawn, 1):
+    workers = min(workers, len(pictures) // FIGURES_A_WORKER)
+    if workers < 2:
+        titles = map(_draw, pictures)
+    else:
+        jobs = [(picture,) for picture in pictures]
+        titles = parallel.run_all(_draw, jobs, workers)
+    for done, _ in enumerate(titles, 1):
         progress(done, len(pictures), "figures")
 
 
@@ -49,145 +58,231 @@ def _draw(picture: Picture) -> str:
 
 
 def pictures(
-    results: Results, out: Path, window: int = 3, focus: str | None = None
+    results: Results,
+    out: Path,
+    window: int = 3,
+    focus: str | None = None,
 ) -> list[Picture]:
-    """Every figure that the rows allow."""
-    smoothed = f"smoothed over {window} rounds" if window > 1 else "not smoothed"
-    ours = tables.focused(results, focus)
-    rows = lineup(results, ours)
-    found: list[Picture] = []
+    """Every figure that the rows of an experiment allow.
 
-    def add(
+    out     the folder that they are drawn into
+    window  rounds over which curves are smoothed
+    focus   the contender that the others are compared with
+    """
+    gallery = _Gallery(results, out, window, roles.focused(results, focus))
+    return [
+        *gallery.of_metrics(),
+        *gallery.of_arms(),
+        *gallery.of_ablations(),
+        *gallery.of_differences(),
+    ]
+
+
+@dataclass(frozen=True)
+class _Gallery:
+    """The figures of one experiment, by kind. ours: the contender in focus."""
+
+    results: Results
+    out: Path
+    window: int
+    ours: str
+
+    def of_metrics(self) -> list[Picture]:
+        """Each metric over the labels, and beside it the same minus random."""
+        results = self.results
+        figures = []
+        for metric in results.metrics:
+            label = results.metric_label(metric)
+            curves = [(label, metric_curves(results, metric, self.window))]
+            if "random" in results.rows and len(results.rows) > 1:
+                minus_random = metric_curves(results, metric, self.window, minus="random")
+                curves.append((f"{label},\nminus random's", minus_random))
+            figures.append(
+                self._panels(
+                    metric,
+                    label,
+                    curves,
+                    results.contenders,
+                    lineup(results, self.ours),
+                )
+            )
+        return figures
+
+    def of_arms(self) -> list[Picture]:
+        """How often arms are pulled: TAILOR's arms, and every selector's most frequent one."""
+        results = self.results
+        learners = roles.learners(results)
+        if not learners:
+            return []
+        tailors = roles.tailors(results) or learners
+        figures = []
+        for contender in learners:
+            if contender not in tailors:
+                continue
+            pulls = arm_curves(results, contender, window=self.window)
+            figures.append(
+                self._panels(
+                    f"arms-{contender}",
+                    f"{contender}'s ten most pulled arms",
+                    [("pulls a round", pulls)],
+                    [contender],
+                )
+            )
+        most_pulled = metric_curves(results, "top_pulls", self.window, learners)
+        figures.append(
+            self._panels(
+                "top-arm",
+                "pulls of the most frequent arm",
+                [("pulls a round", most_pulled)],
+                learners,
+                lineup(results, self.ours),
+            )
+        )
+        return figures
+
+    def of_ablations(self) -> list[Picture]:
+        """TAILOR with other candidates."""
+        results = self.results
+        wanted = (results.main_metric, "rarest", "imbalance")
+        metrics = [metric for metric in wanted if metric in results.metrics]
+        figures = []
+        for number, members in enumerate(roles.candidate_ablations(results)):
+            curves = [
+                (results.metric_label(metric), metric_curves(results, metric, self.window, members))
+                for metric in metrics
+            ]
+            figures.append(
+                self._panels(
+                    "candidates" if number == 0 else f"candidates-{members[0]}",
+                    f"{members[0]} with other candidates",
+                    curves,
+                    members,
+                    [members],
+                )
+            )
+        return figures
+
+    def of_differences(self) -> list[Picture]:
+        """The contender in focus minus each other, where there are intervals."""
+        results = self.results
+        bars = []
+        for metric in judging.compared_metrics(results):
+            rows = [
+                (f"{other} ({pair.n})", pair.mean, pair.low, pair.high)
+                for other, pair in _differences(results, self.ours, metric)
+                if pair.n > 1
+            ]
+            if rows:
+                bars.append((results.metric_label(metric), rows))
+        if not bars:
+            return []
+        title = f"{results.name}: {self.ours} minus each other contender"
+        draw = partial(intervals, bars, f"{title}\n{PAIRED}")
+        return [Picture(title, self._path("differences"), draw)]
+
+    def _panels(
+        self,
         kind: str,
-        title: str,
+        what: str,
         curves: Sequence[tuple[str, Curves]],
-        of: Sequence[str],
+        contenders: Sequence[str],
         rows: Sequence[Sequence[str]] = (),
-    ) -> None:
-        whole = f"{title}\n{results.trials(of)} trials, bands: standard error, {smoothed}"
+    ) -> Picture:
+        """A figure of panels. kind: in the file's name; contenders: whose trials it shows."""
+        title = f"{self.results.name}: {what}"
+        smoothed = f"smoothed over {self.window} rounds" if self.window > 1 else "not smoothed"
+        trials = trial_counts(self.results, contenders)
+        caption = f"{title}\n{trials} trials, bands: standard error, {smoothed}"
         xlabel = "labels" if rows else "round"
-        found.append(
-            Picture(
-                title,
-                _path(results, kind, out),
-                partial(panels, curves, xlabel, whole, lineup=rows),
-            )
-        )
+        draw = partial(panels, curves, xlabel, caption, lineup=rows)
+        return Picture(title, self._path(kind), draw)
 
-    for metric in results.metrics:
-        label = results.label(metric)
-        curves = [(label, results.curves(metric, window))]
-        if "random" in results.rows and len(results.rows) > 1:
-            curves.append(
-                (f"{label},\nminus random's", results.curves(metric, window, minus="random"))
-            )
-        add(metric, f"{results.name}: {label}", curves, results.contenders, rows)
-    learners = results.learners()
-    for contender in (c for c in learners if c in (results.tailors() or learners)):
-        title = f"{results.name}: {contender}'s ten most pulled arms"
-        add(
-            f"arms-{contender}",
-            title,
-            [("pulls a round", results.pulls(contender, window=window))],
-            [contender],
-        )
-    if learners:
-        title = f"{results.name}: pulls of the most frequent arm"
-        add(
-            "top-arm",
-            title,
-            [("pulls a round", results.curves("top_pulls", window, learners))],
-            learners,
-            rows,
-        )
-    shown = [m for m in (results.main, "rarest", "imbalance") if m in results.metrics]
-    for number, members in enumerate(results.ablations()):
-        kind = "candidates" if number == 0 else f"candidates-{members[0]}"
-        title = f"{results.name}: {members[0]} with other candidates"
-        curves = [(results.label(m), results.curves(m, window, members)) for m in shown]
-        add(kind, title, curves, members, [members])
-    if bars := _bars(results, ours):
-        title = f"{results.name}: {ours} minus each other contender"
-        whole = f"{title}\npaired by seed, 95% intervals"
-        found.append(
-            Picture(title, _path(results, "differences", out), partial(intervals, bars, whole))
-        )
-    return found
+    def _path(self, kind: str) -> Path:
+        name = f"{self.results.name}-{kind}".lower()
+        stem = re.sub(r"[^a-z0-9.]+", "-", name).strip("-.")
+        return self.out / f"{stem}.png"
 
 
-def overall(results: Sequence[Results], out: Path, focus: str | None = None) -> list[Picture]:
+def _differences(
+    results: Results,
+    ours: str,
+    metric: str,
+) -> list[tuple[str, judging.Difference]]:
+    """Of one contender to each other that shares a seed with it."""
+    pairs = []
+    for other in results.contenders:
+        pair = None if other == ours else judging.difference(results, ours, other, metric)
+        if pair is not None:
+            pairs.append((other, pair))
+    return pairs
+
+
+def overall_pictures(
+    experiments: Sequence[Results],
+    out: Path,
+    focus: str | None = None,
+) -> list[Picture]:
     """How the contender in focus fares against its rivals on every experiment that is judged by a
     score.
     """
-    judged = [one for one in results if one.aim.endswith("score")]
-    if len(judged) < 2:
+    by_score = [results for results in experiments if judging.judged_by(results).endswith("score")]
+    if len(by_score) < 2:
         return []
-    shown: list[tuple[str, list[Interval]]] = []
-    whom = focus or "TAILOR"
-    for at, rival in enumerate(tables.RIVALS):
-        rows: list[Interval] = []
-        for one in judged:
-            ours = tables.focused(one, focus)
-            other = tables.rivals(one, ours)[at]
-            found = None if other is None else one.difference(ours, other, one.aim)
-            name = one.name if ours == whom else f"{one.name} ({ours})"
-            rows.append(
-                (name, *((found.mean, found.low, found.high) if found else (float("nan"),) * 3))
-            )
-        shown.append((f"minus {rival}", rows))
-    title = f"{whom}: score in the end, minus its rivals'"
-    draw = partial(intervals, shown, f"{title}\npaired by seed, 95% intervals")
+    shown = focus or "TAILOR"
+    bars = [
+        (f"minus {rival}", [_rival_interval(results, rival, focus, shown) for results in by_score])
+        for rival in judging.RIVALS
+    ]
+    title = f"{shown}: score in the end, minus its rivals'"
+    draw = partial(intervals, bars, f"{title}\n{PAIRED}")
     return [Picture(title, out / "overall.png", draw)]
 
 
+def _rival_interval(results: Results, rival: str, focus: str | None, shown: str) -> Interval:
+    """The contender in focus minus one of judging.RIVALS; NaN where it did not take part."""
+    ours = roles.focused(results, focus)
+    name = results.name if ours == shown else f"{results.name} ({ours})"
+    other = judging.rivals(results, ours)[rival]
+    if other is None:
+        return name, NAN, NAN, NAN
+    pair = judging.difference(results, ours, other, judging.judged_by(results))
+    if pair is None:
+        return name, NAN, NAN, NAN
+    return name, pair.mean, pair.low, pair.high
+
+
 def lineup(results: Results, ours: str) -> list[list[str]]:
-    """Contenders in rows of at most MOST; the one in focus and random are in every row.
+    """Contenders in rows of at most CURVES_A_PANEL; the one in focus and random are in every row.
 
     Where one row won't do, families alone, other selectors, and TAILORs have rows of their own.
     """
-    marks = [ours, *(c for c in ("random",) if c in results.rows and c != ours)]
-    rest = [c for c in results.contenders if c not in marks]
-    if len(marks) + len(rest) <= MOST:
-        return [[*marks, *rest]]
-    singles = set(results.singles())
-    tailors = set(results.tailors())
+    in_every_row = [ours]
+    if "random" in results.rows and ours != "random":
+        in_every_row.append("random")
+    rest = [contender for contender in results.contenders if contender not in in_every_row]
+    if len(in_every_row) + len(rest) <= CURVES_A_PANEL:
+        return [[*in_every_row, *rest]]
+    singles = set(roles.single_families(results))
+    tailors = set(roles.tailors(results))
     kinds = [
-        [c for c in rest if c in singles],
-        [c for c in rest if c not in singles | tailors],
-        [c for c in rest if c in tailors],
+        [contender for contender in rest if contender in singles],
+        [contender for contender in rest if contender not in singles | tailors],
+        [contender for contender in rest if contender in tailors],
     ]
-    parts = [
-        part
-        for kind in kinds
-        if kind
-        for part in np.array_split(kind, ceil(len(kind) / (MOST - len(marks))))
-    ]
-    return [[*marks, *part.tolist()] for part in parts]
+    room = CURVES_A_PANEL - len(in_every_row)
+    rows = []
+    for kind in kinds:
+        # As even as can be, instead of full rows and a last one with what is left.
+        parts = np.array_split(kind, ceil(len(kind) / room)) if kind else []
+        rows += [[*in_every_row, *part.tolist()] for part in parts]
+    return rows
 
 
-def _bars(results: Results, ours: str) -> list[tuple[str, list[Interval]]]:
-    """The differences of a contender to all others, where there are intervals."""
-    shown = []
-    for metric in tables.compared(results):
-        pairs = [(c, results.difference(ours, c, metric)) for c in results.contenders if c != ours]
-        rows = [
-            (f"{c} ({d.n})", d.mean, d.low, d.high) for c, d in pairs if d is not None and d.n > 1
-        ]
-        if rows:
-            shown.append((results.label(metric), rows))
-    return shown
-
-
-def _path(results: Results, kind: str, out: Path) -> Path:
-    stem = re.sub(r"[^a-z0-9.]+", "-", f"{results.name}-{kind}".lower()).strip("-.")
-    return out / f"{stem}.png"
-
-
-def apart(groups: Sequence[Sequence[Picture]]) -> list[list[Picture]]:
+def with_paths_apart(groups: Sequence[Sequence[Picture]]) -> list[list[Picture]]:
     """The same, none at the path of another: names may differ in nothing that a path keeps."""
     taken: set[Path] = set()
 
-    def own(picture: Picture) -> Picture:
+    def moved(picture: Picture) -> Picture:
         path = picture.path
         number = 1
         while path in taken:
@@ -196,4 +291,4 @@ def apart(groups: Sequence[Sequence[Picture]]) -> list[list[Picture]]:
         taken.add(path)
         return replace(picture, path=path)
 
-    return [[own(picture) for picture in group] for group in groups]
+    return [[moved(picture) for picture in group] for group in groups]

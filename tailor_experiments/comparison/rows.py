@@ -13,7 +13,9 @@ from typing import Any
 from tailor.common.atomic_files import write_atomically
 from tailor.errors import InputError
 
-ROWS, PACKED, RUNS = "rows.jsonl", "rows.jsonl.gz", "runs"
+ROWS = "rows.jsonl"
+PACKED = "rows.jsonl.gz"
+RUNS = "runs"
 #: What differs between two runs of the same trial.
 INCIDENTAL = ("seconds", "peak_mib", "device_peak_mib", "versions", "resumed")
 #: Without these a line is no row.
@@ -43,28 +45,31 @@ Row = dict[str, Any]
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The whole lines of a file; none where there is no file."""
+    """The whole lines of a file, gzipped or not; none where there is no file."""
     if not path.exists():
         return []
     try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        lines = data.decode().split("\n")[
-            :-1
-        ]  # what follows the last newline was cut off in writing
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            data = gzip.decompress(data)
+        # What follows the last newline was cut off in writing.
+        whole_lines = data.decode().split("\n")[:-1]
     except (ValueError, OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path} is damaged: {error}; {_remedy(path)}") from error
-    return [_row(line, path, number) for number, line in enumerate(lines, 1)]
+    return [_parse_row(line, path, number) for number, line in enumerate(whole_lines, 1)]
 
 
-def _row(line: str, path: Path, number: int) -> Row:
+def _parse_row(line: str, path: Path, number: int) -> Row:
     try:
         row = json.loads(line)
     except ValueError as error:
         raise InputError(f"{path}, line {number} is damaged: {error}; {_remedy(path)}") from error
     lacking = [key for key in NEEDED if key not in row] if isinstance(row, dict) else NEEDED
     if lacking:
-        what = f"{path}, line {number} is no row of an experiment: it lacks {', '.join(lacking)}"
-        raise InputError(f"{what}; {_remedy(path)}")
+        raise InputError(
+            f"{path}, line {number} is no row of an experiment: it lacks {', '.join(lacking)}; "
+            f"{_remedy(path)}"
+        )
     return dict(row)
 
 
@@ -75,7 +80,10 @@ def _remedy(path: Path) -> str:
 
 
 class RowFile:
-    """A trial's rows: appended one at a time, flushed to disk, each round once."""
+    """A trial's rows: appended one at a time, flushed to disk, each round once.
+
+    Raises InputError where the file holds other rounds than 0, 1, 2, ...
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -85,16 +93,22 @@ class RowFile:
             raise InputError(
                 f"{path} holds the rounds {rounds}, one after the other is due; {_remedy(path)}"
             )
-        if path.exists():
-            data = path.read_bytes()
-            whole = data.rfind(b"\n") + 1
-            if whole < len(data):
-                os.truncate(path, whole)
+        self._drop_cut_off_line()
+
+    def _drop_cut_off_line(self) -> None:
+        """A line that was cut off in writing would run into the next one."""
+        if not self.path.exists():
+            return
+        data = self.path.read_bytes()
+        end_of_last_line = data.rfind(b"\n") + 1
+        if end_of_last_line < len(data):
+            os.truncate(self.path, end_of_last_line)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def append(self, row: Row) -> None:
+        """Write the row of the next round; it is on disk when this returns."""
         if row["round"] != len(self.rows):
             raise AssertionError(
                 f"row of round {row['round']} where that of round {len(self.rows)} is due"
@@ -110,27 +124,29 @@ def load_rows(out: Path) -> list[Row]:
     """All rows of a results folder: those of its trials, and of trials that are gone what its
     rows.jsonl keeps, gzipped or not.
     """
-
-    def trial(row: Row) -> tuple[str, str, int]:
-        return row["experiment"], row["contender"], row["seed"]
-
-    found = [row for path in sorted((out / RUNS).glob(f"*/{ROWS}")) for row in read_rows(path)]
-    there = set(map(trial, found))
-    found += [
-        row for row in read_rows(out / ROWS) or read_rows(out / PACKED) if trial(row) not in there
-    ]
-    if not found:
+    rows = []
+    for path in sorted((out / RUNS).glob(f"*/{ROWS}")):
+        rows += read_rows(path)
+    trials = {_trial_of(row) for row in rows}
+    collected = read_rows(out / ROWS) or read_rows(out / PACKED)
+    rows += [row for row in collected if _trial_of(row) not in trials]
+    if not rows:
         raise InputError(f"no rows in {out}: give the folder that `tailor bench run` wrote to")
-    return found
+    return rows
+
+
+def _trial_of(row: Row) -> tuple[str, str, int]:
+    return row["experiment"], row["contender"], row["seed"]
 
 
 def collect(out: Path) -> Path:
-    """All trials' rows in one file, which can be kept without them."""
-    write_atomically(out / ROWS, "".join(json.dumps(row) + "\n" for row in load_rows(out)))
+    """All trials' rows in one file, which can be kept without them -> its path."""
+    lines = [json.dumps(row) + "\n" for row in load_rows(out)]
+    write_atomically(out / ROWS, "".join(lines))
     return out / ROWS
 
 
 def essence(rows: Sequence[Row]) -> list[Row]:
     """Rows without what differs between two runs of the same trial, in order."""
-    bare = [{k: v for k, v in row.items() if k not in INCIDENTAL} for row in rows]
-    return sorted(bare, key=lambda r: (r["experiment"], r["contender"], r["seed"], r["round"]))
+    lasting = [{key: value for key, value in row.items() if key not in INCIDENTAL} for row in rows]
+    return sorted(lasting, key=lambda row: (*_trial_of(row), row["round"]))

@@ -11,17 +11,21 @@ import numpy as np
 
 from tailor.errors import InputError
 
+NAN = float("nan")
+
 
 @dataclass(frozen=True)
 class Mean:
+    """A mean of n values. error: its standard error; NaN with fewer than two values."""
+
     mean: float
-    error: float  # standard error; NaN with fewer than two values
+    error: float
     n: int
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The mean of paired differences, with a confidence interval by Student's t."""
+    """The mean of n paired differences, with a confidence interval by Student's t."""
 
     mean: float
     low: float
@@ -31,7 +35,8 @@ class Difference:
     @property
     def clear(self) -> bool:
         """Whether 0 lies outside the interval; never where the pairs show no spread to judge by."""
-        return self.low < self.high and (self.low > 0 or self.high < 0)
+        has_spread = self.low < self.high
+        return has_spread and (self.low > 0 or self.high < 0)
 
     @property
     def verdict(self) -> str:
@@ -40,7 +45,9 @@ class Difference:
         """
         if np.isnan(self.low) or self.n < 2:
             return "unknown"
-        return "level" if not self.clear else "ahead" if self.mean > 0 else "behind"
+        if not self.clear:
+            return "level"
+        return "ahead" if self.mean > 0 else "behind"
 
 
 def mean_error(values: np.ndarray) -> Mean:
@@ -50,15 +57,19 @@ def mean_error(values: np.ndarray) -> Mean:
     Mean(mean=2.0, error=0.5773502691896258, n=3)
     """
     values = values[~np.isnan(values)]
-    if len(values) == 0:
-        return Mean(float("nan"), float("nan"), 0)
-    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
-    return Mean(float(values.mean()), error, len(values))
+    count = len(values)
+    if count == 0:
+        return Mean(NAN, NAN, 0)
+    error = float(values.std(ddof=1) / np.sqrt(count)) if count > 1 else NAN
+    return Mean(float(values.mean()), error, count)
 
 
 def paired(a: np.ndarray, b: np.ndarray, level: float = 0.95) -> Difference:
     """a (n,) minus b (n,), pair by pair. With one pair the interval is NaN; with no spread it is a
     point.
+
+    Where there is a spread it is the interval of scipy.stats.ttest_rel, which has none to give
+    where all differences are equal, as those of simulated scores are.
     """
     if a.shape != b.shape or a.ndim != 1 or len(a) == 0:
         raise InputError(
@@ -66,42 +77,50 @@ def paired(a: np.ndarray, b: np.ndarray, level: float = 0.95) -> Difference:
         )
     if not 0 < level < 1:
         raise InputError(f"level is {level}: it must lie in (0, 1)")
-    found = mean_error(a - b)
-    if found.n < 2:
-        return Difference(found.mean, float("nan"), float("nan"), found.n)
+    differences = mean_error(a - b)
+    mean = differences.mean
+    if differences.n < 2:
+        return Difference(mean, NAN, NAN, differences.n)
     from scipy.stats import t
 
-    half = float(t.ppf(0.5 + level / 2, found.n - 1)) * found.error
-    return Difference(found.mean, found.mean - half, found.mean + half, found.n)
+    half_width = float(t.ppf(0.5 + level / 2, differences.n - 1)) * differences.error
+    return Difference(mean, mean - half_width, mean + half_width, differences.n)
 
 
 def area(labels: np.ndarray, scores: np.ndarray) -> float:
     """labels (n,), scores (n,) -> the area under the curve over its width: the mean height
     (trapezoids).
     """
+    if len(scores) == 0:
+        return NAN
     if len(labels) < 2:
-        return float(scores[0]) if len(scores) else float("nan")
+        return float(scores[0])
     return float(np.trapezoid(scores, labels) / (labels[-1] - labels[0]))
 
 
 def labels_to(labels: np.ndarray, scores: np.ndarray, target: float) -> float:
-    """The fewest labels at which a measured score was at least the target; infinite where it never
-    was.
+    """labels (n,), scores (n,) -> the fewest labels at which a measured score was at least the
+    target; infinite where it never was.
     """
     reached = np.flatnonzero(scores >= target)
     return float(labels[reached[0]]) if len(reached) else float("inf")
 
 
 def smooth(values: np.ndarray, window: int = 3) -> np.ndarray:
-    """values (..., n) -> the mean over a sliding window around each; at the ends over what there is
-    of it.
+    """values (..., n) -> (..., n), the mean over a sliding window around each; at the ends over
+    what there is of it.
     """
     if window < 1:
         raise InputError(f"window is {window}: at least 1 is needed")
     n = values.shape[-1]
-    before = window // 2
-    spans = [(max(0, i - before), min(n, i - before + window)) for i in range(n)]
-    return np.stack([values[..., low:high].mean(-1) for low, high in spans], -1) if n else values
+    if n == 0:
+        return values
+    means = []
+    for place in range(n):
+        begin = place - window // 2
+        inside = values[..., max(0, begin) : begin + window]
+        means.append(inside.mean(-1))
+    return np.stack(means, -1)
 
 
 def mean_ranks(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
@@ -115,10 +134,15 @@ def mean_ranks(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
 
     if not scores:
         return {}
-    common = [c for c in next(iter(scores.values())) if all(c in row for row in scores.values())]
-    table = np.array([[row[c] for c in common] for row in scores.values()]).reshape(
-        len(scores), len(common)
-    )
-    ranks = np.array([rankdata(-row) for row in table])
-    order = sorted(zip(common, ranks.mean(0).tolist()), key=lambda pair: pair[1])
-    return dict(order)
+    first_dataset = next(iter(scores.values()))
+    common = [
+        contender
+        for contender in first_dataset
+        if all(contender in dataset for dataset in scores.values())
+    ]
+    if not common:
+        return {}
+    table = np.array([[dataset[contender] for contender in common] for dataset in scores.values()])
+    ranks = rankdata(-table, axis=1).mean(0)
+    best_first = sorted(zip(common, ranks.tolist()), key=lambda pair: pair[1])
+    return dict(best_first)

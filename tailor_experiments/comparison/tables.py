@@ -1,116 +1,78 @@
-"""The tables of a report, as texts: for the terminal and for the page alike."""
+"""The tables of a report: of one experiment, and of several together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tailor_experiments.comparison import stats
-from tailor_experiments.comparison.results import METRICS, Results
-from tailor_experiments.comparison.stats import Difference
-
-WHOLE = ("rarest", "positives")
-INTERVALS = (
-    "mean [95% interval by Student's t], * where 0 lies outside, not corrected for the "
-    "number of comparisons"
+from tailor_experiments.comparison.judging import (
+    BEST_SINGLE,
+    compared_metrics,
+    difference,
+    fair_means,
+    judged_by,
+    rivals,
+)
+from tailor_experiments.comparison.results import AREA, METRICS, Results
+from tailor_experiments.comparison.roles import focused, selector_name
+from tailor_experiments.comparison.table import (
+    INTERVALS,
+    NO_NUMBER,
+    Table,
+    interval,
+    number,
+    with_error,
 )
 
-
-@dataclass(frozen=True)
-class Table:
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
-
-
-def number(value: float, metric: str, sign: bool = False) -> str:
-    if np.isnan(value):
-        return "–"
-    return f"{value:{'+' if sign else ''}.{1 if metric in WHOLE else 4}f}"
-
-
-def with_error(values: np.ndarray, metric: str) -> str:
-    found = stats.mean_error(values)
-    return f"{number(found.mean, metric)} ± {number(found.error, metric)}"
-
-
-def interval(found: Difference, metric: str) -> str:
-    star = " *" if found.clear else ""
-    low = number(found.low, metric, True)
-    high = number(found.high, metric, True)
-    return f"{number(found.mean, metric, True)} [{low}, {high}]{star}"
+# ---------------------------------------------------------------------- one experiment
 
 
 def final(results: Results) -> Table:
     """Every metric after the last round, and the area under the main curve."""
-    metrics = results.metrics
     rows = []
-    for c in results.contenders:
-        cells = [with_error(results.last(c, m), m) for m in metrics]
-        rows.append(
-            (
-                c,
-                *cells,
-                with_error(results.areas(c, results.main), "score"),
-                str(len(results.rows[c])),
-            )
-        )
-    columns = ("", *map(results.label, metrics), "area under curve", "trials")
-    title = f"{results.name}: after {results.total} labels"
-    note = f"mean ± standard error. {setup(results)}"
-    return Table(title, columns, tuple(rows), note)
-
-
-def setup(results: Results) -> str:
-    """What was run, what is left out, and what being ahead of some contenders does not mean."""
-    left = (
-        f" {results.unfinished} trials are not through yet and left out."
-        if results.unfinished
-        else ""
+    for contender in results.contenders:
+        cells = [
+            with_error(results.final_values(contender, metric), metric)
+            for metric in results.metrics
+        ]
+        area = with_error(results.areas(contender, results.main_metric), "score")
+        trials = str(len(results.rows[contender]))
+        rows.append((contender, *cells, area, trials))
+    labels = [results.metric_label(metric) for metric in results.metrics]
+    return Table(
+        f"{results.name}: after {results.total_labels} labels",
+        ("", *labels, "area under curve", "trials"),
+        tuple(rows),
+        f"mean ± standard error. {setup(results)}",
     )
-    return f"{results.setup}.{left}{near_uniform(results)}"
-
-
-def near_uniform(results: Results) -> str:
-    """A caution where ALBL or DEAL take part: one reward is shared by all slots of a round, so they
-    hardly learn.
-    """
-    names = [c for c in results.rows if selector_name(results, c) in ("albl", "deal")]
-    if not names:
-        return ""
-    return (
-        f" {' and '.join(names)} choose{'s' if len(names) == 1 else ''} nearly uniformly in "
-        "every round, since all of "
-        "a round's slots share one reward: to be ahead of that is to be ahead of random choice "
-        "among the same arms."
-    )
-
-
-def selector_name(results: Results, contender: str) -> str:
-    name: str = results.sample(contender)["selector"]
-    return name.partition("(")[0].strip()
 
 
 def differences(results: Results, focus: str | None = None) -> Table | None:
-    """One contender (the first, TAILOR where there is one) minus each other, paired by seed, with a
-    verdict.
+    """One contender (the first, TAILOR where there is one) minus each other, paired by seed, with
+    a verdict. None where no two have a seed in common.
     """
     ours = focused(results, focus)
-    metrics = compared(results)
+    metrics = compared_metrics(results)
     rows = []
-    for other in (c for c in results.contenders if c != ours):
-        found = [d for m in metrics if (d := results.difference(ours, other, m)) is not None]
-        if found:
-            cells = (interval(d, m) for d, m in zip(found, metrics))
-            rows.append((other, *cells, str(found[0].n), found[0].verdict))
+    for other in results.contenders:
+        if other == ours or not results.common_seeds(ours, other):
+            continue
+        pairs = [difference(results, ours, other, metric) for metric in metrics]
+        by_metric = {metric: pair for metric, pair in zip(metrics, pairs) if pair is not None}
+        cells = [interval(pair, metric) for metric, pair in by_metric.items()]
+        judged = by_metric[metrics[0]]
+        rows.append((other, *cells, str(judged.n), judged.verdict))
     if not rows:
         return None
-    columns = ("", *map(results.label, metrics), "pairs", "verdict")
-    note = f"{INTERVALS}; the verdict is the first column's.{near_uniform(results)}"
-    return Table(f"{results.name}: {ours} minus", columns, tuple(rows), note)
+    labels = [results.metric_label(metric) for metric in metrics]
+    return Table(
+        f"{results.name}: {ours} minus",
+        ("", *labels, "pairs", "verdict"),
+        tuple(rows),
+        f"{INTERVALS}; the verdict is the first column's.{near_uniform(results)}",
+    )
 
 
 def summary(results: Results, focus: str | None = None) -> Table:
@@ -118,75 +80,115 @@ def summary(results: Results, focus: str | None = None) -> Table:
     focus.
     """
     ours = focused(results, focus)
-    aim = results.aim
-    shown = [m for m in compared(results) if m not in (aim, "area")]
-    order = sorted(results.contenders, key=lambda c: -results.last(c, aim).mean())
+    judge = judged_by(results)
+    others = [metric for metric in compared_metrics(results) if metric not in (judge, AREA)]
+    best_first = sorted(
+        results.contenders,
+        key=lambda contender: -results.final_values(contender, judge).mean(),
+    )
     rows = []
-    for c in order:
-        apart = None if c == ours else results.difference(c, ours, aim)
-        cells = [
-            with_error(results.last(c, aim), aim),
-            with_error(results.areas(c, results.main), "score"),
-        ]
-        cells += ["", ""] if apart is None else [interval(apart, aim), str(apart.n)]
-        cells += [number(float(results.last(c, m).mean()), m) for m in shown]
-        rows.append((c, str(len(results.rows[c])), *cells))
-    judged = (results.label(aim), "area under curve", f"minus {ours}", "pairs")
-    columns = ("", "trials", *judged, *map(results.label, shown))
-    note = f"After {results.total} labels: mean ± standard error; {INTERVALS}. {setup(results)}"
+    for contender in best_first:
+        to_ours = None if contender == ours else difference(results, contender, ours, judge)
+        means = [float(results.final_values(contender, metric).mean()) for metric in others]
+        rows.append(
+            (
+                contender,
+                str(len(results.rows[contender])),
+                with_error(results.final_values(contender, judge), judge),
+                with_error(results.areas(contender, results.main_metric), "score"),
+                "" if to_ours is None else interval(to_ours, judge),
+                "" if to_ours is None else str(to_ours.n),
+                *(number(mean, metric) for mean, metric in zip(means, others)),
+            )
+        )
+    columns = (
+        "",
+        "trials",
+        results.metric_label(judge),
+        "area under curve",
+        f"minus {ours}",
+        "pairs",
+        *(results.metric_label(metric) for metric in others),
+    )
+    after = f"After {results.total_labels} labels"
+    note = f"{after}: mean ± standard error; {INTERVALS}. {setup(results)}"
     return Table(results.name, columns, tuple(rows), note)
 
 
-def markdown(table: Table) -> str:
-    """For pages of a repository."""
-    lines = [table.columns, ("---",) * len(table.columns), *table.rows]
-    text = "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+def to_target(results: Results, target: float | None = None) -> Table | None:
+    """Labels needed to reach the target, by default what random reaches in the end.
+
+    All trials count: one that never gets there needs more labels than it had, however many.
+    """
+    reason = "as asked for"
+    if target is None:
+        base = "random" if "random" in results.rows else results.contenders[-1]
+        target = float(results.final_values(base, results.main_metric).mean())
+        reason = f"what {base} reaches in the end"
+    rows = []
+    for contender in results.contenders:
+        needed = results.labels_to(contender, results.main_metric, target)
+        fewest = _label_count(needed.min(), results)
+        most = _label_count(needed.max(), results)
+        span = fewest if fewest == most else f"{fewest} to {most}"
+        reached = f"{np.isfinite(needed).sum()} of {len(needed)}"
+        rows.append((contender, _label_count(np.median(needed), results), span, reached))
+    main = results.metric_label(results.main_metric)
+    return Table(
+        f"{results.name}: labels to {main} {target:.4f}, {reason}",
+        ("", "labels, median", "fewest to most", "trials that reach it"),
+        tuple(rows),
+        "over all trials; one that never reaches it needs more labels than it had",
     )
-    return f"### {table.title}\n\n{text}\n" + (f"\n{table.note}\n" if table.note else "")
 
 
-def focused(results: Results, focus: str | None) -> str:
-    """The contender asked for; else TAILOR, or the first that is one."""
-    if focus is not None and focus in results.rows:
-        return focus
-    return next(
-        (c for c in ("TAILOR", *results.tailors()) if c in results.rows), results.contenders[0]
-    )
+def _label_count(labels: float, results: Results) -> str:
+    """Infinitely many are more than there were."""
+    return f"{labels:.0f}" if np.isfinite(labels) else f"> {results.total_labels}"
 
 
-def compared(results: Results) -> list[str]:
-    """What differences are given of; what contenders are judged by comes first."""
-    shown = [
-        m
-        for m in (results.main, "area", "rarest", "imbalance", "positives")
-        if m in (*results.metrics, "area")
-    ]
-    return list(dict.fromkeys([results.aim, *shown]))
+def seconds(results: Results) -> Table:
+    """Seconds a round by stage, and memory. Rounds in which a trial was taken up again are left
+    out.
+    """
+    stages = list(results.first_row["seconds"])
+    rows = []
+    for contender, trials in results.rows.items():
+        timed = [row for trial in trials.values() for row in trial if not row["resumed"]]
+        means = [_mean([row["seconds"][stage] for row in timed]) for stage in stages]
+        peak = max((row["peak_mib"] for row in timed), default=0)
+        rows.append((contender, *(f"{mean:.3f}" for mean in means), str(peak)))
+    columns = ("", *stages, "peak MiB")
+    return Table(f"{results.name}: seconds a round", columns, tuple(rows))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else float("nan")
+
+
+# ---------------------------------------------------------------------- several experiments
 
 
 def yardsticks(
-    results: Sequence[Results], focus: str | None = None, metric: str | None = None
+    experiments: Sequence[Results],
+    focus: str | None = None,
+    metric: str | None = None,
 ) -> Table | None:
     """Against the best single family, random meta and random, on every experiment.
 
     metric  by default what each experiment is judged by; those without it are left out
     """
     rows = []
-    for one in results:
-        ours = focused(one, focus)
-        cells = []
-        judge = metric or one.aim
-        if judge not in one.metrics:
+    for results in experiments:
+        ours = focused(results, focus)
+        judge = metric or judged_by(results)
+        if judge not in results.metrics:
             continue
-        others = rivals(one, ours, judge)
-        for other in others:
-            found = None if other is None else one.difference(ours, other, judge)
-            cells.append(
-                "–" if found is None else f"{interval(found, judge)} {found.verdict} ({found.n})"
-            )
-        rows.append((one.name, one.label(judge), ours, others[0] or "–", *cells))
-    if all(cell == "–" for row in rows for cell in row[4:]):
+        others = rivals(results, ours, judge)
+        best_single = others[BEST_SINGLE] or NO_NUMBER
+        cells = [_against(results, ours, other, judge) for other in others.values()]
+        rows.append((results.name, results.metric_label(judge), ours, best_single, *cells))
+    if all(cell == NO_NUMBER for row in rows for cell in row[4:]):
         return None
     columns = (
         "",
@@ -197,99 +199,99 @@ def yardsticks(
         "minus random meta",
         "minus random",
     )
+    title = "Against the best single family, random meta and random"
+    if metric is not None:
+        title += f", by {METRICS[metric]}"
     note = (
         f"{INTERVALS}; in brackets the number of pairs; the best single family is the one of "
-        "its candidates with "
+        "its candidates with the highest mean here, over the seeds that all families have: it is "
+        "known only afterwards"
     )
-    note += (
-        "the highest mean here, over the seeds that all families have: it is known only afterwards"
-    )
-    title = "Against the best single family, random meta and random"
-    return Table(
-        title if metric is None else f"{title}, by {METRICS[metric]}", columns, tuple(rows), note
-    )
-
-
-RIVALS = ("best single family", "random meta", "random")
-
-
-def rivals(
-    results: Results, ours: str, metric: str | None = None
-) -> tuple[str | None, str | None, str | None]:
-    """The best single family of its candidates, random meta (over the same ones if it is there),
-    random: RIVALS.
-    """
-    means = results.fair_means(results.own_singles(ours), metric)
-    best = max(means, key=means.__getitem__, default=None)
-    many = [
-        c
-        for c in results.rows
-        if results.sample(c)["selector"] == "random-meta" and c not in results.singles()
-    ]
-    metas = [c for c in many if results.sample(c)["families"] != ["random"] and c != ours]
-    metas.sort(key=lambda c: results.sample(c)["families"] != results.sample(ours)["families"])
-    plain = next(
-        (c for c in results.rows if results.sample(c)["families"] == ["random"] and c != ours), None
-    )
-    return best, next(iter(metas), None), plain
-
-
-def to_target(results: Results, target: float | None = None) -> Table | None:
-    """Labels needed to reach the target, by default what random reaches in the end. All trials
-    count: one that never gets there needs more labels than it had, however many.
-    """
-    if target is None:
-        base = "random" if "random" in results.rows else results.contenders[-1]
-        target = float(results.last(base, results.main).mean())
-        why = f"what {base} reaches in the end"
-    else:
-        why = "as asked for"
-    rows = []
-    for c in results.contenders:
-        found = results.labels_to(c, results.main, target)
-        middle, fewest, most = (
-            f"{count:.0f}" if np.isfinite(count) else f"> {results.total}"
-            for count in (np.median(found), found.min(), found.max())
-        )
-        span = fewest if fewest == most else f"{fewest} to {most}"
-        rows.append((c, middle, span, f"{np.isfinite(found).sum()} of {len(found)}"))
-    columns = ("", "labels, median", "fewest to most", "trials that reach it")
-    title = f"{results.name}: labels to {results.label(results.main)} {target:.4f}, {why}"
-    note = "over all trials; one that never reaches it needs more labels than it had"
     return Table(title, columns, tuple(rows), note)
 
 
-def ranks(results: Sequence[Results]) -> Table | None:
+def _against(results: Results, ours: str, other: str | None, metric: str) -> str:
+    pair = None if other is None else difference(results, ours, other, metric)
+    if pair is None:
+        return NO_NUMBER
+    return f"{interval(pair, metric)} {pair.verdict} ({pair.n})"
+
+
+def ranks(experiments: Sequence[Results]) -> Table | None:
     """The mean rank over experiments, of contenders that all of them have."""
-    if len(results) < 2:
+    if len(experiments) < 2:
         return None
-    common = [c for c in results[0].contenders if all(c in r.rows for r in results)]
-    scores = {r.name: r.fair_means(common) for r in results}
-    found = stats.mean_ranks(scores)
-    if not found:
+    common = [
+        contender
+        for contender in experiments[0].contenders
+        if all(contender in results.rows for results in experiments)
+    ]
+    scores = {results.name: fair_means(results, common) for results in experiments}
+    mean_ranks = stats.mean_ranks(scores)
+    if not mean_ranks:
         return None
-    rows = tuple(
-        (c, f"{rank:.2f}", *(number(scores[r.name][c], r.aim) for r in results))
-        for c, rank in found.items()
-    )
-    left = sorted({c for r in results for c in r.contenders} - set(found))
-    note = "by the mean after the last round over the seeds that all of these have, 1 is best"
-    note += f"; not in all experiments: {'; '.join(left)}" if left else ""
-    columns = ("", "rank", *(f"{r.name}, {r.label(r.aim)}" for r in results))
-    return Table(f"Mean rank over {len(results)} experiments", columns, rows, note)
-
-
-def seconds(results: Results) -> Table:
-    """Seconds a round by stage, and memory. Rounds in which a trial was taken up again are left
-    out.
-    """
-    stages = list(results.first["seconds"])
     rows = []
-    for c, trials in results.rows.items():
-        every = [row for found in trials.values() for row in found if not row["resumed"]]
-        means = [
-            np.mean([row["seconds"][s] for row in every]) if every else float("nan") for s in stages
+    for contender, rank in mean_ranks.items():
+        cells = [
+            number(scores[results.name][contender], judged_by(results)) for results in experiments
         ]
-        peak = max((row["peak_mib"] for row in every), default=0)
-        rows.append((c, *(f"{m:.3f}" for m in means), str(peak)))
-    return Table(f"{results.name}: seconds a round", ("", *stages, "peak MiB"), tuple(rows))
+        rows.append((contender, f"{rank:.2f}", *cells))
+    columns = [
+        f"{results.name}, {results.metric_label(judged_by(results))}" for results in experiments
+    ]
+    everyone = {contender for results in experiments for contender in results.contenders}
+    left_out = sorted(everyone - set(mean_ranks))
+    note = "by the mean after the last round over the seeds that all of these have, 1 is best"
+    if left_out:
+        note += f"; not in all experiments: {'; '.join(left_out)}"
+    title = f"Mean rank over {len(experiments)} experiments"
+    return Table(title, ("", "rank", *columns), tuple(rows), note)
+
+
+# ---------------------------------------------------------------------- notes
+
+
+def setup(results: Results) -> str:
+    """What was run, what is left out, and what being ahead of some contenders does not mean: so
+    that a table can stand alone.
+    """
+    first = results.first_row
+    rewards = dict.fromkeys(results.sample(contender)["reward"] for contender in results.contenders)
+    model = f"model {results.model}" if results.model else "model not in the rows"
+    seeds = sorted({seed for trials in results.rows.values() for seed in trials})
+    text = (
+        f"Data {first['data']}, {first['task']}; {model}; {first['labels']} random labels, then "
+        f"{first['rounds']} rounds of {first['labels']}; reward {', '.join(rewards)}; "
+        f"{len(results.rows)} contenders, {trial_counts(results, results.contenders)} trials each "
+        f"(seeds {seeds[0]} to {seeds[-1]})."
+    )
+    if results.unfinished:
+        text += f" {results.unfinished} trials are not through yet and left out."
+    return text + near_uniform(results)
+
+
+def trial_counts(results: Results, contenders: Sequence[str]) -> str:
+    """How many trials there are of each of these: "4" or "4 to 16"."""
+    counts = {len(results.rows[contender]) for contender in contenders}
+    if len(counts) == 1:
+        return str(counts.pop())
+    return f"{min(counts)} to {max(counts)}"
+
+
+def near_uniform(results: Results) -> str:
+    """A caution where ALBL or DEAL take part: one reward is shared by all slots of a round, so they
+    hardly learn.
+    """
+    names = [
+        contender
+        for contender in results.contenders
+        if selector_name(results, contender) in ("albl", "deal")
+    ]
+    if not names:
+        return ""
+    verb = "chooses" if len(names) == 1 else "choose"
+    return (
+        f" {' and '.join(names)} {verb} nearly uniformly in every round, since all of a round's "
+        "slots share one reward: to be ahead of that is to be ahead of random choice among the "
+        "same arms."
+    )

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from made_up import FAMILIES, SCORES, rows_of
 
+from tailor_experiments.comparison.curves import arm_curves, metric_curves
 from tailor_experiments.comparison.gather import group, load
-from tailor_experiments.comparison.pictures import lineup, overall
+from tailor_experiments.comparison.pictures import lineup, overall_pictures
 from tailor_experiments.comparison.report import write_report
+from tailor_experiments.comparison.roles import learners
 from tailor_experiments.figures import draw_panels, style
 
 MANY = {f"{name} alone": [name] for name in ("badge", "galaxy", "margin", "entropy")} | {
@@ -44,13 +46,17 @@ def test_many_contenders_have_rows_of_their_own_kind():
 
 def test_a_row_of_panels_shows_its_own_and_the_others_in_grey():
     found = many_contenders()
-    figure = draw_panels([("y", found.curves("score"))], "labels", "title", lineup(found, "TAILOR"))
+    figure = draw_panels(
+        [("y", metric_curves(found, "score"))], "labels", "title", lineup(found, "TAILOR")
+    )
     assert len(figure.axes) == 4
     for axis, row in zip(figure.axes, lineup(found, "TAILOR")):
         assert {line.get_label() for line in axis.lines} == set(row)
         assert len(axis.collections[0].get_paths()) == len(found.contenders) - len(row)
         assert [text.get_text() for text in axis.get_legend().get_texts()][-1] == "the others"
-    some = {c: curve for c, curve in found.curves("score").items() if c in ("TAILOR", "ALBL")}
+    some = {
+        c: curve for c, curve in metric_curves(found, "score").items() if c in ("TAILOR", "ALBL")
+    }
     assert len(draw_panels([("y", some)], "labels", lineup=lineup(found, "TAILOR")).axes) == 1
 
 
@@ -78,7 +84,7 @@ def test_every_figure_has_a_file_of_its_own(tmp_path):
 def test_the_figure_over_all_experiments_says_whom_it_is_about():
     here = group(rows_of(SCORES))[0]
     there = group(rows_of({"TAILOR": [0.6, 0.7], "random": [0.5, 0.5]}))[0]
-    (picture,) = overall([here, replace(there, name="there")], Path(), "badge alone")
+    (picture,) = overall_pictures([here, replace(there, name="there")], Path(), "badge alone")
     assert picture.title.startswith("badge alone")
     (_, rows), *_ = picture.draw.args[0]
     assert [row[0] for row in rows] == ["made up", "there (TAILOR)"]
@@ -86,7 +92,7 @@ def test_the_figure_over_all_experiments_says_whom_it_is_about():
 
 def test_curves_minus_another():
     (found,) = group(rows_of(SCORES, families=FAMILIES))
-    curves = found.curves("test_score", window=1, minus="random")
+    curves = metric_curves(found, "test_score", window=1, minus="random")
     assert "random" not in curves
     assert curves["random meta"][1].tolist() == pytest.approx([0, np.mean([0.2, 0.2, 0.2, 0.21])])
 
@@ -126,7 +132,7 @@ def test_a_contender_looks_the_same_in_every_figure():
 def test_pulls_are_drawn_from_the_first_round_on(whole):
     """The random start has none: drawn as 0 it would bend the curve."""
     (found,) = group(whole[1])
-    labels, mean, _ = found.curves("top_pulls", 1, ["TAILOR"])["TAILOR"]
+    labels, mean, _ = metric_curves(found, "top_pulls", 1, ["TAILOR"])["TAILOR"]
     assert labels.tolist() == [30, 45, 60]
     assert mean.min() > 0
 
@@ -135,12 +141,12 @@ def test_curves_are_the_rows(whole):
     _, rows = whole
     (found,) = group(rows)
     assert found.contenders == ["TAILOR", "random"]
-    assert found.main == "test_score"
+    assert found.main_metric == "test_score"
     by_hand = [
         [r["score"] for r in rows if r["contender"] == "random" and r["seed"] == s] for s in (0, 1)
     ]
     assert found.values("random", "score").tolist() == by_hand
-    x, mean, error = found.curves("score", window=1)["random"]
+    x, mean, error = metric_curves(found, "score", window=1)["random"]
     assert x.tolist() == [15, 30, 45, 60]
     assert mean == pytest.approx(np.mean(by_hand, 0))
     assert error == pytest.approx(np.std(by_hand, 0, ddof=1) / np.sqrt(2))
@@ -149,6 +155,6 @@ def test_curves_are_the_rows(whole):
 def test_pulls_are_the_rows(whole):
     _, rows = whole
     (found,) = group(rows)
-    curves = found.pulls("TAILOR", window=1)
+    curves = arm_curves(found, "TAILOR", window=1)
     assert sum(mean.sum() for _, mean, _ in curves.values()) == pytest.approx(3 * 15)
-    assert found.learners() == ["TAILOR"]
+    assert learners(found) == ["TAILOR"]

@@ -21,7 +21,7 @@ def test_unfinished_trials_are_counted_and_left_out(whole):
         r for r in rows if not (r["contender"] == "random" and r["seed"] == 1 and r["round"] == 3)
     ]
     (found,) = group(cut)
-    assert (found.unfinished, found.seeds("TAILOR", "random")) == (1, [0])
+    assert (found.unfinished, found.common_seeds("TAILOR", "random")) == (1, [0])
     assert "1 trials are not through" in tables.final(found).note
 
 

@@ -13,7 +13,17 @@ from made_up import FAMILIES, SCORES, rows_of
 from tailor_experiments.cli.bench import _abreast
 from tailor_experiments.comparison import tables
 from tailor_experiments.comparison.gather import group, load
+from tailor_experiments.comparison.judging import (
+    AREA,
+    BEST_SINGLE,
+    difference,
+    fair_means,
+    judged_by,
+    rivals,
+)
 from tailor_experiments.comparison.report import all_tables, write_report
+from tailor_experiments.comparison.roles import candidate_ablations, focused
+from tailor_experiments.comparison.table import Table
 
 
 class Sources(HTMLParser):
@@ -138,7 +148,7 @@ def test_the_best_single_family_is_one_of_the_candidates():
         for r in rows_of(scores, families=families)
     ]
     (found,) = group(rows)
-    assert tables.rivals(found, "TAILOR")[0] == "galaxy alone"
+    assert rivals(found, "TAILOR")[BEST_SINGLE] == "galaxy alone"
     (row,) = tables.yardsticks([found], metric="imbalance").rows
     assert row[1:4] == ("imbalance ratio of labels", "TAILOR", "confidence alone")
     assert (
@@ -146,7 +156,7 @@ def test_the_best_single_family_is_one_of_the_candidates():
     )  # 0.005 times Student's 12.71 to each side
     families["TAILOR"] = ["coreset"]  # alone it did not run
     (found,) = group(rows_of(scores, families=families))
-    assert tables.rivals(found, "TAILOR")[0] == "badge alone"
+    assert rivals(found, "TAILOR")[BEST_SINGLE] == "badge alone"
 
 
 def test_where_only_tailor_searches_positives_count():
@@ -157,8 +167,8 @@ def test_where_only_tailor_searches_positives_count():
         for r in rows
     ]
     (found,) = group(rows)
-    assert found.aim == "positives"
-    assert tables.focused(found, None) == "TAILOR, search"
+    assert judged_by(found) == "positives"
+    assert focused(found, None) == "TAILOR, search"
 
 
 def test_what_contenders_are_judged_by():
@@ -166,18 +176,19 @@ def test_what_contenders_are_judged_by():
     rarest class.
     """
     rows = rows_of(SCORES, families=FAMILIES)
-    assert group(rows)[0].aim == "test_score"
-    assert group([{**r, "test_score": 0.1 * r["seed"]} for r in rows])[0].aim == "rarest"
+    assert judged_by(group(rows)[0]) == "test_score"
+    (same,) = group([{**r, "test_score": 0.1 * r["seed"]} for r in rows])
+    assert judged_by(same) == "rarest"
     search = [{**r, "reward": "search", "task": "multi-label"} for r in rows]
     (found,) = group(search)
-    assert found.aim == "positives"
+    assert judged_by(found) == "positives"
     assert tables.differences(found).columns[1] == "total positives"
 
 
 def test_the_area_of_a_difference():
     """Between 10 and 20 labels each curve is a straight line from .5: half the final difference."""
     (found,) = group(rows_of(SCORES, families=FAMILIES))
-    final, area = (found.difference("TAILOR", "random", m) for m in ("test_score", "area"))
+    final, area = (difference(found, "TAILOR", "random", m) for m in ("test_score", AREA))
     assert area.mean == pytest.approx(final.mean / 2)
     assert (area.high - area.low) == pytest.approx((final.high - final.low) / 2)
 
@@ -194,10 +205,10 @@ def test_ranks_say_who_is_left_out():
 
 def test_candidates_are_compared_within_one_selector():
     rows = rows_of(SCORES, families=FAMILIES)
-    assert group(rows)[0].ablations() == [["TAILOR", "TAILOR, wide"]]
+    assert candidate_ablations(group(rows)[0]) == [["TAILOR", "TAILOR, wide"]]
     for changed in ({"selector": "tailor(forget=1.0)"}, {"reward": "search"}):
         other = [{**r, **changed} if r["contender"] == "TAILOR, wide" else r for r in rows]
-        assert group(other)[0].ablations() == []
+        assert candidate_ablations(group(other)[0]) == []
 
 
 def test_ranks_and_the_best_family_are_found_on_common_seeds():
@@ -206,10 +217,10 @@ def test_ranks_and_the_best_family_are_found_on_common_seeds():
     """
     scores = {"TAILOR": [0.5] * 4, "a alone": [0.6, 0.62], "b alone": [0.5, 0.52, 0.9, 0.9]}
     (one,) = group(rows_of(scores, families={"a alone": ["a"], "b alone": ["b"]}))
-    assert one.fair_means(["a alone", "b alone"]) == pytest.approx(
+    assert fair_means(one, ["a alone", "b alone"]) == pytest.approx(
         {"a alone": 0.61, "b alone": 0.51}
     )
-    assert tables.rivals(one, "TAILOR")[0] == "a alone"
+    assert rivals(one, "TAILOR")[BEST_SINGLE] == "a alone"
     table = tables.ranks([one, replace(one, name="again")])
     assert [row[:2] for row in table.rows] == [
         ("a alone", "1.00"),
@@ -288,7 +299,7 @@ def test_a_narrow_terminal_breaks_tables_and_not_numbers():
         ("TAILOR", "0.9352 ± 0.0169", "0.9346 ± 0.0102", "3"),
         ("random meta", "0.9 ± 0.1", "0.9 ± 0.1", "12"),
     )
-    table = tables.Table("t", ("", "accuracy (pool)", "accuracy (test)", "trials"), rows)
+    table = Table("t", ("", "accuracy (pool)", "accuracy (test)", "trials"), rows)
     assert _abreast(table, 80) == [[0, 1, 2, 3]]
     assert _abreast(table, 1 + 14 + 18) == [
         [0, 1],

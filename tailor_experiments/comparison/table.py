@@ -1,0 +1,66 @@
+"""A table of texts, and how numbers are written in it: for the terminal and for pages alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailor_experiments.comparison import stats
+from tailor_experiments.comparison.stats import Difference
+
+#: metrics that count labels: one decimal of their means is enough
+COUNTS = ("rarest", "positives")
+NO_NUMBER = "–"
+INTERVALS = (
+    "mean [95% interval by Student's t], * where 0 lies outside, not corrected for the "
+    "number of comparisons"
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def number(value: float, metric: str, sign: bool = False) -> str:
+    """A value of a metric as text.
+
+    >>> number(0.25, "score", sign=True)
+    '+0.2500'
+    """
+    if np.isnan(value):
+        return NO_NUMBER
+    decimals = 1 if metric in COUNTS else 4
+    return f"{value:+.{decimals}f}" if sign else f"{value:.{decimals}f}"
+
+
+def with_error(values: np.ndarray, metric: str) -> str:
+    """values (n,) -> their mean ± standard error."""
+    summary = stats.mean_error(values)
+    return f"{number(summary.mean, metric)} ± {number(summary.error, metric)}"
+
+
+def interval(difference: Difference, metric: str) -> str:
+    """A difference with its interval, and a star where 0 lies outside."""
+    mean = number(difference.mean, metric, sign=True)
+    low = number(difference.low, metric, sign=True)
+    high = number(difference.high, metric, sign=True)
+    star = " *" if difference.clear else ""
+    return f"{mean} [{low}, {high}]{star}"
+
+
+def markdown(table: Table) -> str:
+    """The table with its title and note, for pages of a repository."""
+    lines = [table.columns, ("---",) * len(table.columns), *table.rows]
+    text = "\n".join(_markdown_line(cells) for cells in lines)
+    note = f"\n{table.note}\n" if table.note else ""
+    return f"### {table.title}\n\n{text}\n{note}"
+
+
+def _markdown_line(cells: tuple[str, ...]) -> str:
+    escaped = [cell.replace("|", "\\|") for cell in cells]
+    return f"| {' | '.join(escaped)} |"
