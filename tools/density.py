@@ -71,7 +71,7 @@ def measure(folder: Path) -> dict[str, str]:
     return {
         "nodes a line": f"{sum(nodes) / lines:.1f}",
         "nodes in the median function": f"{statistics.median(nodes):.0f}",
-        "attributes assigned in tuples": f"{statistics.mean(in_tuples):.0%}",
+        "attributes assigned in tuples": f"{statistics.mean(in_tuples or [False]):.0%}",
         "lines that are comments": f"{comments:.1%}",
         "modules at the root": str(len(list(folder.glob("*.py")))),
     }

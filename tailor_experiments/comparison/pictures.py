@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -43,7 +43,7 @@ def draw_all(
     """In `workers` processes; with one, or where it isn't worth it, in this one."""
     workers = min(workers, len(pictures) // FIGURES_A_WORKER)
     if workers < 2:
-        titles = map(_draw, pictures)
+        titles: Iterator[str] = map(_draw, pictures)
     else:
         jobs = [(picture,) for picture in pictures]
         titles = parallel.run_all(_draw, jobs, workers)
