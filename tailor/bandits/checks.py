@@ -51,8 +51,7 @@ def check_vectors(contest: Contest, vectors: Any, rows: int) -> np.ndarray:
     if array.shape != (rows, contest.task.size):
         raise InputError(
             f"what the picks showed has shape {array.shape}: give one row a pick and one column "
-            "a class, "
-            f"({rows}, {contest.task.size})"
+            f"a class, ({rows}, {contest.task.size})"
         )
     wrong = ~((array >= 0) & (array <= 1))
     if wrong.any():
@@ -84,9 +83,9 @@ def check_fit(contest: Contest, outcomes: Outcomes, selector: str) -> Fit:
         raise InputError(
             f"fit.pool is {fit.pool}: it is the number of examples in the pool, 1 or more"
         )
-    correct, chances, rates = (
-        np.asarray(x, dtype=np.float64) for x in (fit.correct, fit.chances, fit.rates)
-    )
+    correct = np.asarray(fit.correct, dtype=np.float64)
+    chances = np.asarray(fit.chances, dtype=np.float64)
+    rates = np.asarray(fit.rates, dtype=np.float64)
     if correct.ndim != 1 or correct.shape != chances.shape:
         raise InputError(
             f"fit.correct {correct.shape} and fit.chances {chances.shape} must be of one length"
@@ -95,15 +94,20 @@ def check_fit(contest: Contest, outcomes: Outcomes, selector: str) -> Fit:
         raise InputError(
             f"fit.rates has shape {rates.shape}: give one a class, ({contest.task.size},)"
         )
-    for name, values, low in (
-        ("correct", correct, "["),
-        ("chances", chances, "("),
-        ("rates", rates, "["),
-    ):
-        wrong = ~((values >= 0) & (values <= 1 + 1e-9)) | ((values == 0) if low == "(" else False)
-        if wrong.any():
-            raise InputError(f"fit.{name} holds {values[wrong][0]}: it must lie in {low}0, 1]")
+    _check_unit_interval(correct, "correct", zero_allowed=True)
+    # A chance of 0 is not one: the selector divides by it.
+    _check_unit_interval(chances, "chances", zero_allowed=False)
+    _check_unit_interval(rates, "rates", zero_allowed=True)
     return fit
+
+
+def _check_unit_interval(values: np.ndarray, name: str, *, zero_allowed: bool) -> None:
+    wrong = ~((values >= 0) & (values <= 1 + 1e-9))
+    if not zero_allowed:
+        wrong |= values == 0
+    if wrong.any():
+        bracket = "[" if zero_allowed else "("
+        raise InputError(f"fit.{name} holds {values[wrong][0]}: it must lie in {bracket}0, 1]")
 
 
 def restored(state: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -128,7 +132,6 @@ def argmax_ties(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     best: np.ndarray = tied.argmax(axis=1)
     rows = np.flatnonzero(tied.sum(axis=1) > 1)
     if rows.size:
-        best[rows] = np.where(tied[rows], rng.random((rows.size, scores.shape[1])), -1.0).argmax(
-            axis=1
-        )
+        lots = rng.random((rows.size, scores.shape[1]))
+        best[rows] = np.where(tied[rows], lots, -1.0).argmax(axis=1)
     return best

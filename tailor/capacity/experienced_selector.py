@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tailor import bandits
-from tailor.bandits.base import Contest, Outcomes, Selector
+from tailor.bandits import Contest, Outcomes, Selector, ThompsonSampling
 from tailor.capacity.synthetic_pool import PoolSize
 from tailor.strategies import Arm
 
@@ -38,7 +37,7 @@ def experienced_selector(
         ROUNDS,
         size.batch,
     )
-    selector = bandits.registry.make("tailor", contest, device=device)
+    selector = ThompsonSampling(device=device).begin(contest)
     turns = np.arange(size.batch) % len(arms)
     selector.learn(Outcomes(0, weights, turns, labels.astype(np.float32)))
     return selector

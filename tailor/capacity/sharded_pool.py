@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tailor.bandits.rewards import Diversity
+from tailor.bandits.rewards import Diversity, LabelSummary
 from tailor.capacity.synthetic_pool import CHUNK, PoolSize, draw_pool, prevalence
 from tailor.compute import Predictions
 from tailor.strategies import make_arms
@@ -77,4 +77,5 @@ def experience(size: PoolSize) -> tuple[np.ndarray, np.ndarray]:
         found = (rng.random((size.batch, size.classes)) < shares).astype(np.uint8)
     else:
         found = np.eye(size.classes, dtype=np.uint8)[rng.choice(size.classes, size.batch, p=shares)]
-    return Diversity().weights(size.task, 1, found.sum(0, dtype=np.float64), len(found)), found
+    summary = LabelSummary(size.task, 1, found.sum(0, dtype=np.float64), len(found))
+    return Diversity().weights(summary), found

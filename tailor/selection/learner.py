@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tailor import bandits
-from tailor.bandits.base import Contest, Fit, Outcomes, Selector
-from tailor.bandits.posteriors.evidence import difficulty
-from tailor.bandits.rewards import Reward, make_reward
+from tailor.bandits import Contest, Fit, Outcomes, Selector, make_selector
+from tailor.bandits.rewards import LabelSummary, Reward, make_reward
+from tailor.bandits.rewards.difficulty import class_difficulty
 from tailor.common.checks import (
     check_array,
     check_device,
@@ -62,8 +61,9 @@ class Learner:
     pool        N, or the books of a pool that is known already or still grows
     strategies  names of arm families, "name(option=value)", or Strategy objects; one alone, or a
                 list of them; by default the paper's
-    selector    a name with options, or (name, options); tailor.bandits.registry lists them
-    reward      "diversity", "search", ("domain", {"weights": ...}), or a Reward
+    selector    a name, "name(option=value)", (name, options), or a Selector object, of which the
+                learner works on a copy of its own; tailor.bandits.registry lists the names
+    reward      "diversity", "search", ("domain", {"weights": ...}), or a Reward object
     rounds      how many rounds are planned: ALBL, COMB and DEAL set their rates by it
     batch       examples a round
     own_reward  a function that drives ALBL, COMB and DEAL instead of their own rewards; as models
@@ -77,7 +77,7 @@ class Learner:
         pool: int | LabelTable,
         *,
         strategies: str | Sequence[str | tuple[str, dict[str, Any]] | Strategy] | None = None,
-        selector: str | tuple[str, dict[str, Any]] = "tailor",
+        selector: str | tuple[str, dict[str, Any]] | Selector = "tailor",
         reward: str | tuple[str, dict[str, Any]] | Reward = "diversity",
         rounds: int = 20,
         batch: int = 100,
@@ -95,11 +95,9 @@ class Learner:
         self._own_reward = check_function(own_reward, "own_reward", optional=True)
         self._strategies = strategies if strategies is not None else NARROW[task.kind]
         self._enlist(task)
-        self._kind = bandits.registry.named(selector)
-        self._selector: Selector | None = (
-            self._make_selector()
-        )  # None: it must learn everything again
-        self._handed: HandedIn | None = None
+        # A copy: the same object may be handed to several learners.
+        self._selector = deepcopy(make_selector(selector)).begin(self.contest)
+        self._selector_is_stale = False  # whether it must learn everything again
         self.reward = make_reward(reward)
         self.label_table = pool if isinstance(pool, LabelTable) else LabelTable(task, pool)
         self.round = 0
@@ -123,56 +121,23 @@ class Learner:
             self.batch_size,
         )
 
-    def _make_selector(self) -> Selector:
-        name, options = self._kind
-        return bandits.registry.make(name, self.contest, **options)
-
     @property
     def selector(self) -> Selector:
-        """It has learned from every round so far, as the answers stand today.
-
-        One that is set takes the place of the one that the loop was made with. It learns from the
-        rounds that open from then on; what it knows by itself stays with it, also when an answer is
-        corrected and it learns anew.
-        """
-        if self._selector is None:
-            taught = 0
-            if self._handed is None:
-                self._selector = self._make_selector()
-            else:
-                self._selector, taught = self._handed.as_it_came()
-            for at, heard in self._learned[taught:]:
+        """The selector, which has learned from every round so far as the answers stand today."""
+        if self._selector_is_stale:
+            self._selector.begin(self.contest)
+            for at, heard in self._learned:
                 self._selector.learn(self._as_it_stands(at, heard))
+            self._selector_is_stale = False
         return self._selector
-
-    @selector.setter
-    def selector(self, selector: Selector) -> None:
-        if not isinstance(selector, Selector):
-            raise InputError(
-                "selector must be a Selector for this loop's contest, got "
-                f"{type(selector).__name__}"
-            )
-        if selector.contest.arms != self.contest.arms:
-            raise InputError(
-                f"the selector was made for {selector.contest.size} arms, "
-                f"{_some(selector.contest.arms)}, the loop has "
-                f"{self.contest.size}, {_some(self.contest.arms)}: make it with loop.contest"
-            )
-        self._handed = HandedIn(selector, deepcopy(selector.state()), len(self._learned))
-        self._selector = selector
 
     def copy(self) -> Learner:
         """A loop of its own, as this one stands now; no round is open in it."""
         twin = copy(self)
         twin.label_table = self.label_table.copy()
+        twin._selector = deepcopy(self._selector)
         twin._learned = list(self._learned)
         twin._walk = None
-        if self._handed is not None:
-            twin._handed = replace(self._handed, selector=deepcopy(self._handed.selector))
-            twin._selector = None if self._selector is None else twin._handed.selector
-        elif self._selector is not None:
-            twin._selector = self._make_selector()
-            twin._selector.restore(self._selector.state())
         return twin
 
     # ------------------------------------------------------------------ ask
@@ -299,7 +264,7 @@ class Learner:
         """
         where, predicted = self.label_table.to_learn(learned)
         heard = self._heard(where, predicted, fit)
-        if heard is not None and self._selector is not None:
+        if heard is not None and not self._selector_is_stale:
             self._selector.learn(self._as_it_stands(*heard))
         self._next_round(heard, weights)
         self._walk = None
@@ -335,9 +300,7 @@ class Learner:
         selector too.
         """
         if self.label_table.tell(positions, labels):
-            self._selector = (
-                None  # it had learned from one that is corrected now: it learns everything again
-            )
+            self._selector_is_stale = True
         if self._walk is not None:
             self._walk.hear(check_positions(positions, self.label_table.pool, "positions"))
 
@@ -364,7 +327,7 @@ class Learner:
         where = check_positions(positions, self.label_table.pool, "positions")
         labelled = where[self.label_table.has_label(where)]
         if self.label_table.withdraw(where):
-            self._selector = None
+            self._selector_is_stale = True
         if self._walk is not None:
             self._walk.forget(labelled)
 
@@ -373,12 +336,6 @@ class Learner:
         what each arm has become. The round that was open is over, unless only names have changed.
         """
         check_instance(change, ClassEdit, "change", "a ClassEdit (tailor.selection.class_edits)")
-        if self._handed is not None:
-            raise InputError(
-                "a selector that was set was made for the classes as they are and can't follow "
-                "their change: name it "
-                "where the loop is made, Learner(selector=...)"
-            )
         before = self.contest
         rounds = self._learned
         self._enlist(change.after)
@@ -387,7 +344,7 @@ class Learner:
         arms = np.array([place[key] for key in keys], np.int64)
         self.label_table.reclass(change, arms)
         self._learned = [(at, _reclassed(heard, change, arms)) for at, heard in rounds]
-        self._selector = None
+        self._selector_is_stale = True
         if self._weights is not None:
             self._weights = change.weights(self._weights)
         if not change.only_names:
@@ -409,7 +366,7 @@ class Learner:
             self._learned[number] = at[still], _reclassed(_rows(heard, still), change, arms)
         if weights is not None and len(learned) == len(self._learned):
             self._weights = change.weights(weights)
-        self._selector = None
+        self._selector_is_stale = True
 
     def try_out(self) -> None:
         """Selector and reward must be able to go on with these classes: an InputError where they
@@ -425,8 +382,10 @@ class Learner:
         hard = None
         if self.reward.needs_difficulty:
             rounds = [*self._learned, heard] if heard is not None else self._learned
-            hard = difficulty([self._as_it_stands(*one) for one in rounds], self.task.size)
-        return self.reward.weights(self.task, self.round, self.label_table.counts, labelled, hard)
+            hard = class_difficulty([self._as_it_stands(*one) for one in rounds], self.task.size)
+        return self.reward.weights(
+            LabelSummary(self.task, self.round, self.label_table.counts, labelled, hard)
+        )
 
     def _hear(self, view: PoolView, model: Any) -> tuple[np.ndarray, Outcomes] | None:
         if self._weights is None:
@@ -481,23 +440,6 @@ class Learner:
         """A round's outcomes with the labels of today; withdrawn ones are left out."""
         there = self.label_table.has_label(at)
         return replace(_rows(heard, there), labels=self.label_table.labels_of(at[there]))
-
-
-@dataclass(frozen=True)
-class HandedIn:
-    """A selector that the user has set, and what is needed to teach it anew."""
-
-    selector: Selector
-    state: dict[str, np.ndarray]  # what it knew when it came
-    taught: int  # rounds that the loop had learned by then
-
-    def as_it_came(self) -> tuple[Selector, int]:
-        self.selector.restore(self.state)
-        return self.selector, self.taught
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 def _rows(heard: Outcomes, which: np.ndarray) -> Outcomes:

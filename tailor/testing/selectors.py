@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,20 @@ from tailor import bandits
 from tailor.bandits.base import Contest, Fit, Outcomes, Selector
 from tailor.task import MultiClass, Task
 
-Factory = Callable[[Contest], Selector]
+Factory = Callable[[Contest], Selector]  # gives a selector that has begun
 
 
-def check_selector(given: str | Factory, task: Task) -> None:
-    """Raises AssertionError where a selector breaks a rule that the loop relies on.
+def check_selector(given: str | Selector, task: Task) -> None:
+    """Raises AssertionError where a selector breaks a rule that the learner relies on.
 
-    given  a registered name, "name(option=value)", or a function of a Contest. The contest's arms
-           are "random" and one "search[class]" for each class.
+    given  a registered name, "name(option=value)", or a Selector. It will choose among the arms
+           "random" and one "search[class]" for each class.
     """
-    factory = given if callable(given) else _by_name(given)
+    selector = bandits.make_selector(given)
+
+    def factory(contest: Contest) -> Selector:
+        return deepcopy(selector).begin(contest)
+
     for check in SELECTOR_CHECKS:
         check(factory, task)
 
@@ -162,6 +167,14 @@ def one_arm(factory: Factory, task: Task) -> None:
         _learn(selector, plan, number)
 
 
+def begin_forgets(factory: Factory, task: Task) -> None:
+    """begin() leaves nothing of what was learned: a learner calls it to teach everything anew."""
+    selector = _experienced(factory, task)
+    fresh = factory(make_contest(task)).state()
+    selector.begin(make_contest(task))
+    _same(selector.state(), fresh, f"{selector.name!r} still knows something: begin() must forget")
+
+
 SELECTOR_CHECKS: tuple[Callable[[Factory, Task], None], ...] = (
     plans_arms,
     same_seed_same_plan,
@@ -170,13 +183,9 @@ SELECTOR_CHECKS: tuple[Callable[[Factory, Task], None], ...] = (
     chances_are_probabilities,
     leaves_its_inputs_alone,
     learns_from_nothing,
+    begin_forgets,
     one_arm,
 )
-
-
-def _by_name(text: str) -> Factory:
-    name, options = bandits.registry.parse(text)
-    return lambda contest: bandits.registry.make(name, contest, **options)
 
 
 def _weights(task: Task) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 
 from tailor.bandits import registry
 from tailor.bandits.base import Contest, Fit, Outcomes, Selector
-from tailor.bandits.rewards import Diversity
+from tailor.bandits.rewards import Diversity, LabelSummary
 from tailor.task import MultiClass, MultiLabel, Task
 
 
@@ -139,7 +139,7 @@ def play(
         v = (
             world.v[t]
             if setting.weights == "random"
-            else Diversity().weights(task, t, counts, labelled)
+            else Diversity().weights(LabelSummary(task, t, counts, labelled))
         )
         plan = selector.plan(setting.slots, v, rng)
         worth = world.theta[t] @ v
@@ -183,7 +183,7 @@ def instance(setting: RegretSetting, seed: int, index: int) -> dict[str, float]:
     contest = Contest(task, names, names, (-1,) * setting.arms, setting.rounds, setting.slots)
     lost = {}
     for label, (name, options) in COMPETITORS.items():
-        selector = registry.make(name, contest, **options)
+        selector = registry.make(name, **options).begin(contest)
         lost[label] = play(setting, selector, world, np.random.default_rng([seed, index, 1]))
     return lost
 

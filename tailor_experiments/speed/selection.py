@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tailor.bandits.rewards import Diversity
+from tailor.bandits.rewards import Diversity, LabelSummary
 from tailor.capacity.device import device_name, now
 from tailor.capacity.experienced_selector import experienced_selector
 from tailor.capacity.peak_memory import peak_mib, reset_peak
@@ -68,7 +68,7 @@ def _measure_round(
     """One round, timed. probs (N, K) and features (N, d) are on the device."""
     labels = pool.labels[pool.labelled]
     counts = labels.sum(0, dtype=np.float64)
-    weights = Diversity().weights(size.task, 1, counts, len(labels))
+    weights = Diversity().weights(LabelSummary(size.task, 1, counts, len(labels)))
     # The round before: which examples the arms found does not matter, only that they are random.
     earlier_rng = np.random.default_rng(size.seed + 1)
     earlier_picks = earlier_rng.choice(size.pool, size.batch, replace=False)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tailor.bandits import ThompsonSampling
 from tailor.bandits.base import Contest, Outcomes
-from tailor.bandits.posteriors.evidence import FADES, difficulty, make_evidence
+from tailor.bandits.posteriors import BetaPosterior, DirichletPosterior
+from tailor.bandits.posteriors.evidence import find_evidence
 from tailor.bandits.posteriors.family_prior import FamilyPrior
-from tailor.bandits.posteriors.label_posterior import BetaPosterior, DirichletPosterior
-from tailor.bandits.rewards import Diversity
-from tailor.bandits.selectors.thompson import Tailor
+from tailor.bandits.rewards import Diversity, LabelSummary
+from tailor.bandits.rewards.difficulty import FADES, class_difficulty
 from tailor.errors import InputError
 from tailor.task import MultiClass, MultiLabel
 
@@ -32,13 +33,13 @@ def outcomes(
 
 def test_surprise_is_what_the_model_did_not_know() -> None:
     seen = outcomes([[0, 1, 0], [1, 0, 0]], [[0.2, 0.7, 0.1], [0.0, 0.0, 1.0]], [0.1, 0.1, -0.1])
-    found = make_evidence("surprise", MultiClass(3))(seen)
+    found = find_evidence("surprise")(seen, MultiClass(3))
     np.testing.assert_allclose(found, [[0, 0.3, 0], [1, 0, 0]])
 
 
 def test_surprise_of_a_common_class_is_in_its_zeros() -> None:
     seen = outcomes([[0, 1], [1, 0]], [[0.2, 0.7], [0.5, 0.9]], [0.5, -0.5])
-    found = make_evidence("surprise", MultiLabel(2))(seen)
+    found = find_evidence("surprise")(seen, MultiLabel(2))
     np.testing.assert_allclose(found, [[0, 1], [0.5, 1 - 0.9]])
     worth = (
         found @ seen.weights
@@ -48,22 +49,22 @@ def test_surprise_of_a_common_class_is_in_its_zeros() -> None:
 
 def test_surprise_needs_predictions() -> None:
     with pytest.raises(InputError, match="surprise needs"):
-        make_evidence("surprise", MultiClass(2))(outcomes([[0, 1]], None, [0.5, 0.5]))
+        find_evidence("surprise")(outcomes([[0, 1]], None, [0.5, 0.5]), MultiClass(2))
 
 
 def test_unknown_names_are_told() -> None:
     with pytest.raises(InputError, match="surprize"):
-        Tailor(contest("multi-class"), evidence="surprize")
+        ThompsonSampling(evidence="surprize").begin(contest("multi-class"))
     with pytest.raises(InputError, match="famly"):
-        Tailor(contest("multi-class"), prior="famly")
+        ThompsonSampling(prior="famly").begin(contest("multi-class"))
     with pytest.raises(InputError, match="worth is 0"):
-        Tailor(contest("multi-class"), prior="family", worth=0)
+        ThompsonSampling(prior="family", worth=0).begin(contest("multi-class"))
     with pytest.raises(InputError, match="power is -1"):
         Diversity(power=-1)
 
 
 def test_surprise_leaves_its_rest_to_the_last_part() -> None:
-    made = Tailor(contest("multi-class"), evidence="surprise", forget=1.0)
+    made = ThompsonSampling(evidence="surprise", forget=1.0).begin(contest("multi-class"))
     made.learn(outcomes([[0, 1, 0]], [[0.2, 0.7, 0.1]], [0.1, 0.1, 0.1]))
     np.testing.assert_allclose(made.posterior.parameters()[0], [1, 1.3, 1, 0.7])
 
@@ -126,17 +127,17 @@ def test_family_prior_points_a_new_arm_to_its_class() -> None:
         5,
         10,
     )
-    made = Tailor(game, prior="family", forgetting="prior")
+    made = ThompsonSampling(prior="family", forgetting="prior").begin(game)
     arms = np.repeat([0, 1, 2], 30)
     made.learn(Outcomes(0, np.full(size, 1 / size), arms, np.eye(size)[arms]))
     share = 90 / 110
     expected = ((1 - share) + share * 20) / ((1 - share) * size + share * 20)
     assert made.beliefs()[7, 7] == pytest.approx(expected)  # 0.7
-    assert Tailor(game).beliefs()[7, 7] == pytest.approx(1 / size)
+    assert ThompsonSampling().begin(game).beliefs()[7, 7] == pytest.approx(1 / size)
 
 
 def test_power_of_the_diversity_reward() -> None:
-    v = Diversity(power=0.5).weights(MultiClass(2), 0, np.array([4.0, 9.0]), 13)
+    v = Diversity(power=0.5).weights(LabelSummary(MultiClass(2), 0, np.array([4.0, 9.0]), 13))
     np.testing.assert_allclose(v, [1 / 4, 1 / 6])
 
 
@@ -145,5 +146,5 @@ def test_difficulty_by_hand() -> None:
     old = outcomes([[1, 0, 0], [1, 0, 0]], [[0.2, 0.8, 0], [0.4, 0.6, 0]], [1 / 3] * 3)
     new = outcomes([[1, 0, 0], [0, 1, 0]], [[0.9, 0.1, 0], [0.5, 0.5, 0]], [1 / 3] * 3)
     first = (1 + FADES * (0.8 + 0.6) + 0.1) / (2 + FADES * 2 + 1)
-    np.testing.assert_allclose(difficulty([old, new], 3), [first, (1 + 0.5) / 3, 0.5])
-    np.testing.assert_allclose(difficulty([], 3), 0.5)
+    np.testing.assert_allclose(class_difficulty([old, new], 3), [first, (1 + 0.5) / 3, 0.5])
+    np.testing.assert_allclose(class_difficulty([], 3), 0.5)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tailor.bandits import ThompsonSampling
 from tailor.bandits.base import Contest, Outcomes
-from tailor.bandits.posteriors.label_posterior import BetaPosterior, DirichletPosterior
+from tailor.bandits.posteriors import BetaPosterior, DirichletPosterior
 from tailor.bandits.posteriors.torch_plan import torch_plan
-from tailor.bandits.selectors.thompson import Tailor
 
 ROWS = 6_000
 
@@ -154,8 +154,8 @@ def test_another_device_samples_with_torch(
 
     monkeypatch.setattr("tailor.bandits.posteriors.torch_plan.torch_plan", here)
     game = contest(kind, arms=3, classes=5)
-    on_device = Tailor(game, device="cuda:1")
-    on_host = Tailor(game)
+    on_device = ThompsonSampling(device="cuda:1").begin(game)
+    on_host = ThompsonSampling().begin(game)
     given = Outcomes(0, V, np.array([0, 1, 1, 2]), np.eye(5)[[0, 0, 1, 3]])
     for made in (on_device, on_host):
         made.learn(given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tailor.bandits.posteriors.label_posterior import BetaPosterior, DirichletPosterior
+from tailor.bandits.posteriors import BetaPosterior, DirichletPosterior
 from tailor.errors import InputError
 
 

@@ -5,39 +5,44 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tailor.bandits.rewards import Difficulty, Diversity, Domain, Search, make_reward, rewards
+from tailor.bandits.rewards import Difficulty, Diversity, Domain, LabelSummary, Search, make_reward
+from tailor.bandits.rewards import registry as rewards
 from tailor.errors import InputError, UnknownName
 from tailor.task import MultiClass, MultiLabel
 
 COUNTS = np.array([0, 1, 4, 6])  # of 10 labelled: the last is common
 
 
+def summary(task, round=0, counts=COUNTS, labelled=10, difficulty=None):
+    return LabelSummary(task, round, counts, labelled, difficulty)
+
+
 def test_diversity_signs() -> None:
     plain = [1 / 4, 1 / 4, 1 / 16, 1 / 24]
     flipped = [1 / 4, 1 / 4, 1 / 16, -1 / 24]
     for task, expected in ((MultiClass(4), plain), (MultiLabel(4), flipped)):
-        np.testing.assert_allclose(Diversity().weights(task, 0, COUNTS, 10), expected)
-        np.testing.assert_allclose(Diversity(negative=True).weights(task, 0, COUNTS, 10), flipped)
-        np.testing.assert_allclose(Diversity(negative=False).weights(task, 0, COUNTS, 10), plain)
+        np.testing.assert_allclose(Diversity().weights(summary(task)), expected)
+        np.testing.assert_allclose(Diversity(negative=True).weights(summary(task)), flipped)
+        np.testing.assert_allclose(Diversity(negative=False).weights(summary(task)), plain)
 
 
 def test_exactly_half_keeps_its_sign() -> None:
-    assert (Diversity().weights(MultiLabel(2), 0, np.array([5, 5]), 10) > 0).all()
+    assert (Diversity().weights(summary(MultiLabel(2), 0, np.array([5, 5]), 10)) > 0).all()
 
 
 def test_two_classes_negative() -> None:
-    v = Diversity(negative=True).weights(MultiClass(2), 3, np.array([9, 1]), 10)
+    v = Diversity(negative=True).weights(summary(MultiClass(2), 3, np.array([9, 1]), 10))
     np.testing.assert_allclose(v, [-1 / 18, 1 / 2])
 
 
 def test_search_and_domain() -> None:
     task = MultiLabel(4)
-    np.testing.assert_allclose(Search().weights(task, 0, COUNTS, 10), 0.25)
+    np.testing.assert_allclose(Search().weights(summary(task)), 0.25)
     np.testing.assert_allclose(
-        Domain(weights=[0.25, 0, -0.25, 0.1]).weights(task, 0, COUNTS, 10)[2], -0.25
+        Domain(weights=[0.25, 0, -0.25, 0.1]).weights(summary(task))[2], -0.25
     )
     by_round = Domain(weights=lambda round, counts: np.where(counts > 0, 0.1 * round, 0))
-    np.testing.assert_allclose(by_round.weights(task, 2, COUNTS, 10), [0, 0.2, 0.2, 0.2])
+    np.testing.assert_allclose(by_round.weights(summary(task, 2)), [0, 0.2, 0.2, 0.2])
 
 
 @pytest.mark.parametrize(
@@ -52,20 +57,20 @@ def test_search_and_domain() -> None:
 )
 def test_domain_limits_name_the_class(given: object, match: str) -> None:
     with pytest.raises(InputError, match=match):
-        Domain(weights=given).weights(MultiLabel(4), 0, COUNTS, 10)
+        Domain(weights=given).weights(summary(MultiLabel(4)))
 
 
 def test_rounding_at_the_limit_is_fine() -> None:
     given = np.full(3, np.float32(1) / 3)
     np.testing.assert_allclose(
-        Domain(weights=given).weights(MultiLabel(3), 0, np.zeros(3), 0), given
+        Domain(weights=given).weights(summary(MultiLabel(3), 0, np.zeros(3), 0)), given
     )
 
 
 @pytest.mark.parametrize("counts", [np.zeros(3), np.array([1, 2, 3, -1]), np.array([1, 2, 3, 11])])
 def test_wrong_counts(counts: np.ndarray) -> None:
     with pytest.raises(InputError):
-        Search().weights(MultiLabel(4), 0, counts, 10)
+        Search().weights(summary(MultiLabel(4), 0, counts, 10))
 
 
 def test_by_name() -> None:
@@ -80,7 +85,9 @@ def test_by_name() -> None:
 
 def test_difficulty_weighs_what_the_model_gets_wrong() -> None:
     hard = np.array([0.5, 0.1, 0.25, 0.0])
-    np.testing.assert_allclose(Difficulty().weights(MultiLabel(4), 0, COUNTS, 10, hard), hard / 2)
     np.testing.assert_allclose(
-        Difficulty().weights(MultiClass(4), 0, COUNTS, 10), 0.25
+        Difficulty().weights(summary(MultiLabel(4), difficulty=hard)), hard / 2
+    )
+    np.testing.assert_allclose(
+        Difficulty().weights(summary(MultiClass(4))), 0.25
     )  # before anything is known

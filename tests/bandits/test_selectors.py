@@ -7,11 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tailor.bandits import registry
+from tailor.bandits import FixedArm, LinearThompsonSampling, ThompsonSampling, registry
 from tailor.bandits.base import Contest, Fit, Outcomes, Selector
-from tailor.bandits.selectors.fixed import Fixed
-from tailor.bandits.selectors.linear import LinearThompson
-from tailor.bandits.selectors.thompson import Tailor
 from tailor.errors import InputError, UnknownName
 
 OPTIONS = {"fixed": {"arm": "even"}}
@@ -19,7 +16,7 @@ ALL = [(name, kind) for name in registry.builtin for kind in ("multi-class", "mu
 
 
 def make(name: str, contest: Contest) -> Selector:
-    return registry.make(name, contest, **OPTIONS.get(name, {}))
+    return registry.make(name, **OPTIONS.get(name, {})).begin(contest)
 
 
 def outcome(contest: Contest, round: int, rng: np.random.Generator, n: int = 20) -> Outcomes:
@@ -96,12 +93,12 @@ def test_another_contests_state_is_refused(contest, name: str) -> None:
 
 def test_tailor_learns_from_what_it_is_told_to(contest) -> None:
     game = contest("multi-class", arms=2, classes=2)
-    seen = Tailor(game, forget=1.0, evidence=lambda o: o.labels * (1 - o.predicted))
+    seen = ThompsonSampling(forget=1.0, evidence=lambda o: o.labels * (1 - o.predicted)).begin(game)
     probs = np.array([[0.75, 0.25]])
     given = Outcomes(0, np.zeros(2), np.array([1]), np.array([[1.0, 0.0]]), predicted=probs)
     seen.learn(given)
     np.testing.assert_allclose(seen.posterior.parameters(), [[1, 1, 0], [1.25, 1, 0.75]])
-    wrong = Tailor(game, evidence=lambda o: o.labels * 2)
+    wrong = ThompsonSampling(evidence=lambda o: o.labels * 2).begin(game)
     with pytest.raises(InputError):
         wrong.learn(given)
     assert wrong.posterior.round == 0
@@ -110,12 +107,12 @@ def test_tailor_learns_from_what_it_is_told_to(contest) -> None:
 def test_fixed_by_arm_and_family(contest) -> None:
     game = contest(arms=4)
     rng = np.random.default_rng(0)
-    assert set(Fixed(game, arm="arm3").plan(50, np.zeros(4), rng)) == {3}
-    family = Fixed(game, arm="even")
+    assert set(FixedArm(arm="arm3").begin(game).plan(50, np.zeros(4), rng)) == {3}
+    family = FixedArm(arm="even").begin(game)
     assert set(family.plan(50, np.zeros(4), rng)) == {0, 2}
     np.testing.assert_allclose(family.chances(np.zeros(1, int)), [0.5, 0, 0.5, 0])
     with pytest.raises(UnknownName, match="even"):
-        Fixed(game, arm="evn")
+        FixedArm(arm="evn").begin(game)
 
 
 @pytest.mark.parametrize("kind", ["multi-class", "multi-label"])
@@ -124,7 +121,7 @@ def test_linear_is_the_explicit_gaussian(contest, kind: str) -> None:
     twice.
     """
     game = contest(kind, arms=3, classes=6)
-    made = LinearThompson(game)
+    made = LinearThompsonSampling().begin(game)
     rng = np.random.default_rng(3)
     k = 6
     precision = np.stack([np.eye(k)] * 3)
@@ -150,7 +147,7 @@ def test_linear_plan_follows_the_gaussians(contest) -> None:
     from scipy.stats import norm
 
     game = contest("multi-label", arms=2, classes=1)
-    made = LinearThompson(game)
+    made = LinearThompsonSampling().begin(game)
     made.learn(Outcomes(0, np.ones(1), np.array([0, 0, 1]), np.array([[1.0], [1.0], [0.0]])))
     mean, variance = made.gaussian(np.ones(1))
     np.testing.assert_allclose([*mean, *variance], [2 / 3, 0, 1 / 3, 1 / 2])
@@ -160,5 +157,9 @@ def test_linear_plan_follows_the_gaussians(contest) -> None:
 
 
 def test_linear_ties_are_random(contest) -> None:
-    plan = LinearThompson(contest(arms=4)).plan(4_000, np.zeros(4), np.random.default_rng(0))
+    plan = (
+        LinearThompsonSampling()
+        .begin(contest(arms=4))
+        .plan(4_000, np.zeros(4), np.random.default_rng(0))
+    )
     assert np.abs(np.bincount(plan, minlength=4) / 4_000 - 0.25).max() < 4 * np.sqrt(0.1875 / 4_000)

@@ -12,8 +12,8 @@ import pytest
 
 import tailor.registry
 from tailor import InputError, Learner, MultiClass, MultiLabel
+from tailor.bandits import RandomMeta, make_selector
 from tailor.bandits import registry as selectors
-from tailor.bandits.selectors.uniform import RandomMeta
 from tailor.strategies import Cursor, ScoreStrategy, Strategy
 from tailor.strategies import registry as families
 from tailor.testing import (
@@ -66,8 +66,7 @@ def test_family_says_no_to_the_other_task(name):
 @pytest.mark.parametrize("task", TASKS, ids=ids)
 @pytest.mark.parametrize("name", list(selectors))
 def test_selector(name, task, check):
-    given, options = selectors.parse(spelled(name))
-    check(lambda contest: selectors.make(given, contest, **options), task)
+    check(lambda contest: make_selector(spelled(name)).begin(contest), task)
 
 
 def run_rounds(task, selector, names, rounds=3, size=90, batch=10):
@@ -225,9 +224,12 @@ def test_a_broken_strategy_is_found(how, message):
 class BrokenSelector(RandomMeta):
     how = ""
 
-    def __init__(self, contest):
-        super().__init__(contest)
+    def __init__(self):
         self.heard = np.zeros(1)
+
+    def reset(self):
+        if self.how != "remembers":
+            self.heard = np.zeros(1)
 
     def plan(self, slots, weights, rng):
         if self.how == "range":
@@ -252,7 +254,7 @@ class BrokenSelector(RandomMeta):
 
 
 def test_a_sound_selector_passes():
-    check_selector(BrokenSelector, TASKS[0])
+    check_selector(BrokenSelector(), TASKS[0])
     assert make_contest(TASKS[0], arms=2).arms == ("random", "search[cat]")
 
 
@@ -265,9 +267,10 @@ def test_a_sound_selector_passes():
         ("changes", "changed the labels"),
         ("alias", "had given as its state"),
         ("forgets", "restored"),
+        ("remembers", "begin.. must forget"),
     ],
 )
 def test_a_broken_selector_is_found(how, message, monkeypatch):
     monkeypatch.setattr(BrokenSelector, "how", how)
     with pytest.raises(AssertionError, match=message):
-        check_selector(BrokenSelector, TASKS[0])
+        check_selector(BrokenSelector(), TASKS[0])

@@ -14,8 +14,7 @@ import pytest
 from toys import Few
 
 from tailor import InputError, Learner, MultiClass, MultiLabel
-from tailor.bandits import registry as selectors
-from tailor.bandits.base import Selector
+from tailor.bandits import ALBL, DEAL, LinearThompsonSampling, Selector, ThompsonSampling
 from tailor.selection.class_edits import merged
 from tailor.strategies import registry
 from tailor.testing import make_pool
@@ -132,8 +131,7 @@ class Listener(Selector):
 
     name = "listener"
 
-    def __init__(self, contest):
-        super().__init__(contest)
+    def reset(self):
         self.heard = []
 
     def plan(self, slots, weights, rng):
@@ -145,9 +143,7 @@ class Listener(Selector):
 
 @pytest.fixture
 def listening():
-    learner = make_loop(strategies=["random", "confidence"])
-    learner.selector = Listener(learner.contest)
-    return learner
+    return make_loop(strategies=["random", "confidence"], selector=Listener())
 
 
 def test_late_answers_are_credited_when_they_come(listening):
@@ -308,8 +304,9 @@ def test_the_users_own_reward_is_given_what_it_asks_for():
 
 
 def test_a_slot_handed_on_is_credited_to_who_gave_it():
-    learner = make_loop(strategies=[Few("dry", 0, 2), Few("rich", 40, 30)], batch=8)
-    learner.selector = Listener(learner.contest)
+    learner = make_loop(
+        strategies=[Few("dry", 0, 2), Few("rich", 40, 30)], batch=8, selector=Listener()
+    )
     batch = ask(learner)
     assert batch.planned.tolist() == [0, 1] * 4
     assert batch.arms.tolist() == [0, 1, 0, 1, 1, 1, 1, 1]
@@ -319,8 +316,7 @@ def test_a_slot_handed_on_is_credited_to_who_gave_it():
 
 
 def test_a_pick_that_nobody_gave_is_learned_by_nobody():
-    learner = make_loop(strategies=[Few("dry", 0, 2)], batch=6)
-    learner.selector = Listener(learner.contest)
+    learner = make_loop(strategies=[Few("dry", 0, 2)], batch=6, selector=Listener())
     batch = ask(learner)
     assert batch.arms.tolist() == [0, 0, -1, -1, -1, -1]
     learner.tell(batch.indices, POOL.truth[batch.indices])
@@ -329,23 +325,15 @@ def test_a_pick_that_nobody_gave_is_learned_by_nobody():
     assert len(learner.label_table.labelled) == 11
 
 
-# ------------------------------------------------------------------ a selector that was set
+# ------------------------------------------------------------------ a selector object
+
+SELECTORS = [ThompsonSampling(forget=1.0), ALBL(), DEAL(), LinearThompsonSampling()]
 
 
-def set_selector(learner, name="tailor", **options):
-    learner.selector = selectors.make(name, learner.contest, **options)
-    return learner.selector
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("tailor", {"forget": 1.0}), ("albl", {}), ("deal", {}), ("linear-thompson", {})],
-)
-def test_a_selector_that_was_set_survives_a_correction(name, options):
-    right = make_loop(selector="random-meta")
-    wrong = make_loop(selector="random-meta")
-    set_selector(right, name, **options)
-    ours = set_selector(wrong, name, **options)
+@pytest.mark.parametrize("selector", SELECTORS, ids=lambda selector: selector.name)
+def test_a_selector_object_survives_a_correction(selector):
+    right = make_loop(selector=selector)
+    wrong = make_loop(selector=selector)
     asked = ask(right).indices
     assert asked.tolist() == ask(wrong).indices.tolist()
     right.tell(asked, POOL.truth[asked])
@@ -353,43 +341,45 @@ def test_a_selector_that_was_set_survives_a_correction(name, options):
     ask(right)
     ask(wrong)
     wrong.tell(asked, POOL.truth[asked])
-    assert wrong.selector is ours
-    if name in (
-        "tailor",
-        "linear-thompson",
-    ):  # the others keep what they were told of the model's correctness
+    # The others keep what they were told of the model's correctness at the time.
+    if not selector.needs_fit:
         assert state(right) == state(wrong)
     wrong.withdraw(asked[:1])
-    assert wrong.selector is ours
+    assert type(wrong.selector) is type(selector)
 
 
-def test_a_selector_set_in_mid_run_keeps_what_it_knew_and_learns_what_came_since():
-    learner = make_loop()
-    first = ask(learner).indices
-    learner.tell(first, POOL.truth[first])
-    second = ask(learner).indices  # the loop's own selector has learned from the first round now
-    ours = selectors.make("tailor", learner.contest, forget=1.0)
-    ours.restore({"round": np.array(3), "evidence": np.full_like(ours.state()["evidence"], 2.0)})
-    learner.selector = ours
-    learner.tell(second, np.roll(POOL.truth[second], 1, axis=1))
-    ask(learner)
-    learner.tell(second, POOL.truth[second])
-    arms = learner.label_table.arms_of(second)
-    expected = np.full((len(learner.arms), 3), 2.0)
-    np.add.at(expected, arms, POOL.truth[second])
-    assert learner.selector is ours
-    assert ours.state()["round"] == 4
-    assert ours.state()["evidence"][:, :3, 0] == pytest.approx(expected)
+def test_a_selector_object_is_the_same_as_its_name_with_options():
+    by_name = make_loop(selector="tailor(forget=0.5, prior=2)")
+    by_object = make_loop(selector=ThompsonSampling(forget=0.5, prior=2))
+    for _ in range(2):
+        batch = ask(by_name)
+        assert ask(by_object).indices.tolist() == batch.indices.tolist()
+        for learner in (by_name, by_object):
+            learner.tell(batch.indices, POOL.truth[batch.indices])
+    assert state(by_name) == state(by_object)
 
 
-def test_a_copy_has_a_selector_of_its_own_like_the_one_that_was_set():
-    learner = make_loop(selector="random-meta")
-    ours = set_selector(learner, forget=1.0)
+def test_one_object_may_be_handed_to_several_learners():
+    given = ThompsonSampling()
+    first = make_loop(selector=given)
+    second = make_loop(selector=given)
+    fresh = state(second)
+    batch = ask(first)
+    first.tell(batch.indices, POOL.truth[batch.indices])
+    ask(first)
+    assert state(first) != fresh
+    assert state(second) == fresh
+    with pytest.raises(InputError, match=r"'tailor' has no arms yet: call begin"):
+        given.plan(3, np.zeros(3), np.random.default_rng(0))
+
+
+def test_a_copy_has_a_selector_of_its_own():
+    learner = make_loop(selector=ThompsonSampling(forget=1.0))
     asked = ask(learner).indices
     learner.tell(asked, POOL.truth[asked])
     twin = learner.copy()
-    assert type(twin.selector) is type(ours)
-    assert twin.selector is not ours
+    assert type(twin.selector) is ThompsonSampling
+    assert twin.selector is not learner.selector
     assert ask(twin).indices.tolist() == ask(learner).indices.tolist()
     before = state(learner)
     twin.tell(asked, np.roll(POOL.truth[asked], 1, axis=1))
@@ -397,30 +387,21 @@ def test_a_copy_has_a_selector_of_its_own_like_the_one_that_was_set():
     assert state(learner) == before
 
 
-def test_a_selector_for_other_arms_and_what_is_none_are_refused():
-    learner = make_loop()
-    before = learner.selector
-    with pytest.raises(
-        InputError, match="selector must be a Selector for this loop's contest, got str"
-    ):
-        learner.selector = "albl"
-    other = make_loop(strategies=["random", "confidence"])
-    with pytest.raises(
-        InputError, match=r"made for 2 arms, random, confidence, the loop has 5, .*: make it with"
-    ):
-        learner.selector = other.selector
-    assert learner.selector is before
-
-
-def test_a_selector_that_was_set_refuses_a_change_of_classes():
-    learner = make_loop()
-    ours = set_selector(learner)
-    with pytest.raises(
-        InputError, match="can't follow their change: name it where the loop is made"
-    ):
+def test_a_selector_object_follows_a_change_of_classes():
+    by_name = make_loop(selector="tailor(forget=1.0)")
+    by_object = make_loop(selector=ThompsonSampling(forget=1.0))
+    for learner in (by_name, by_object):
+        batch = ask(learner)
+        learner.tell(batch.indices, POOL.truth[batch.indices])
+        ask(learner)
         learner.reclass(merged(TASK, "dog", "fox"))
-    assert learner.task is TASK
-    assert learner.selector is ours
+    assert by_object.selector.contest.task.classes == ("cat", "fox")
+    assert state(by_name) == state(by_object)
+
+
+def test_what_is_no_selector_is_refused():
+    with pytest.raises(InputError, match="selector is 3: a name is needed"):
+        make_loop(selector=3)
 
 
 # ------------------------------------------------------------------ the same everywhere

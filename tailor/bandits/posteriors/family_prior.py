@@ -11,6 +11,8 @@ import numpy as np
 from tailor.bandits.base import Contest
 from tailor.errors import InputError
 
+_TINY = 1e-9
+
 
 class FamilyPrior:
     """An arm's prior is what its family has shown so far: on an arm's own class, and on each other
@@ -31,67 +33,71 @@ class FamilyPrior:
         """evidence (M, K + R, P) -> a prior by arm and part; for Beta, a pair of these."""
         classes = np.array(contest.classes)
         names, family = np.unique(np.array(contest.families), return_inverse=True)
-        seen = (
-            evidence.sum(axis=(1, 2))
-            if evidence.shape[2] == 1
-            else evidence.sum(axis=2).max(axis=1)
-        )  # (M,) picks
-        pulled = np.bincount(family, weights=seen, minlength=len(names))[family]
-        share = (pulled / (pulled + self.worth))[:, None]
-        if evidence.shape[2] == 1:
-            return self._dirichlet(evidence[:, :, 0], classes, family, share, contest.task.size)
-        mean = _means(evidence[:, :, 0], evidence.sum(axis=2), classes, family)
-        return tuple((1 - share) + share * self.worth * part for part in (mean, 1 - mean))
+        is_dirichlet = evidence.shape[2] == 1
+        if is_dirichlet:
+            picks = evidence.sum(axis=(1, 2))
+        else:
+            picks = evidence.sum(axis=2).max(axis=1)
+        family_picks = np.bincount(family, weights=picks, minlength=len(names))[family]
+        share = (family_picks / (family_picks + self.worth))[:, None]
+        if is_dirichlet:
+            return self._dirichlet(evidence[:, :, 0], classes, family, share)
+        mean = _family_means(evidence[:, :, 0], evidence.sum(axis=2), classes, family)
+        return self._mixed(share, mean), self._mixed(share, 1 - mean)
+
+    def _mixed(self, share: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        mixed: np.ndarray = (1 - share) + share * self.worth * mean
+        return mixed
 
     def _dirichlet(
         self,
-        found: np.ndarray,
+        hits: np.ndarray,
         classes: np.ndarray,
         family: np.ndarray,
         share: np.ndarray,
-        size: int,
     ) -> np.ndarray:
-        mean = _means(
-            found, np.broadcast_to(found.sum(axis=1, keepdims=True), found.shape), classes, family
-        )
-        own = np.zeros_like(mean, bool)
-        own[np.flatnonzero(classes >= 0), classes[classes >= 0]] = True
-        others = np.where(
-            own, 0, mean
-        )  # what is left after the own class is shared out as the others were found
-        left = 1 - np.where(own, mean, 0).sum(axis=1, keepdims=True)
-        mean = np.where(
-            own, mean, others * left / np.maximum(others.sum(axis=1, keepdims=True), _TINY)
-        )
+        """hits (M, K + 1), the rest last -> (M, K + 1)."""
+        size = hits.shape[1] - 1
+        picks = np.broadcast_to(hits.sum(axis=1, keepdims=True), hits.shape)
+        mean = _family_means(hits, picks, classes, family)
+        is_own = np.zeros_like(mean, bool)
+        is_own[np.flatnonzero(classes >= 0), classes[classes >= 0]] = True
+        # What is left after the own class is shared out as the others were found.
+        others = np.where(is_own, 0, mean)
+        left = 1 - np.where(is_own, mean, 0).sum(axis=1, keepdims=True)
+        others_total = np.maximum(others.sum(axis=1, keepdims=True), _TINY)
+        mean = np.where(is_own, mean, others * left / others_total)
         uniform = np.append(np.ones(size), 0.0)
         prior: np.ndarray = (1 - share) * uniform + share * self.worth * mean
         prior[:, :size] = np.maximum(prior[:, :size], _TINY)
         return prior
 
 
-_TINY = 1e-9
-
-
-def _means(
-    found: np.ndarray, seen: np.ndarray, classes: np.ndarray, family: np.ndarray
+def _family_means(
+    hits: np.ndarray,
+    picks: np.ndarray,
+    classes: np.ndarray,
+    family: np.ndarray,
 ) -> np.ndarray:
     """(M, C): the family's mean on each arm's own class, and on every other class over the arms for
     which it is one.
 
-    A part that a family knows nothing of gets 1/2.
+    hits, picks (M, C); classes, family (M,). A part that a family knows nothing of gets 1/2.
     """
-    mean = np.empty(found.shape)
-    parts = np.arange(found.shape[1])
-    for one in np.unique(family):
-        rows = np.flatnonzero(family == one)
-        own = classes[rows][:, None] == parts
-        other = _ratio(
-            np.where(own, 0, found[rows]).sum(axis=0), np.where(own, 0, seen[rows]).sum(axis=0)
-        )
-        mine = _ratio(np.where(own, found[rows], 0).sum(), np.where(own, seen[rows], 0).sum())
-        mean[rows] = np.where(own, mine, other)
+    mean = np.empty(hits.shape)
+    parts = np.arange(hits.shape[1])
+    for number in np.unique(family):
+        rows = np.flatnonzero(family == number)
+        is_own = classes[rows][:, None] == parts
+        other_hits = np.where(is_own, 0, hits[rows]).sum(axis=0)
+        other_picks = np.where(is_own, 0, picks[rows]).sum(axis=0)
+        own_hits = np.where(is_own, hits[rows], 0).sum()
+        own_picks = np.where(is_own, picks[rows], 0).sum()
+        own_mean = _ratio(own_hits, own_picks)
+        mean[rows] = np.where(is_own, own_mean, _ratio(other_hits, other_picks))
     return mean
 
 
-def _ratio(found: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    return np.clip(np.where(seen > 0, found / np.maximum(seen, _TINY), 0.5), _TINY, 1 - _TINY)
+def _ratio(hits: np.ndarray, picks: np.ndarray) -> np.ndarray:
+    ratio = np.where(picks > 0, hits / np.maximum(picks, _TINY), 0.5)
+    return np.clip(ratio, _TINY, 1 - _TINY)

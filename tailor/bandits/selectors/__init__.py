@@ -1,3 +1,1 @@
-"""One meta-selector a file: each plans which arm fills which slot, and learns from what the arms
-found.
-"""
+"""The selectors, one a file."""

@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from tailor.bandits.base import Contest, Fit
-from tailor.bandits.selectors.exp4 import (
+from tailor.bandits.base import Fit
+from tailor.bandits.selectors.exponential_weights import (
     ExponentialWeights,
     check_delta,
     confidence,
@@ -18,34 +18,35 @@ from tailor.bandits.selectors.exp4 import (
 from tailor.errors import InputError
 
 
-class Albl(ExponentialWeights):
+class ALBL(ExponentialWeights):
     """EXP4.P over the arms, with importance-weighted accuracy on all picks so far as reward.
 
-    Hsu and Lin 2015, "Active Learning by Learning". `delta` is the chance that its confidence bound
-    fails; `bonus` says whose weight the bound raises at each slot: that of the arm that was
-    "pulled", or that of "every" arm, as in EXP4.P itself and in libact.
+    Hsu and Lin 2015, "Active Learning by Learning".
+
+    delta  the chance that its confidence bound fails
+    bonus  whose weight the bound raises at each slot: that of the arm that was "pulled", or that
+           of "every" arm, as in EXP4.P itself and in libact
     """
 
     name = "albl"
 
-    def __init__(self, contest: Contest, *, delta: float = 0.1, bonus: str = "pulled") -> None:
+    def __init__(self, *, delta: float = 0.1, bonus: str = "pulled") -> None:
         if bonus not in ("pulled", "every"):
             raise InputError(f"bonus is {bonus!r}: it must be pulled or every")
-        super().__init__(contest)
         self.delta = check_delta(delta)
         self.bonus = bonus
 
     @property
     def floor(self) -> float:
-        m = self.contest.size
-        return min(1 / m, math.sqrt(math.log(m) / (m * max(1, self.contest.total))))
+        arms = self.contest.size
+        return min(1 / arms, math.sqrt(math.log(arms) / (arms * max(1, self.contest.total))))
 
     def reward(self, fit: Fit) -> float:
         return weighted_accuracy(fit, self.contest.total)
 
     def step(self, reward: float, p: np.ndarray) -> np.ndarray:
-        own = confidence(self.contest, self.delta) if self.bonus == "pulled" else 0.0
-        added: np.ndarray = self.floor / 2 * (reward / p + own / p)
+        bonus = confidence(self.contest, self.delta) if self.bonus == "pulled" else 0.0
+        added: np.ndarray = self.floor / 2 * (reward / p + bonus / p)
         return added
 
     def bonus_for_every_arm(self, p: np.ndarray) -> np.ndarray | float:

@@ -8,22 +8,10 @@ import numpy as np
 from scipy.special import xlogy
 
 from tailor.bandits.base import Fit
-from tailor.bandits.selectors.exp4 import ExponentialWeights, exploration
+from tailor.bandits.selectors.exponential_weights import EXP4
 
 
-class Exp4(ExponentialWeights):
-    """EXP4-style weights: floor g/M, and w_i *= exp(g r / (M p_i)) for each slot of arm i."""
-
-    @property
-    def floor(self) -> float:
-        return exploration(self.contest.size, self.contest.total) / self.contest.size
-
-    def step(self, reward: float, p: np.ndarray) -> np.ndarray:
-        added: np.ndarray = self.floor * reward / p
-        return added
-
-
-class Comb(Exp4):
+class COMB(EXP4):
     """Classification entropy of the predictions on the unlabelled pool as reward, in batches.
 
     Baram, El-Yaniv and Luz 2004, "Online Choice of Active Learning Algorithms". Multi-class:
@@ -41,8 +29,7 @@ class Comb(Exp4):
             shares = rates / total if total > 0 else rates
             entropy = -float(xlogy(shares, shares).sum()) / math.log(self.contest.task.size)
         else:
-            entropy = -float((xlogy(rates, rates) + xlogy(1 - rates, 1 - rates)).mean()) / math.log(
-                2
-            )
+            nats = xlogy(rates, rates) + xlogy(1 - rates, 1 - rates)
+            entropy = -float(nats.mean()) / math.log(2)
         entropy = min(1.0, max(0.0, entropy))
         return math.expm1(entropy) / math.expm1(1)

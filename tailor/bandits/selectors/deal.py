@@ -7,27 +7,32 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tailor.bandits.base import Contest, Fit, Outcomes
+from tailor.bandits.base import Fit, Outcomes
 from tailor.bandits.checks import restored
-from tailor.bandits.selectors.comb import Exp4
-from tailor.bandits.selectors.exp4 import check_delta, confidence, weighted_accuracy
+from tailor.bandits.selectors.exponential_weights import (
+    EXP4,
+    check_delta,
+    confidence,
+    weighted_accuracy,
+)
 from tailor.errors import InputError
 
 
-class Deal(Exp4):
+class DEAL(EXP4):
     """REXP4 with ALBL's reward: weights go back to 1 every ceil((M ln M)^(1/3) (rounds / V)^(2/3))
     rounds.
 
-    Pang, Dong, Wu and Hospedales 2018, "Dynamic Ensemble Active Learning". `variation` is the
-    budget V. With bonus="every" each slot raises every arm's weight by EXP4.P's confidence bound,
-    which fails with chance `delta`.
+    Pang, Dong, Wu and Hospedales 2018, "Dynamic Ensemble Active Learning".
+
+    variation  the budget V
+    bonus      None, or "every": each slot raises every arm's weight by EXP4.P's confidence bound
+    delta      the chance that this bound fails
     """
 
     name = "deal"
 
     def __init__(
         self,
-        contest: Contest,
         *,
         variation: float = 1.0,
         bonus: str | None = None,
@@ -37,13 +42,21 @@ class Deal(Exp4):
             raise InputError(f"variation is {variation}: it must be above 0 and finite")
         if bonus not in (None, "every"):
             raise InputError(f"bonus is {bonus!r}: it must be none or every")
-        super().__init__(contest)
-        self.delta = check_delta(delta)
+        self.variation = variation
         self.bonus = bonus
-        m = contest.size
-        period = (m * math.log(m)) ** (1 / 3) * (contest.rounds / variation) ** (2 / 3)
-        self.period = max(1, math.ceil(period))
+        self.delta = check_delta(delta)
         self.round = 0
+
+    def reset(self) -> None:
+        super().reset()
+        self.round = 0
+
+    @property
+    def period(self) -> int:
+        """Rounds until the weights start anew."""
+        arms = self.contest.size
+        per_budget = self.contest.rounds / self.variation
+        return max(1, math.ceil((arms * math.log(arms)) ** (1 / 3) * per_budget ** (2 / 3)))
 
     def reward(self, fit: Fit) -> float:
         return weighted_accuracy(fit, self.contest.total)
@@ -64,6 +77,6 @@ class Deal(Exp4):
         return {**super().state(), "round": np.array(self.round)}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        count = restored(state, "round", ())
+        round_count = restored(state, "round", ())
         super().restore(state)
-        self.round = int(count)
+        self.round = int(round_count)

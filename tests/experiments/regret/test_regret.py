@@ -10,8 +10,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from tailor.bandits import FixedArm
 from tailor.bandits.base import Contest
-from tailor.bandits.selectors.fixed import Fixed
 from tailor.task import MultiClass
 from tailor_experiments.cli.regret import regret
 from tailor_experiments.regret.claims import Slope, check_claims, fit_slope
@@ -36,8 +36,8 @@ def test_regret_of_a_fixed_arm_by_hand() -> None:
     contest = Contest(MultiClass(2), ("a", "b"), ("a", "b"), (-1, -1), 3, 4)
     setting = RegretSetting(rounds=3, arms=2, classes=2, slots=4)
     rng = np.random.default_rng(0)
-    assert play(setting, Fixed(contest, arm="b"), world, rng) == pytest.approx(4.8)
-    assert play(setting, Fixed(contest, arm="a"), world, rng) == 0
+    assert play(setting, FixedArm(arm="b").begin(contest), world, rng) == pytest.approx(4.8)
+    assert play(setting, FixedArm(arm="a").begin(contest), world, rng) == 0
 
 
 @pytest.mark.parametrize("kind", ["multi-class", "multi-label"])

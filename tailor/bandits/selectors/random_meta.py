@@ -9,7 +9,9 @@ from tailor.bandits.checks import check_outcomes, check_slots, check_weights
 
 
 class RandomMeta(Selector):
-    """The yardstick: what the arms give together if nothing is learned about them."""
+    """A uniformly random arm for every slot: what the arms give if nothing is learned about
+    them.
+    """
 
     name = "random-meta"
 

@@ -23,10 +23,10 @@ class ExponentialWeights(Selector):
     """
 
     needs_fit = True
+    log_weights: np.ndarray  # (M,)
 
-    def __init__(self, contest: Contest) -> None:
-        super().__init__(contest)
-        self.log_weights = np.zeros(contest.size)
+    def reset(self) -> None:
+        self.log_weights = np.zeros(self.contest.size)
 
     @property
     @abstractmethod
@@ -44,10 +44,10 @@ class ExponentialWeights(Selector):
 
     def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         check_weights(self.contest, weights)
+        slots = check_slots(slots)
         p = self.probabilities()
-        return rng.choice(self.contest.size, size=check_slots(slots), p=p / p.sum()).astype(
-            np.int64
-        )
+        plan = rng.choice(self.contest.size, size=slots, p=p / p.sum())
+        return plan.astype(np.int64)
 
     def learn(self, outcomes: Outcomes) -> None:
         arms, _ = check_outcomes(self.contest, outcomes)
@@ -55,12 +55,12 @@ class ExponentialWeights(Selector):
         reward = self.reward(fit) if fit.reward is None else float(fit.reward)
         pulls = np.bincount(arms, minlength=self.contest.size)
         p = self.probabilities()
-        log = (
+        log_weights = (
             self.log_weights
             + pulls * self.step(reward, p)
             + len(arms) * self.bonus_for_every_arm(p)
         )
-        self.log_weights = log - log.max()
+        self.log_weights = log_weights - log_weights.max()
 
     @abstractmethod
     def reward(self, fit: Fit) -> float:
@@ -71,8 +71,8 @@ class ExponentialWeights(Selector):
         """p (M,) -> (M,): what one slot of each arm adds to the logarithm of its weight."""
 
     def bonus_for_every_arm(self, p: np.ndarray) -> np.ndarray | float:
-        """p (M,) -> (M,): what each slot, whosever it is, adds to the logarithm of every arm's
-        weight; by default 0.
+        """p (M,) -> (M,): what each slot, whichever arm has it, adds to the logarithm of every
+        arm's weight; by default 0.
         """
         return 0.0
 
@@ -81,6 +81,18 @@ class ExponentialWeights(Selector):
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         self.log_weights = restored(state, "log_weights", self.log_weights.shape).astype(np.float64)
+
+
+class EXP4(ExponentialWeights):
+    """EXP4-style weights: floor g/M, and w_i *= exp(g r / (M p_i)) for each slot of arm i."""
+
+    @property
+    def floor(self) -> float:
+        return exploration(self.contest.size, self.contest.total) / self.contest.size
+
+    def step(self, reward: float, p: np.ndarray) -> np.ndarray:
+        added: np.ndarray = self.floor * reward / p
+        return added
 
 
 def check_delta(delta: float) -> float:
@@ -98,8 +110,9 @@ def weighted_accuracy(fit: Fit, total: int) -> float:
     """Importance-weighted accuracy of the retrained model on all picks so far: sum(correct / q) /
     (N T).
     """
-    share = np.asarray(fit.correct, dtype=np.float64) / np.asarray(fit.chances, dtype=np.float64)
-    return float(np.clip(share.sum() / (fit.pool * total), 0, 1))
+    correct = np.asarray(fit.correct, dtype=np.float64)
+    chances = np.asarray(fit.chances, dtype=np.float64)
+    return float(np.clip((correct / chances).sum() / (fit.pool * total), 0, 1))
 
 
 def exploration(arms: int, total: int) -> float:

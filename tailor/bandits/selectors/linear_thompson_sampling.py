@@ -8,11 +8,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tailor.bandits.base import Contest, Outcomes, Selector
+from tailor.bandits.base import Outcomes, Selector
 from tailor.bandits.checks import argmax_ties, check_outcomes, check_slots, check_weights, restored
 
+#: slots that are sampled at once, so that memory stays small
+BLOCK = 1024
 
-class LinearThompson(Selector):
+
+class LinearThompsonSampling(Selector):
     """A Gaussian over each arm's theta in R^K, prior N(0, I), noise variance 1, fed with (v, <v,
     y>) only.
 
@@ -23,24 +26,25 @@ class LinearThompson(Selector):
     """
 
     name = "linear-thompson"
+    vectors: np.ndarray  # (R, K) distinct v, unscaled
+    pulls: np.ndarray  # (M, R)
+    sums: np.ndarray  # (M, R) of scaled rewards
 
-    def __init__(self, contest: Contest) -> None:
-        super().__init__(contest)
-        self.vectors = np.zeros((0, contest.task.size))  # (R, K) distinct v, unscaled
-        self.pulls = np.zeros((contest.size, 0))  # (M, R)
-        self.sums = np.zeros((contest.size, 0))  # (M, R) of scaled rewards
+    def reset(self) -> None:
+        self.vectors = np.zeros((0, self.contest.task.size))
+        self.pulls = np.zeros((self.contest.size, 0))
+        self.sums = np.zeros((self.contest.size, 0))
 
     def gaussian(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """weights v (K,) -> mean and variance of K <v, theta_i>, (M,) each."""
-        k = self.contest.task.size
-        x = k * check_weights(self.contest, weights)
-        known = k * self.vectors
-        # (R, R), (R,)
-        gram = known @ known.T
-        cross = known @ x
+        size = self.contest.task.size
+        x = size * check_weights(self.contest, weights)
+        past_vectors = size * self.vectors
+        gram = past_vectors @ past_vectors.T  # (R, R)
+        cross = past_vectors @ x  # (R,)
         root = np.sqrt(self.pulls)
         # Sigma = I - X' D (I + D G D)^-1 D X with D = diag(root), for each arm
-        inner = np.eye(len(known)) + root[:, :, None] * gram * root[:, None, :]
+        inner = np.eye(len(past_vectors)) + root[:, :, None] * gram * root[:, None, :]
         left = np.linalg.solve(inner, (root * cross)[:, :, None])[:, :, 0] * root  # (M, R)
         mean = self.sums @ cross - np.einsum("mr,rs,ms->m", left, gram, self.sums)
         return mean, np.maximum(0.0, x @ x - left @ cross)
@@ -49,27 +53,30 @@ class LinearThompson(Selector):
         slots = check_slots(slots)
         mean, variance = self.gaussian(weights)
         spread = np.sqrt(variance)
-        best = np.empty(slots, np.int64)
-        for start in range(0, slots, 1024):  # a thousand slots at a time keep memory small
-            n = min(1024, slots - start)
-            best[start : start + n] = argmax_ties(
-                mean + spread * rng.standard_normal((n, len(mean))), rng
-            )
-        return best
+        plan = np.empty(slots, np.int64)
+        for start in range(0, slots, BLOCK):
+            count = min(BLOCK, slots - start)
+            scores = mean + spread * rng.standard_normal((count, len(mean)))
+            plan[start : start + count] = argmax_ties(scores, rng)
+        return plan
 
     def learn(self, outcomes: Outcomes) -> None:
         arms, labels = check_outcomes(self.contest, outcomes)
         v = check_weights(self.contest, outcomes.weights)
-        same = np.flatnonzero((self.vectors == v).all(axis=1))
-        if same.size:
-            column = int(same[0])
-        else:
-            column = len(self.vectors)
-            self.vectors = np.vstack([self.vectors, v])
-            self.pulls, self.sums = (np.pad(x, ((0, 0), (0, 1))) for x in (self.pulls, self.sums))
+        column = self._column_of(v)
         rewards = self.contest.task.size * (labels @ v)
         self.pulls[:, column] += np.bincount(arms, minlength=self.contest.size)
         self.sums[:, column] += np.bincount(arms, weights=rewards, minlength=self.contest.size)
+
+    def _column_of(self, v: np.ndarray) -> int:
+        """The column of `pulls` and `sums` for this vector (K,); a new one where it is new."""
+        equal_rows = np.flatnonzero((self.vectors == v).all(axis=1))
+        if equal_rows.size:
+            return int(equal_rows[0])
+        self.vectors = np.vstack([self.vectors, v])
+        self.pulls = np.pad(self.pulls, ((0, 0), (0, 1)))
+        self.sums = np.pad(self.sums, ((0, 0), (0, 1)))
+        return len(self.vectors) - 1
 
     def state(self) -> dict[str, np.ndarray]:
         return {
@@ -81,7 +88,8 @@ class LinearThompson(Selector):
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         rows = len(state["vectors"]) if "vectors" in state else 0
         vectors = restored(state, "vectors", (rows, self.contest.task.size))
-        pulls, sums = (
-            restored(state, name, (self.contest.size, rows)) for name in ("pulls", "sums")
-        )
-        self.vectors, self.pulls, self.sums = (x.astype(np.float64) for x in (vectors, pulls, sums))
+        pulls = restored(state, "pulls", (self.contest.size, rows))
+        sums = restored(state, "sums", (self.contest.size, rows))
+        self.vectors = vectors.astype(np.float64)
+        self.pulls = pulls.astype(np.float64)
+        self.sums = sums.astype(np.float64)

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailor.bandits.base import Contest, Outcomes, Selector
+from tailor.bandits.base import Outcomes, Selector
 from tailor.bandits.checks import check_outcomes, check_slots, check_weights
 from tailor.errors import UnknownName
 
 
-class Fixed(Selector):
+class FixedArm(Selector):
     """Always `arm`, the name of an arm or of a family; a family's slots go evenly at random to its
     arms.
     """
 
     name = "fixed"
 
-    def __init__(self, contest: Contest, *, arm: str) -> None:
-        super().__init__(contest)
-        chosen = [i for i, name in enumerate(contest.arms) if name == arm]
-        chosen = chosen or [i for i, family in enumerate(contest.families) if family == arm]
+    def __init__(self, *, arm: str) -> None:
+        self.arm = arm
+        self.chosen = np.empty(0, np.int64)
+
+    def reset(self) -> None:
+        contest = self.contest
+        chosen = [i for i, name in enumerate(contest.arms) if name == self.arm]
         if not chosen:
-            raise UnknownName("arm or family", str(arm), {*contest.arms, *contest.families})
+            chosen = [i for i, family in enumerate(contest.families) if family == self.arm]
+        if not chosen:
+            raise UnknownName("arm or family", str(self.arm), {*contest.arms, *contest.families})
         self.chosen = np.array(chosen, dtype=np.int64)
 
     def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -1,0 +1,77 @@
+"""The posterior of a multi-label task: a Beta distribution for every arm and class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tailor.bandits import checks
+from tailor.bandits.posteriors.base import FLOOR, Posterior
+from tailor.errors import InputError
+
+
+class BetaPosterior(Posterior):
+    """Every class of every arm has a Beta of its own. Evidence: (…, 0) for, (…, 1) against."""
+
+    parts = 2
+
+    def _resolve(self, prior: Any) -> tuple[np.ndarray, ...]:
+        if not isinstance(prior, tuple):
+            full = self._full_prior(prior)
+            return full, full
+        if len(prior) != 2:
+            raise InputError(f"a prior of {len(prior)} parts: give one, or a pair (for, against)")
+        return self._full_prior(prior[0]), self._full_prior(prior[1])
+
+    def parameters(self) -> tuple[np.ndarray, np.ndarray]:
+        """a and b, (M, K) each."""
+        prior_for, prior_against = self.priors()
+        a = np.maximum(self.scale * prior_for + self.evidence[:, :, 0], FLOOR)
+        b = np.maximum(self.scale * prior_against + self.evidence[:, :, 1], FLOOR)
+        return a, b
+
+    def _evidence(self, vectors: np.ndarray) -> np.ndarray:
+        return np.stack([vectors, 1 - vectors], axis=2)
+
+    def mean(self) -> np.ndarray:
+        a, b = self.parameters()
+        share: np.ndarray = a / (a + b)
+        return share
+
+    def plan(
+        self,
+        slots: int,
+        weights: np.ndarray,
+        rng: np.random.Generator,
+        *,
+        aggregate: bool = True,
+        device: str = "cpu",
+    ) -> np.ndarray:
+        slots = checks.check_slots(slots)
+        v = checks.check_weights(self.contest, weights)
+        a, b = self.parameters()
+        if device != "cpu":
+            from tailor.bandits.posteriors.torch_plan import torch_plan
+
+            return torch_plan(a, b, v, slots, rng, device=device)
+        from tailor.bandits.posteriors.gamma import beta_plan
+
+        plan: np.ndarray = beta_plan(a, b, v, slots, int(rng.integers(2**63)))
+        return plan
+
+    def scores(
+        self,
+        draws: int,
+        weights: np.ndarray,
+        rng: np.random.Generator,
+        *,
+        aggregate: bool = True,
+    ) -> np.ndarray:
+        from tailor.bandits.posteriors.gamma import beta_scores
+
+        draws = checks.check_slots(draws)
+        v = checks.check_weights(self.contest, weights)
+        a, b = self.parameters()
+        scores: np.ndarray = beta_scores(a, b, v, draws, int(rng.integers(2**63)))
+        return scores

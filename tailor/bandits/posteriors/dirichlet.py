@@ -1,0 +1,110 @@
+"""The posterior of a multi-class task: a Dirichlet distribution for every arm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tailor.bandits import checks
+from tailor.bandits.posteriors.base import FLOOR, Posterior
+from tailor.errors import InputError
+
+#: what a vector may lack to a sum of 1, or be above it, by rounding
+ROUNDING = 1e-6
+
+
+class DirichletPosterior(Posterior):
+    """One Dirichlet an arm, over the K classes and a "rest" of weight 0, the last of K + 1 parts.
+
+    The rest takes what a vector lacks to a sum of 1; with labels, which are one-hot, it stays
+    empty. Its prior is 0 unless the prior is given by arm and part, (M, K + 1).
+    """
+
+    parts = 1
+    rest = 1
+
+    def _resolve(self, prior: Any) -> tuple[np.ndarray, ...]:
+        if isinstance(prior, tuple):
+            raise InputError(
+                "a pair of priors is for multi-label tasks: a Dirichlet has one number a class"
+            )
+        arms = self.contest.size
+        if np.shape(prior) != (arms, self.contest.task.size + 1):
+            return (np.concatenate([self._full_prior(prior), np.zeros((arms, 1))], axis=1),)
+        full = np.asarray(prior, dtype=np.float64)
+        rest = full[:, -1:]
+        if not ((rest >= 0) & np.isfinite(rest)).all():
+            raise InputError("the prior of the rest, the last column, must be 0 or more and finite")
+        return (np.concatenate([self._full_prior(full[:, :-1]), rest], axis=1),)
+
+    def parameters(self) -> np.ndarray:
+        """(M, K + 1); the last column is the rest."""
+        (prior,) = self.priors()
+        a = self.scale * prior + self.evidence[:, :, 0]
+        a[:, :-1] = np.maximum(a[:, :-1], FLOOR)
+        return a
+
+    def _evidence(self, vectors: np.ndarray) -> np.ndarray:
+        sums = vectors.sum(axis=1)
+        if (sums > 1 + ROUNDING).any():
+            row = int(np.argmax(sums))
+            raise InputError(f"the vector in row {row} sums to {sums[row]:.6g}: the limit is 1")
+        lacking = np.maximum(0.0, 1 - sums)
+        lacking[lacking < ROUNDING] = 0  # rounding of soft labels is no evidence
+        return np.concatenate([vectors, lacking[:, None]], axis=1)[:, :, None]
+
+    def mean(self) -> np.ndarray:
+        a = self.parameters()
+        return a[:, :-1] / a.sum(axis=1, keepdims=True)
+
+    def _groups(self, weights: np.ndarray, aggregate: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Parameters (M, G) and weights (G,), the classes of one weight as one group.
+
+        Exact, since sums of a Dirichlet's parts are Dirichlet.
+        """
+        a = self.parameters()
+        v = np.append(checks.check_weights(self.contest, weights), 0.0)
+        if not a[:, -1].any():
+            a = a[:, :-1]
+            v = v[:-1]
+        if not aggregate:
+            return np.ascontiguousarray(a), v
+        order = np.argsort(v, kind="stable")
+        distinct, starts = np.unique(v[order], return_index=True)
+        return np.ascontiguousarray(np.add.reduceat(a[:, order], starts, axis=1)), distinct
+
+    def plan(
+        self,
+        slots: int,
+        weights: np.ndarray,
+        rng: np.random.Generator,
+        *,
+        aggregate: bool = True,
+        device: str = "cpu",
+    ) -> np.ndarray:
+        slots = checks.check_slots(slots)
+        a, v = self._groups(weights, aggregate)
+        if device != "cpu":
+            from tailor.bandits.posteriors.torch_plan import torch_plan
+
+            return torch_plan(a, None, v, slots, rng, device=device)
+        from tailor.bandits.posteriors.gamma import dirichlet_plan
+
+        plan: np.ndarray = dirichlet_plan(a, v, slots, int(rng.integers(2**63)))
+        return plan
+
+    def scores(
+        self,
+        draws: int,
+        weights: np.ndarray,
+        rng: np.random.Generator,
+        *,
+        aggregate: bool = True,
+    ) -> np.ndarray:
+        from tailor.bandits.posteriors.gamma import dirichlet_scores
+
+        draws = checks.check_slots(draws)
+        a, v = self._groups(weights, aggregate)
+        scores: np.ndarray = dirichlet_scores(a, v, draws, int(rng.integers(2**63)))
+        return scores

@@ -1,0 +1,72 @@
+"""What every reward is: a vector v over the classes, such that <v, y> is what an example with label
+y is worth.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tailor.errors import InputError
+from tailor.task import Task
+
+
+@dataclass(frozen=True)
+class LabelSummary:
+    """What a reward may go by: the labels so far.
+
+    Raises InputError where the counts are not possible ones.
+    """
+
+    task: Task
+    round: int  # 0 for the first
+    counts: np.ndarray  # (K,) float64: labels so far of each class
+    labelled: int  # examples that have a label
+    #: (K,) in [0, 1]: how much of each class's labels was news to the model when they were picked;
+    #: given to rewards whose needs_difficulty is true, where it is known
+    difficulty: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        size = self.task.size
+        counts = np.asarray(self.counts, dtype=np.float64)
+        if counts.shape != (size,):
+            raise InputError(f"counts have shape {counts.shape}: give one a class, ({size},)")
+        if not (np.isfinite(counts) & (counts >= 0)).all():
+            raise InputError(f"counts hold {counts[~(counts >= 0)]}: they must be 0 or more")
+        if self.labelled < 0 or (counts > self.labelled + 1e-6).any():
+            raise InputError(
+                f"a class is counted {counts.max():g} times among {self.labelled} labelled examples"
+            )
+        object.__setattr__(self, "counts", counts)
+
+
+class Reward(ABC):
+    """Turns the labels so far into v, each entry in [-1/K, 1/K]. A subclass writes
+    `class_weights`.
+    """
+
+    #: whether LabelSummary.difficulty is to be worked out
+    needs_difficulty: ClassVar[bool] = False
+
+    def weights(self, summary: LabelSummary) -> np.ndarray:
+        """v (K,) float64. Raises InputError where class_weights() gave anything else."""
+        task = summary.task
+        v = np.array(self.class_weights(summary), dtype=np.float64)
+        if v.shape != (task.size,):
+            raise InputError(f"weights have shape {v.shape}: give one a class, ({task.size},)")
+        limit = 1 / task.size
+        wrong = ~(np.abs(v) <= limit * (1 + 1e-6))  # float32 may round up; NaN fails too
+        if wrong.any():
+            k = int(np.flatnonzero(wrong)[0])
+            raise InputError(
+                f"weight of class {task.classes[k]!r} is {v[k]:.6g}: with {task.size} classes it "
+                f"must lie in [-1/{task.size}, 1/{task.size}]; scale the vector"
+            )
+        return v
+
+    @abstractmethod
+    def class_weights(self, summary: LabelSummary) -> Any:
+        """(K,) what a label of each class is worth, in [-1/K, 1/K]."""

@@ -1,0 +1,52 @@
+"""The difficulty reward: classes that the model does not know are worth more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tailor.bandits.base import Outcomes
+from tailor.bandits.rewards.base import LabelSummary, Reward
+
+#: what a round counts for the difficulty beside the one after it
+FADES = 0.8
+
+
+class Difficulty(Reward):
+    """A class is worth what the model gets wrong of it: v_k in proportion to its difficulty, the
+    hardest 1 / K.
+
+    For balanced data, where counting labels says nothing; together with evidence="surprise" arms
+    are pulled that find what the model does not know of the classes it knows least.
+    """
+
+    needs_difficulty = True
+
+    def class_weights(self, summary: LabelSummary) -> np.ndarray:
+        size = summary.task.size
+        difficulty = summary.difficulty
+        if difficulty is None:
+            return np.full(size, 1 / size)
+        v: np.ndarray = difficulty / (max(difficulty.max(), 1e-9) * size)
+        return v
+
+
+def class_difficulty(rounds: Sequence[Outcomes], size: int) -> np.ndarray:
+    """(K,) in (0, 1): how much of each class's labels was news when they were picked, the latest
+    rounds first of all.
+
+    rounds  the outcomes of all rounds, the oldest first, with their predictions
+    size    K
+
+    As if each class had been seen twice before, once as news: a class that was never found is hard
+    by half.
+    """
+    news = np.ones(size)
+    seen = np.full(size, 2.0)
+    for age, outcomes in enumerate(reversed(rounds)):
+        y = np.asarray(outcomes.labels, np.float64)
+        news += FADES**age * (y * (1 - outcomes.probabilities())).sum(axis=0)
+        seen += FADES**age * y.sum(axis=0)
+    share: np.ndarray = news / seen
+    return share

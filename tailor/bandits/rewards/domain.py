@@ -1,0 +1,25 @@
+"""The domain reward: weights that the user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tailor.bandits.rewards.base import LabelSummary, Reward
+
+
+class Domain(Reward):
+    """The user's own weights: a vector (K,), or a function (round, counts (K,)) that gives one.
+
+    Never clipped: an entry outside [-1/K, 1/K] is an error.
+    """
+
+    def __init__(self, *, weights: Any | Callable[[int, np.ndarray], Any]) -> None:
+        self._given_weights = weights
+
+    def class_weights(self, summary: LabelSummary) -> Any:
+        if callable(self._given_weights):
+            return self._given_weights(summary.round, summary.counts.copy())
+        return self._given_weights
