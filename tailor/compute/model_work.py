@@ -17,8 +17,8 @@ from tailor.errors import InputError
 from tailor.models import make_model
 from tailor.models.base import Model
 from tailor.models.source import CHUNK
+from tailor.models.uninformed import uninformed_probability
 from tailor.pools import open_pool
-from tailor.run.model_runner import nothing
 from tailor.task import Task
 
 #: entries of the pool that a worker reads into the feature cache at a time
@@ -144,7 +144,7 @@ def _predict_passes(
     there = at >= 0
     own = int(np.random.SeedSequence((seed, number)).generate_state(1, np.uint32)[0])
     for made, found in zip(passes, model.dropout_at(at[there], len(passes), seed=own), strict=True):
-        probs = np.full((len(at), model.task.size), nothing(model.task), np.float32)
+        probs = np.full((len(at), model.task.size), uninformed_probability(model.task), np.float32)
         probs[there] = found
         made.write(number, probs)
 
@@ -155,7 +155,7 @@ def predict_rows(model: Model, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     there = at >= 0
     found = model.predict(at[there])
-    probs = np.full((len(at), model.task.size), nothing(model.task), np.float32)
+    probs = np.full((len(at), model.task.size), uninformed_probability(model.task), np.float32)
     features = np.zeros((len(at), found.features.shape[1]), np.float32)
     probs[there], features[there] = found.probs, found.features
     return probs, features

@@ -11,10 +11,11 @@ import numpy as np
 
 from tailor.errors import InputError
 from tailor.models.base import Model, ProgressCallback, as_array
+from tailor.models.uninformed import uninformed_probability
 from tailor.pools.base import Pool
 from tailor.run.holdout import HoldoutEstimate, estimate
 from tailor.run.state import RunState
-from tailor.task import MultiClass, Task
+from tailor.task import Task
 
 
 class ModelRunner:
@@ -106,7 +107,7 @@ class ModelRunner:
             )
         if there.all():
             return found.probs, found.features
-        probs = np.full((len(positions), task.size), nothing(task), np.float32)
+        probs = np.full((len(positions), task.size), uninformed_probability(task), np.float32)
         features = np.zeros((len(positions), found.features.shape[1]), np.float32)
         probs[there], features[there] = found.probs, found.features
         return probs, features
@@ -122,7 +123,9 @@ class ModelRunner:
 
         def tune(targets: Any, epochs: int) -> np.ndarray:
             given = np.asarray(targets.cpu() if hasattr(targets, "cpu") else targets, np.float32)
-            in_pool = np.full((len(self.pool), given.shape[1]), nothing(run_state.task), np.float32)
+            in_pool = np.full(
+                (len(self.pool), given.shape[1]), uninformed_probability(run_state.task), np.float32
+            )
             in_pool[self._at[self.there]] = given[self.there]
             probs = given.copy()
             probs[self.there] = as_array(self.model.finetune(in_pool, epochs, seed=seed))[
@@ -139,14 +142,11 @@ class ModelRunner:
             for given in self.model.dropout(passes, seed=seed):
                 found = as_array(given)
                 probs = np.full(
-                    (len(self._at), found.shape[1]), nothing(run_state.task), np.float32
+                    (len(self._at), found.shape[1]),
+                    uninformed_probability(run_state.task),
+                    np.float32,
                 )
                 probs[self.there] = found[self._at[self.there]]
                 yield probs
 
         return all_passes
-
-
-def nothing(task: Task) -> float:
-    """The probability of a class that says nothing about it."""
-    return 1 / task.size if isinstance(task, MultiClass) else 0.5

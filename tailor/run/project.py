@@ -171,8 +171,8 @@ class Project:
         """The engine that [engine] names, with its folder; None where predictions are held in
         memory.
         """
-        from tailor.compute.engine_model_runner import make_plant
         from tailor.compute.model_work import Copy
+        from tailor.run.engine_model_runner import make_plant
 
         name, options = self._model()
         try:

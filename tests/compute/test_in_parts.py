@@ -14,12 +14,12 @@ from point_runs import MODEL, begin, rounds
 from tailor import InputError, MultiClass, MultiLabel
 from tailor.common import memory
 from tailor.compute import LocalEngine, whole_pool
-from tailor.compute.engine_model_runner import EngineModelRunner, Plant
 from tailor.compute.prediction_shards import PROBS
 from tailor.models import make_model, sklearn_model
 from tailor.models.base import Model, Notice, quiet
 from tailor.models.targets import Targets
 from tailor.pools import open_pool
+from tailor.run.engine_model_runner import EngineModelRunner, Plant
 from tailor.run.settings import Settings
 from tailor.run.state import RunState
 

@@ -13,10 +13,10 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from tailor import InputError
 from tailor.compute import LocalEngine
-from tailor.compute.engine_model_runner import Plant
 from tailor.compute.model_work import Copy
 from tailor.models.sklearn_model import SklearnModel
 from tailor.pools import open_pool
+from tailor.run.engine_model_runner import Plant
 from tailor.run.session import Session
 from tailor.run.settings import Settings
 from tailor.storage import SqliteStore

@@ -23,8 +23,9 @@ from tailor.compute.whole_pool import check_at_once
 from tailor.errors import InputError, UnknownName
 from tailor.models.base import Model, ProgressCallback
 from tailor.models.targets import Targets
+from tailor.models.uninformed import uninformed_probability
 from tailor.pools.base import Pool
-from tailor.run.model_runner import ModelRunner, nothing
+from tailor.run.model_runner import ModelRunner
 from tailor.run.state import RunState
 from tailor.task import Task
 
@@ -198,7 +199,9 @@ class EngineModelRunner(ModelRunner):
         label[label_table.labelled] = np.arange(len(label_table.labelled))
 
         def read(positions: np.ndarray) -> np.ndarray:
-            found = np.full((len(positions), made.classes), nothing(run_state.task), np.float32)
+            found = np.full(
+                (len(positions), made.classes), uninformed_probability(run_state.task), np.float32
+            )
             rows = row[positions]
             listed = rows >= 0
             known = (rows >= 0) & (label[rows] >= 0)
@@ -264,6 +267,6 @@ def _digest(weights: Path, at: np.ndarray) -> str:
 
 def _rows(task: Task, probs: np.ndarray, at: np.ndarray) -> np.ndarray:
     """probs (pool, K) -> those of the pool's positions (n,), -1 for what is not there."""
-    found = np.full((len(at), task.size), nothing(task), np.float32)
+    found = np.full((len(at), task.size), uninformed_probability(task), np.float32)
     found[at >= 0] = probs[at[at >= 0]]
     return found
