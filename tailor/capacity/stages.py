@@ -111,7 +111,7 @@ def predict(
 def _predict(shared: tuple[Predictions, Any, Task, str], number: int, shard: Shard) -> None:
     import torch
 
-    from tailor.models.heads import activate
+    from tailor.models.losses import activate
 
     made, net, task, device = shared
     probs = np.empty((len(shard), task.size), made.dtype)

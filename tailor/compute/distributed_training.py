@@ -14,7 +14,7 @@ from tailor.compute.base import Engine
 from tailor.compute.model_work import Copy
 from tailor.compute.ray_engine import RayEngine, clear_errors, use_threads
 from tailor.errors import InputError
-from tailor.models.neural import Neural
+from tailor.models.neural import NeuralModel
 
 
 def fit_together(
@@ -76,7 +76,7 @@ def _train_worker(given: dict[str, Any]) -> None:
     rank = get_context().get_world_rank()
     size = get_context().get_world_size()
     model = given["copy"].make()
-    if not isinstance(model, Neural):
+    if not isinstance(model, NeuralModel):
         raise InputError(
             f"{type(model).__name__} is no network: it can't be trained over several workers"
         )
@@ -86,12 +86,11 @@ def _train_worker(given: dict[str, Any]) -> None:
         model.save(Path(given["folder"]))
 
 
-def share_training(model: Neural, rank: int, size: int) -> None:
+def share_training(model: NeuralModel, rank: int, size: int) -> None:
     """Let this model's fit() train its network together with those of the other ranks of the
     process group.
     """
-    from torch.nn.parallel import DistributedDataParallel
-
+    from tailor.models.networks import SharedNetwork
     from tailor.models.trainer import train
 
     def shared(
@@ -100,16 +99,13 @@ def share_training(model: Neural, rank: int, size: int) -> None:
         mine = np.arange(rank, -(-len(positions) // size) * size, size) % len(
             positions
         )  # shares of equal size
-        together: Any = DistributedDataParallel(net)
-        together.width = net.width
-        together.single = getattr(net, "single", False)
         own = replace(recipe, batch=max(2, recipe.batch // size), graph=False)
         return train(
-            together,
+            SharedNetwork(net),
             model.source,
             positions[mine],
             targets[mine],
-            model._loss(targets),
+            model.loss_for(targets),
             own,
             seed=seed + rank,
             device=model.device,

@@ -25,18 +25,23 @@ registry: Registry[Model] = Registry(
 
 
 def make_model(
-    given: str | tuple[str, dict[str, Any]] | Model | None, task: Task, pool: Pool, **options: Any
+    model_or_name: str | tuple[str, dict[str, Any]] | Model | None,
+    task: Task,
+    pool: Pool,
+    **options: Any,
 ) -> Model:
     """A model by name: "probe", "probe(head=hidden)", ("finetune", {"epochs": 5}); a Model is
     handed through.
 
-    Options given apart win over those in the text. None is the probe.
+    Options given apart win over those in the text. None is the probe. Raises UnknownName for a name
+    or an option that there isn't, InputError for a value that a model refuses.
     """
-    if isinstance(given, Model):
-        return given
+    if isinstance(model_or_name, Model):
+        return model_or_name
     check_instance(task, Task, "task", "a MultiClass or a MultiLabel")
     check_instance(pool, Pool, "pool", "a Pool (tailor.pools.open_pool makes one)")
-    name, own = registry.named("probe" if given is None else given)
-    options = {**own, **options}
+    name, named_options = registry.named("probe" if model_or_name is None else model_or_name)
+    options = {**named_options, **options}
+    # Two models take an object before their options.
     first = [options.pop(key) for key in ("estimator", "module") if key in options]
     return registry.make(name, task, pool, *first, **options)

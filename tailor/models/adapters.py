@@ -15,10 +15,11 @@ from torch import Tensor, nn
 from tailor.errors import InputError, UnknownName
 from tailor.models.backbones import Backbone, FeatureSource, make_backbone
 from tailor.models.base import ProgressCallback, quiet
-from tailor.models.neural import Neural
+from tailor.models.networks import Network
+from tailor.models.neural import NeuralModel
 from tailor.models.pixels import PixelSource, natural_size
+from tailor.models.recipe import Recipe
 from tailor.models.sklearn_model import SklearnModel
-from tailor.models.trainer import Recipe
 from tailor.pools.base import Pool
 from tailor.task import Task
 
@@ -27,7 +28,7 @@ __all__ = ["SklearnModel", "TorchModel"]
 Transform = Callable[[Tensor], Tensor]
 
 
-class TorchModel(Neural):
+class TorchModel(NeuralModel):
     """Any nn.Module, trained each round from the weights it was handed in with; the module itself
     is left as it is.
 
@@ -39,6 +40,13 @@ class TorchModel(Neural):
                    float32 (by default as they are)
     backbone       feed the module with a backbone's features instead
     size           of the pictures; by default their own up to 64, else 224
+    epochs         passes over the labels each round
+    batch, lr, weight_decay  of Adam
+    class_weights  None, "balanced", or one number a class (multi-label: for its positives)
+    dropout        rate on the features, in training and in the passes that bald asks for
+    cache          a folder for what is computed once; without one it lasts as long as this object
+    device         "auto", "cpu", "cuda" or "cuda:NUMBER"
+    graph          False: always the plain loop
 
     >>> from tailor.pools.arrays import Arrays
     >>> from tailor.task import MultiClass
@@ -74,9 +82,9 @@ class TorchModel(Neural):
         graph: bool = True,
     ) -> None:
         super().__init__(task, pool, class_weights=class_weights, device=device)
-        names = [name for name, _ in module.named_modules() if name]
-        if feature_layer not in names:
-            raise UnknownName("layer", feature_layer, names)
+        layers = [name for name, _ in module.named_modules() if name]
+        if feature_layer not in layers:
+            raise UnknownName("layer", feature_layer, layers)
         self.feature_layer = feature_layer
         self.recipe = Recipe(
             epochs=epochs,
@@ -92,17 +100,20 @@ class TorchModel(Neural):
             self.source = PixelSource(pool, size, folder, self.device)
             self.transform = transform or _zero_to_one
         else:
-            self.source = FeatureSource(
-                pool, make_backbone(backbone, pool, self.device), folder, self.device
-            )
-            self.transform = transform or _single
+            made = make_backbone(backbone, pool, self.device)
+            self.source = FeatureSource(pool, made, folder, self.device)
+            self.transform = transform or _as_float
         self._module = copy.deepcopy(module).cpu()
 
-    def _fresh(self, generator: torch.Generator, shape: tuple[int, ...]) -> nn.Module:
+    def new_network(self, generator: torch.Generator, shape: tuple[int, ...]) -> Network:
         dtype = torch.uint8 if isinstance(self.source, PixelSource) else torch.float32
         example = self.source.arrange(torch.zeros(2, *shape, dtype=dtype))
-        return Hooked(
-            copy.deepcopy(self._module), self.feature_layer, self.transform, example, self.task.size
+        return HookedNetwork(
+            copy.deepcopy(self._module),
+            self.feature_layer,
+            self.transform,
+            example,
+            self.task.size,
         )
 
     def fit(
@@ -113,48 +124,61 @@ class TorchModel(Neural):
         seed: int,
         progress: ProgressCallback = quiet,
     ) -> None:
-        with self._own_random_numbers(seed):
+        with self._seeded_global_numbers(seed):
             super().fit(positions, labels, seed=seed, progress=progress)
 
     def tuned(self, targets: Any, epochs: int, *, seed: int) -> Self:
-        with self._own_random_numbers(seed):
+        with self._seeded_global_numbers(seed):
             return super().tuned(targets, epochs, seed=seed)
 
     @contextmanager
-    def _own_random_numbers(self, seed: int) -> Iterator[None]:
+    def _seeded_global_numbers(self, seed: int) -> Iterator[None]:
         """The module may draw from torch's global numbers (nn.Dropout): they start at `seed` and
         are put back after.
         """
-        devices = [torch.device(self.device).index or 0] if self.device.startswith("cuda") else []
+        devices = []
+        if self.device.startswith("cuda"):
+            devices.append(torch.device(self.device).index or 0)
         with torch.random.fork_rng(devices):
             torch.manual_seed(seed)
             yield
 
     def describe(self) -> dict[str, Any]:
-        r = self.recipe
         return {
             "model": self.name,
             "module": type(self._module).__name__,
             "feature_layer": self.feature_layer,
-            "epochs": r.epochs,
-            "batch": r.batch,
-            "lr": r.lr,
-            "weight_decay": r.weight_decay,
-            "dropout": r.dropout,
+            "epochs": self.recipe.epochs,
+            "batch": self.recipe.batch,
+            "lr": self.recipe.lr,
+            "weight_decay": self.recipe.weight_decay,
+            "dropout": self.recipe.dropout,
         }
 
 
-class Hooked(nn.Module):
-    """A module that also gives the output of one of its layers, flattened, with dropout on it."""
+class HookedNetwork(Network):
+    """A module that also gives the output of one of its layers, flattened, with dropout on it.
+
+    layer    the name of that layer
+    example  a batch as the source gives it, to learn the number of features
+
+    Raises InputError where the module's logits have another shape than (n, classes), or where the
+    layer gives no tensor or is not reached.
+    """
 
     def __init__(
-        self, module: nn.Module, layer: str, transform: Transform, example: Tensor, classes: int
+        self,
+        module: nn.Module,
+        layer: str,
+        transform: Transform,
+        example: Tensor,
+        classes: int,
     ) -> None:
         super().__init__()
         self.module = module
         self.transform = transform
         self._mask: Tensor | None = None
-        self._seen: Tensor | None = None
+        self._features: Tensor | None = None
         module.get_submodule(layer).register_forward_hook(self._hook)
         module.eval()
         with torch.no_grad():
@@ -166,20 +190,24 @@ class Hooked(nn.Module):
             )
         self.width = int(features.shape[1])
 
-    def _hook(self, layer: nn.Module, given: Any, out: Tensor) -> Tensor | None:
-        if not isinstance(out, Tensor):
+    def _hook(self, layer: nn.Module, inputs: Any, output: Tensor) -> Tensor | None:
+        if not isinstance(output, Tensor):
             raise InputError(
-                f"the feature layer gives a {type(out).__name__}, not a tensor: name another layer"
+                f"the feature layer gives a {type(output).__name__}, not a tensor: name another "
+                "layer"
             )
-        self._seen = out.flatten(1)
-        return None if self._mask is None else (self._seen * self._mask).view(out.shape)
+        self._features = output.flatten(1)
+        if self._mask is None:
+            return None
+        return (self._features * self._mask).view(output.shape)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         self._mask = mask
         logits = self.module(self.transform(x))
-        features = self._seen
+        features = self._features
+        # Not kept: they would hold the batch's graph in memory.
         self._mask = None
-        self._seen = None
+        self._features = None
         if features is None:
             raise InputError(
                 "the feature layer was not reached by the module's forward(): name another layer"
@@ -191,5 +219,5 @@ def _zero_to_one(x: Tensor) -> Tensor:
     return x.float() / 255
 
 
-def _single(x: Tensor) -> Tensor:
+def _as_float(x: Tensor) -> Tensor:
     return x.float()

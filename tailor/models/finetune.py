@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailor.errors import InputError, UnknownName
-from tailor.models.neural import Neural
+from tailor.models.neural import NeuralModel, plain_weights
 from tailor.models.pixels import PixelSource, natural_size
+from tailor.models.recipe import Recipe
 from tailor.pools.base import Pool
 from tailor.task import Task
 
 if TYPE_CHECKING:
     import torch
-    from torch import nn
+
+    from tailor.models.networks import Network, PictureNetwork
 
 NETWORKS = ("resnet18", "efficientnet-lite0", "small-cnn")
+STEMS = ("imagenet", "small")
 
 
-class Finetune(Neural):
+class Finetune(NeuralModel):
     """A picture network trained on all labels each round, from the same start: Adam, as in the
     paper.
 
@@ -33,10 +37,12 @@ class Finetune(Neural):
                    enlarges small ones to 128)
     stem           of resnet18: "imagenet" as published, "small" keeps the resolution of small
                    pictures
+    batch, lr, weight_decay  of Adam
     class_weights  None, "balanced", or one number a class (multi-label: for its positives)
     dropout        rate on the features, in training and in the passes that bald asks for
     augment        None, or "flip": pictures are mirrored at random
     cache          a folder for the decoded pictures; without one they last as long as this object
+    device         "auto", "cpu", "cuda" or "cuda:NUMBER"
     graph          False: always the plain loop
     """
 
@@ -63,13 +69,11 @@ class Finetune(Neural):
         device: str = "auto",
         graph: bool = True,
     ) -> None:
-        from tailor.models.trainer import Recipe
-
         super().__init__(task, pool, class_weights=class_weights, device=device)
         if network not in NETWORKS:
             raise UnknownName("network", network, NETWORKS)
-        if stem not in ("imagenet", "small"):
-            raise UnknownName("stem", stem, ["imagenet", "small"])
+        if stem not in STEMS:
+            raise UnknownName("stem", stem, STEMS)
         if augment not in (None, "flip"):
             raise UnknownName("augment", str(augment), ["flip"])
         if pool.kind != "image":
@@ -91,13 +95,15 @@ class Finetune(Neural):
             graph=graph,
         )
         self.weights = None if weights is None else str(weights)
-        self._start = self._read_start()
+        self._first_weights = self._read_first_weights()
         if size is None:
-            size = natural_size(pool, 128 if network == "efficientnet-lite0" else None, 224)
-        self.source = PixelSource(pool, size, None if cache is None else Path(cache), self.device)
+            enlarged = 128 if network == "efficientnet-lite0" else None
+            size = natural_size(pool, enlarged, 224)
         self.size = size
+        folder = None if cache is None else Path(cache)
+        self.source = PixelSource(pool, size, folder, self.device)
 
-    def _read_start(self) -> dict[str, torch.Tensor] | None:
+    def _read_first_weights(self) -> dict[str, torch.Tensor] | None:
         from tailor.models.weights import imagenet_weights, read_weights
 
         if self.weights is None:
@@ -107,54 +113,53 @@ class Finetune(Neural):
             return imagenet_weights(self.network)
         return read_weights(Path(self.weights))
 
-    def _fresh(self, generator: torch.Generator, shape: tuple[int, ...]) -> nn.Module:
+    def new_network(self, generator: torch.Generator, shape: tuple[int, ...]) -> Network:
         from tailor.models.heads import PixelNet
         from tailor.models.weights import build, load_body
 
-        net, mean, deviation = make_network(
-            self.network, self.task.size, self.stem, generator, build
-        )
-        if self._start is not None:
-            load_body(net, self._start)
+        make = network_class(self.network)
+        options = {"stem": self.stem} if self.network == "resnet18" else {}
+        net = build(lambda: make(self.task.size, **options), generator)
+        if self._first_weights is not None:
+            load_body(net, self._first_weights)
+        mean, deviation = pixel_statistics(self.network)
         return PixelNet(net, mean, deviation)
 
     def describe(self) -> dict[str, Any]:
-        r = self.recipe
         return {
             "model": self.name,
             "network": self.network,
             "weights": self.weights,
             "size": self.size,
             "stem": self.stem,
-            "epochs": r.epochs,
-            "steps": r.steps,
-            "batch": r.batch,
-            "lr": r.lr,
-            "weight_decay": r.weight_decay,
-            "dropout": r.dropout,
+            "epochs": self.recipe.epochs,
+            "steps": self.recipe.steps,
+            "batch": self.recipe.batch,
+            "lr": self.recipe.lr,
+            "weight_decay": self.recipe.weight_decay,
+            "dropout": self.recipe.dropout,
             "augment": self.augment,
-            "class_weights": self.class_weights
-            if isinstance(self.class_weights, str | None)
-            else [float(w) for w in self.class_weights],
+            "class_weights": plain_weights(self.class_weights),
         }
 
 
-def network_class(name: str) -> Any:
+def network_class(name: str) -> type[PictureNetwork]:
+    """A network's class by name. Raises UnknownName."""
     from tailor.models import efficientnet_lite, resnet, small_cnn
 
-    if name not in NETWORKS:
+    classes: dict[str, type[PictureNetwork]] = {
+        "resnet18": resnet.ResNet18,
+        "efficientnet-lite0": efficientnet_lite.EfficientNetLite0,
+        "small-cnn": small_cnn.SmallCNN,
+    }
+    if name not in classes:
         raise UnknownName("network", name, NETWORKS)
-    found = (resnet.ResNet18, efficientnet_lite.EfficientNetLite0, small_cnn.SmallCNN)
-    return dict(zip(NETWORKS, found, strict=True))[name]
+    return classes[name]
 
 
-def make_network(
-    name: str, classes: int, stem: str, generator: Any, build: Any
-) -> tuple[Any, Any, Any]:
-    """(network with weights from `generator`, mean, deviation of the pixels it wants)."""
+def pixel_statistics(name: str) -> tuple[Sequence[float], Sequence[float]]:
+    """Mean and deviation, one a channel, of the pixels 0 to 255 that a network wants."""
     from tailor.models import efficientnet_lite, resnet
 
-    kind = network_class(name)
-    options = {"stem": stem} if name == "resnet18" else {}
-    pixels = efficientnet_lite if name == "efficientnet-lite0" else resnet
-    return build(lambda: kind(classes, **options), generator), pixels.MEAN, pixels.DEVIATION
+    module = efficientnet_lite if name == "efficientnet-lite0" else resnet
+    return module.MEAN, module.DEVIATION

@@ -5,60 +5,75 @@ time.
 from __future__ import annotations
 
 import copy
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import nn
 
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
-class Normed(nn.Module):
+
+class FoldableModule(nn.Module):
     """A module that says which of its convolutions has which batch norm right behind it.
 
-    That is said for the class itself alone: one derived from it may put something between the two,
-    and keeps its batch norms unless it says `normed` again.
+    A derived class may put something between the two, so the pairs are not inherited: it keeps its
+    batch norms unless it names the pairs again.
     """
 
-    #: (convolution, batch norm), by name; where the module has no such convolution, the pair is
-    #: passed over
-    normed: ClassVar[tuple[tuple[str, str], ...]] = ()
+    #: (convolution, batch norm), by name within the module; a pair whose convolution the module
+    #: lacks is passed over
+    conv_norm_pairs: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "conv_norm_pairs" not in vars(cls):
+            cls.conv_norm_pairs = ()
 
 
-def folded(net: nn.Module) -> nn.Module:
-    """A copy that can only predict; the network itself where it says nothing of its batch norms."""
+def fold_batch_norms(net: AnyModule) -> AnyModule:
+    """A copy of a network for predicting alone, its batch norms folded into its convolutions.
+
+    The network itself where it has no FoldableModule with pairs.
+    """
     if not any(_pairs(module) for module in net.modules()):
         return net
-    alone = copy.deepcopy(net).eval().requires_grad_(False)
-    for module in alone.modules():
-        for pair in _pairs(module):
-            if getattr(module, pair[0].partition(".")[0]) is not None:
-                conv, norm = map(module.get_submodule, pair)
-                if _fold(conv, norm):
-                    parent, _, name = pair[1].rpartition(".")
-                    setattr(module.get_submodule(parent), name, nn.Identity())
-    return alone
+    copied = copy.deepcopy(net).eval().requires_grad_(False)
+    for module in copied.modules():
+        pairs = _pairs(module)
+        if not pairs:
+            continue
+        layers = dict(module.named_modules(remove_duplicate=False))
+        for conv_name, norm_name in pairs:
+            conv = layers.get(conv_name)
+            norm = layers.get(norm_name)
+            if isinstance(conv, nn.Conv2d) and _can_fold(conv, norm):
+                _fold(conv, norm)
+                module.set_submodule(norm_name, nn.Identity())
+    return copied
 
 
 def _pairs(module: nn.Module) -> tuple[tuple[str, str], ...]:
-    return vars(type(module)).get("normed", ()) if isinstance(module, Normed) else ()
+    return module.conv_norm_pairs if isinstance(module, FoldableModule) else ()
 
 
-def _fold(conv: nn.Module, norm: nn.Module) -> bool:
-    """Whether they are still the two that can be made one: somebody may have put others in their
-    places.
+def _can_fold(conv: nn.Conv2d, norm: nn.Module | None) -> bool:
+    """Whether both layers are as they were written: somebody may have put others in their places,
+    or look at what comes in between.
     """
-    if not isinstance(conv, nn.Conv2d) or type(norm) is not nn.BatchNorm2d:
+    # A subclass of the batch norm may compute something else.
+    if type(norm) is not nn.BatchNorm2d or not norm.affine:
         return False
-    if (
-        conv.bias is not None or "weight" not in conv._parameters
-    ):  # as where the weight is computed for every batch
+    if norm.running_mean is None or norm.running_var is None:
         return False
-    if not norm.affine or norm.running_mean is None or norm.running_var is None:
+    weight_is_computed = "weight" not in conv._parameters
+    if conv.bias is not None or weight_is_computed:
         return False
-    if (
-        conv._forward_hooks or norm._forward_hooks or norm._forward_pre_hooks
-    ):  # somebody wants what comes in between
-        return False
+    return not (conv._forward_hooks or norm._forward_hooks or norm._forward_pre_hooks)
+
+
+def _fold(conv: nn.Conv2d, norm: Any) -> None:
+    # torch.nn.utils.fusion rounds the bias in another order: cached features, computed before, and
+    # new ones would differ in their last bits.
     scale = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
     conv.weight.mul_(scale.view(-1, 1, 1, 1))
     conv.bias = nn.Parameter(norm.bias - norm.running_mean * scale, requires_grad=False)
-    return True

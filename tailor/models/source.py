@@ -22,9 +22,14 @@ CHUNK = 512
 #: pictures that are read and made rows of together, where a source has no reason for another number
 PIECE = 64
 #: the share of a GPU's free memory that rows may take
-RESIDENT = 0.6
+RESIDENT_SHARE = 0.6
+#: bytes of rows that go to a GPU at a time
+TRANSFER = 2**28
 #: a training set of at most this many bytes is held in memory
 HELD = 2**29
+#: the fewest and the most rows that are predicted at once
+SMALLEST_BATCH = 16
+LARGEST_BATCH = 16384
 #: what progress bars call it
 READING = "reading the pool"
 
@@ -32,12 +37,39 @@ READING = "reading the pool"
 class Source(ABC):
     """Rows for a pool's entries, computed once, kept in a cache, and served by position.
 
-    cache   a folder; without one, a temporary folder that goes when the source goes
-    device  where batches are wanted; on a GPU all rows are kept there if they fit
+    fingerprint  all that a row depends on besides its entry
+    dtype        of the rows in the cache
+    cache        a folder; without one, a temporary folder that goes when the source goes
+    device       where batches are wanted; on a GPU all rows are kept there if they fit
+
+    rows         (N,) int64: the cache's row of each position, -1 where it can't be read
+    problems     why a position can't be read, for each that can't
     """
 
     #: numbers in a batch of rows that a CPU or a GPU takes at once when predicting
     batch_numbers: ClassVar[dict[str, int]] = {"cpu": 2**24, "cuda": 2**26}
+
+    def __init__(
+        self,
+        pool: Pool,
+        fingerprint: str,
+        dtype: str,
+        cache: Path | None,
+        device: str,
+    ) -> None:
+        self.pool = pool
+        self.device = device
+        self.fingerprint = fingerprint
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        if cache is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="tailor-")
+            cache = Path(self._temporary.name)
+        self.cache = RowCache(cache, fingerprint, dtype)
+        self.rows = np.empty(0, np.int64)
+        self.problems: dict[int, str] = {}
+        self._data: np.ndarray | None = None
+        self._device_data: torch.Tensor | None = None
+        self._device_rows: torch.Tensor | None = None
 
     @property
     def piece(self) -> int:
@@ -45,23 +77,6 @@ class Source(ABC):
         told, and whoever waits for it may give up; what was kept stays.
         """
         return PIECE
-
-    def __init__(
-        self, pool: Pool, fingerprint: str, dtype: str, cache: Path | None, device: str
-    ) -> None:
-        self.pool = pool
-        self.device = device
-        self.fingerprint = fingerprint
-        self._temporary = tempfile.TemporaryDirectory(prefix="tailor-") if cache is None else None
-        folder = Path(self._temporary.name) if self._temporary is not None else Path(cache or "")
-        self.cache = RowCache(folder, fingerprint, dtype)
-        self.rows = np.empty(
-            0, np.int64
-        )  # (N,) the cache's row of each position, -1 where it can't be read
-        self.problems: dict[int, str] = {}
-        self._data: np.ndarray | None = None
-        self._device_data: torch.Tensor | None = None
-        self._device_rows: torch.Tensor | None = None
 
     @abstractmethod
     def problem(self, example: Any) -> str | None:
@@ -80,32 +95,33 @@ class Source(ABC):
     def prepare(self, progress: ProgressCallback = quiet) -> dict[int, str]:
         """Compute what is new -> every position that can't be read, with the reason."""
         total = len(self.pool)
-        found = [self.rows]
-        told = -1
+        parts = [self.rows]
+        last_told = -1
 
         def tell(done: int) -> None:
-            nonlocal told
-            if done > told:
-                told = done
+            nonlocal last_told
+            if done > last_told:
+                last_told = done
                 progress(done, total, READING)
 
         try:
             for start in range(len(self.rows), total, CHUNK):
-                tell(
-                    start
-                )  # before the first piece too, which may be long in coming: a network is loaded
+                # Before the first piece too, which may be long in coming: a network is loaded.
+                tell(start)
                 positions = range(start, min(start + CHUNK, total))
-                found.append(self.compute(positions, tell))
+                parts.append(self.compute(positions, tell))
                 tell(positions.stop)
         finally:  # what was done before an interruption stays done
-            if len(found) > 1:
-                self.rows = np.concatenate(found)
-                self._data = self._device_data = self._device_rows = None
+            if len(parts) > 1:
+                self.rows = np.concatenate(parts)
+                self._data = None
+                self._device_data = None
+                self._device_rows = None
         return dict(self.problems)
 
     @property
     def readable(self) -> np.ndarray:
-        """(N,) bool."""
+        """(N,) bool: whether each position has a row."""
         return self.rows >= 0
 
     @property
@@ -124,7 +140,8 @@ class Source(ABC):
     def batch(self) -> int:
         """Rows that are predicted at once."""
         numbers = self.batch_numbers[self.device.partition(":")[0]]
-        return int(np.clip(numbers // max(1, int(np.prod(self.shape or (1,)))), 16, 16384))
+        row_numbers = max(1, int(np.prod(self.shape or (1,))))
+        return int(np.clip(numbers // row_numbers, SMALLEST_BATCH, LARGEST_BATCH))
 
     def resident(self) -> bool:
         """Bring all rows to the GPU, if there is one and they fit; whether they are there."""
@@ -135,14 +152,18 @@ class Source(ABC):
         if not self.device.startswith("cuda") or len(self.data) == 0:
             return False
         free, _ = torch.cuda.mem_get_info(self.device)
-        if self.data.nbytes > RESIDENT * free:
+        if self.data.nbytes > RESIDENT_SHARE * free:
             return False
-        there = torch.empty(self.data.shape, dtype=_dtype(self.data), device=self.device)
-        step = max(1, 2**28 // max(1, self.data[0].nbytes))
-        for start in range(0, len(there), step):
+        device_data = torch.empty(
+            self.data.shape,
+            dtype=_torch_dtype(self.data),
+            device=self.device,
+        )
+        step = max(1, TRANSFER // max(1, self.data[0].nbytes))
+        for start in range(0, len(device_data), step):
             part = np.array(self.data[start : start + step])
-            there[start : start + len(part)].copy_(torch.from_numpy(part))
-        self._device_data = there
+            device_data[start : start + len(part)].copy_(torch.from_numpy(part))
+        self._device_data = device_data
         self._device_rows = torch.from_numpy(self.rows).to(self.device)
         return True
 
@@ -151,81 +172,100 @@ class Source(ABC):
         import torch
 
         if self._device_data is not None and self._device_rows is not None:
-            return self.arrange(self._device_data.index_select(0, self._device_rows[positions]))
+            device_rows = self._device_rows[positions]
+            return self.arrange(self._device_data.index_select(0, device_rows))
         rows = torch.from_numpy(self.take_host(positions.cpu().numpy()))
         return self.arrange(rows.to(self.device))
 
     def loader(self, positions: np.ndarray) -> tuple[Callable[[torch.Tensor], torch.Tensor], bool]:
-        """For training on positions (n,), all readable: (index (m,) into them -> a batch, is all on
-        the device).
+        """How training reads its examples at positions (n,), all readable.
 
         Where the pool's rows are not on the device, those of a small training set are brought there
         once.
+
+        Returns a function, index (m,) into the positions -> a batch (m, ...) on the device; and
+        whether all it reads is on the device.
         """
         import torch
 
-        where = torch.from_numpy(np.ascontiguousarray(positions, np.int64)).to(self.device)
-        if not self.resident() and len(where) * self.cache.row_bytes <= HELD:
+        contiguous = np.ascontiguousarray(positions, np.int64)
+        device_positions = torch.from_numpy(contiguous).to(self.device)
+        if not self.resident() and len(positions) * self.cache.row_bytes <= HELD:
             block = torch.from_numpy(self.take_host(positions)).to(self.device)
             return lambda index: self.arrange(block.index_select(0, index)), True
-        return lambda index: self.take(where[index]), self._device_data is not None
+        return lambda index: self.take(device_positions[index]), self._device_data is not None
 
     def take_host(self, positions: np.ndarray) -> np.ndarray:
         """positions (n,) int64, all readable -> (n, *shape), a copy in memory."""
         rows = self.rows[positions]
-        if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
+        # Rows that follow each other are one read of the file.
+        is_one_span = len(rows) > 0 and rows[-1] - rows[0] == len(rows) - 1
+        if is_one_span and (np.diff(rows) == 1).all():
             return np.array(self.data[rows[0] : rows[-1] + 1])
         return np.asarray(self.data[rows])
 
     def compute(
-        self, positions: range, step: Callable[[int], object] = lambda done: None
+        self,
+        positions: range,
+        step: Callable[[int], object] = lambda done: None,
     ) -> np.ndarray:
         """(n,) the cache's row of each of these entries, computed where it isn't there yet; -1
         where it can't be.
 
         step hears after each piece up to which position all is done.
         """
-        given = self.pool.content_keys(positions)
-        keys: list[bytes]
-        if given is None:  # what an entry holds is known only once it has been read
-            keys = []
-            for piece in _pieces(positions, self.piece):
-                examples = self.pool.read(piece)
-                own = [_content_key(example) for example in examples]
-                missing = np.flatnonzero(self.cache.find(own) < 0).tolist()
-                self._keep(
-                    [piece[i] for i in missing],
-                    [own[i] for i in missing],
-                    [examples[i] for i in missing],
-                )
-                keys += own
-                step(piece[-1] + 1)
+        content_keys = self.pool.content_keys(positions)
+        if content_keys is None:
+            keys = self._compute_unkeyed(positions, step)
         else:
-            keys = [digest(key) for key in given]
-            missing = (positions.start + np.flatnonzero(self.cache.find(keys) < 0)).tolist()
-            for piece in _pieces(missing, self.piece):
-                self._keep(piece, [keys[p - positions.start] for p in piece], self.pool.read(piece))
+            keys = [digest(key) for key in content_keys]
+            missing = positions.start + np.flatnonzero(self.cache.find(keys) < 0)
+            for piece in _pieces(missing.tolist(), self.piece):
+                piece_keys = [keys[position - positions.start] for position in piece]
+                self._keep(piece, piece_keys, self.pool.read(piece))
                 step(piece[-1] + 1)
         rows = self.cache.find(keys)
-        bad = [p - positions.start for p in self.problems if positions.start <= p < positions.stop]
-        rows[bad] = -1
+        for position in self.problems:
+            if positions.start <= position < positions.stop:
+                rows[position - positions.start] = -1
         return rows
 
+    def _compute_unkeyed(self, positions: range, step: Callable[[int], object]) -> list[bytes]:
+        """Compute entries of a pool that gives no keys: what one holds is known only once it has
+        been read. -> their keys.
+        """
+        keys: list[bytes] = []
+        for piece in _pieces(positions, self.piece):
+            examples = self.pool.read(piece)
+            piece_keys = [_content_key(example) for example in examples]
+            missing = np.flatnonzero(self.cache.find(piece_keys) < 0).tolist()
+            self._keep(
+                [piece[row] for row in missing],
+                [piece_keys[row] for row in missing],
+                [examples[row] for row in missing],
+            )
+            keys += piece_keys
+            step(piece[-1] + 1)
+        return keys
+
     def _keep(
-        self, positions: Sequence[int], keys: Sequence[bytes], examples: Sequence[Any]
+        self,
+        positions: Sequence[int],
+        keys: Sequence[bytes],
+        examples: Sequence[Any],
     ) -> None:
         """Rows of these entries into the cache; a problem for each that can't be used."""
-        good = []
+        good_keys = []
+        good_examples = []
         for position, key, example in zip(positions, keys, examples, strict=True):
             reason = example.reason if isinstance(example, Unreadable) else self.problem(example)
             if reason is None:
-                good.append((key, example))
+                good_keys.append(key)
+                good_examples.append(example)
             else:
                 self.problems[position] = reason
-        if good:
-            self.cache.append(
-                [key for key, _ in good], self.encode([example for _, example in good])
-            )
+        if good_keys:
+            self.cache.append(good_keys, self.encode(good_examples))
 
 
 def _pieces(positions: Sequence[int], size: int) -> Iterator[Sequence[int]]:
@@ -238,10 +278,11 @@ def _content_key(example: Any) -> bytes:
     if isinstance(example, str):
         return digest("text:" + example)
     array = np.ascontiguousarray(example)
-    return digest(f"{array.dtype.str}{array.shape}:".encode() + array.tobytes())
+    header = f"{array.dtype.str}{array.shape}:".encode()
+    return digest(header + array.tobytes())
 
 
-def _dtype(array: np.ndarray) -> Any:
+def _torch_dtype(array: np.ndarray) -> torch.dtype:
     import torch
 
     return torch.from_numpy(np.empty(0, array.dtype)).dtype

@@ -19,10 +19,14 @@ class Targets:
 
     read       positions (m,) int64 -> (m, K) float32
     positions  (n,) int64: whose targets these are
+    classes    K
     """
 
     def __init__(
-        self, read: Callable[[np.ndarray], np.ndarray], positions: np.ndarray, classes: int
+        self,
+        read: Callable[[np.ndarray], np.ndarray],
+        positions: np.ndarray,
+        classes: int,
     ) -> None:
         self._read = read
         self._positions = positions
@@ -33,6 +37,7 @@ class Targets:
 
     @property
     def size(self) -> int:
+        """Numbers in all of them, n * K."""
         return self.shape[0] * self.shape[1]
 
     def __getitem__(self, rows: Any) -> np.ndarray:
@@ -40,18 +45,16 @@ class Targets:
         return self._read(self._positions[rows])
 
     def only(self, rows: np.ndarray) -> Targets:
-        """Those of rows (m,)."""
+        """The targets of rows (m,), not read yet."""
         return Targets(self._read, self._positions[rows], self.shape[1])
 
     def sum(self, axis: int, dtype: Any) -> Any:
         """(K,) over the rows, as an array's: axis must be 0."""
-        return sum(
-            self[start : start + CHUNK].sum(axis, dtype=dtype)
-            for start in range(0, len(self), CHUNK)
-        )
+        starts = range(0, len(self), CHUNK)
+        return sum(self[start : start + CHUNK].sum(axis, dtype=dtype) for start in starts)
 
 
-class OnDevice:
+class TargetsOnDevice:
     """Targets as a training step reads them: index (m,) on a device -> (m, K) there."""
 
     def __init__(self, targets: Targets, device: str) -> None:
@@ -61,4 +64,5 @@ class OnDevice:
     def __getitem__(self, index: torch.Tensor) -> torch.Tensor:
         import torch
 
-        return torch.from_numpy(self._targets[index.cpu().numpy()]).to(self._device)
+        rows = self._targets[index.cpu().numpy()]
+        return torch.from_numpy(rows).to(self._device)

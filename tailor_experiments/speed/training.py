@@ -15,7 +15,7 @@ from tailor.capacity.device import check_device, device_name, now
 from tailor.models.base import Notice
 from tailor.models.cache import digest
 from tailor.models.finetune import Finetune
-from tailor.models.neural import Neural
+from tailor.models.neural import NeuralModel
 from tailor.models.probe import Probe
 from tailor.pools.base import Pool
 from tailor.task import MultiClass, Task
@@ -72,7 +72,7 @@ def measure_training(device: str = "cpu", quick: bool = False) -> Iterator[dict[
     apart; predicting is measured with the results left on the device, and to the host's memory.
     `quick` is for tests: small and short.
     """
-    from tailor.models.neural import find_device
+    from tailor.models.inputs import find_device
 
     device = find_device(device)
     check_device(device)
@@ -117,7 +117,7 @@ def _pool_size(pixels: int, batch: int, cuda: bool, quick: bool) -> int:
     return 2_000 if not cuda else 200_000 if pixels <= 32 else 50_000
 
 
-def _fill(model: Neural, pool: Noise) -> None:
+def _fill(model: NeuralModel, pool: Noise) -> None:
     """Rows straight into the model's cache, as if every entry had been read."""
     step = max(1, 2**26 // int(np.prod(pool.shape)))
     for start in range(0, len(pool), step):
@@ -127,10 +127,11 @@ def _fill(model: Neural, pool: Noise) -> None:
     model.prepare()
 
 
-def _speeds(model: Neural, device: str, quick: bool) -> dict[str, Any]:
+def _speeds(model: NeuralModel, device: str, quick: bool) -> dict[str, Any]:
     import torch
 
-    from tailor.models.heads import make_loss
+    from tailor.models.losses import make_loss
+    from tailor.models.network_predictor import NetworkPredictor
     from tailor.models.trainer import train
 
     seconds = SHORT if quick else LONG
@@ -140,7 +141,7 @@ def _speeds(model: Neural, device: str, quick: bool) -> dict[str, Any]:
     source = model.source
     targets = _targets(task, len(some))
     assert source.shape is not None
-    net = model._place(model._fresh(torch.Generator().manual_seed(0), source.shape))
+    net = model.to_device(model.new_network(torch.Generator().manual_seed(0), source.shape))
 
     def run(steps: int) -> tuple[float, bool]:
         recipe = replace(model.recipe, steps=steps)
@@ -163,13 +164,13 @@ def _speeds(model: Neural, device: str, quick: bool) -> dict[str, Any]:
     few = min(run(short)[0], few)
     long, graph = run(short + many)
     batch = max(2, min(model.recipe.batch, len(some)))
-    net.eval()
+    predictor = NetworkPredictor(net, task, source, device)
 
     def predict(to_host: bool) -> float:
         start = now(device)
         done = 0
         while done == 0 or now(device) - start < seconds:
-            for part, logits, features in model._outputs(net, everything):
+            for part, logits, features in predictor.outputs(everything):
                 done += part.stop - part.start
                 if to_host:
                     logits.cpu(), features.cpu()

@@ -65,7 +65,7 @@ from pathlib import Path
 note, stuck, *command = sys.argv[1:]
 
 import torch
-from tailor.models.image_backbones import Pixels
+from tailor.models.plain_backbones import Pixels
 
 embed, pieces = Pixels.embed, []
 

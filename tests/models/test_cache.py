@@ -76,7 +76,7 @@ def _fill_until_killed(folder, stop_at):
         nonlocal count
         count += 1
         if count == stop_at:
-            with open(self._files[name], "ab") as file:
+            with open(self.folder / name, "ab") as file:
                 file.write(data[: len(data) // 2])
             os._exit(9)
         write(self, name, offset, data)

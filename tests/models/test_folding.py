@@ -12,7 +12,7 @@ from torch import nn
 from tailor import MultiClass
 from tailor.models.adapters import TorchModel
 from tailor.models.efficientnet_lite import EfficientNetLite0
-from tailor.models.folding import folded
+from tailor.models.folding import fold_batch_norms
 from tailor.models.resnet import ResNet18
 from tailor.models.small_cnn import SmallCNN
 from tailor.models.weights import build
@@ -43,7 +43,7 @@ def pictures():
 def test_a_folded_network_says_the_same_without_batch_norms(make):
     net = used(make).eval()
     x = pictures()
-    alone = folded(net)
+    alone = fold_batch_norms(net)
     with torch.no_grad():
         there = net.embed(x)
         here = alone.embed(x)
@@ -56,7 +56,7 @@ def test_a_folded_network_says_the_same_without_batch_norms(make):
 
 def test_a_network_that_says_nothing_of_its_norms_is_left_alone():
     net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4))
-    assert folded(net) is net
+    assert fold_batch_norms(net) is net
 
 
 class Between(ResNet18):
@@ -96,7 +96,7 @@ def test_what_was_changed_in_a_network_is_not_folded(change):
     net = used(ResNet18)
     x = pictures()
     CHANGES[change](net)
-    alone = folded(net.eval())
+    alone = fold_batch_norms(net.eval())
     with torch.no_grad():
         torch.testing.assert_close(alone.embed(x), net.embed(x), rtol=1e-3, atol=1e-4)
     assert type(alone.bn1) is type(net.bn1)
@@ -106,9 +106,9 @@ def test_what_was_changed_in_a_network_is_not_folded(change):
 def test_a_class_that_says_its_norms_again_is_folded():
     class Wider(SmallCNN):
         width = 256
-        normed = SmallCNN.normed
+        conv_norm_pairs = SmallCNN.conv_norm_pairs
 
-    assert not any(isinstance(m, nn.BatchNorm2d) for m in folded(Wider()).modules())
+    assert not any(isinstance(m, nn.BatchNorm2d) for m in fold_batch_norms(Wider()).modules())
 
 
 @pytest.mark.parametrize("layer", ["convs.2", "norms.2"])

@@ -17,10 +17,12 @@ from tailor.models import weights as weights_module
 from tailor.models.adapters import TorchModel
 from tailor.models.backbones import VECTOR, Backbone, make_backbone, registry
 from tailor.models.files import input_options
-from tailor.models.heads import class_weights, make_loss
-from tailor.models.neural import find_device
+from tailor.models.inputs import find_device
+from tailor.models.losses import class_weights, make_loss
 from tailor.models.pixels import resize
-from tailor.models.trainer import Recipe, Step, orders
+from tailor.models.recipe import Recipe
+from tailor.models.trainer import draw_batches
+from tailor.models.training_step import TrainingStep
 from tailor.pools import open_pool
 from tailor.testing.models_contract import ToyImages, ToyTexts, ToyVectors, toy_labels
 
@@ -112,7 +114,7 @@ def test_features_are_standardised():
 
 
 def test_large_features_are_a_memory_map(monkeypatch):
-    monkeypatch.setattr("tailor.models.neural.LARGE", 10)
+    monkeypatch.setattr("tailor.models.network_predictor.LARGE_FEATURES", 10)
     model = probe(steps=3)
     model.fit(np.arange(6), toy_labels(TASK, VECTORS, np.arange(6)), seed=0)
     assert isinstance(model.predict(np.arange(30)).features, np.memmap)
@@ -180,7 +182,7 @@ def test_losses_against_torch():
 @pytest.mark.parametrize(("size", "batch"), [(10, 4), (8, 4), (3, 4), (1, 2)])
 def test_every_epoch_holds_every_example(size, batch):
     steps = -(-size // batch)
-    batches = orders(size, batch, torch.Generator().manual_seed(0))
+    batches = draw_batches(size, batch, torch.Generator().manual_seed(0))
     for _ in range(3):
         epoch = torch.cat([next(batches) for _ in range(steps)])
         assert len(epoch) == steps * batch
@@ -195,8 +197,8 @@ def test_the_learning_rate_falls():
     where = torch.arange(4)
     take, on_device = model.source.loader(np.arange(4))
     assert on_device
-    step = Step(model.net, take, torch.eye(3)[where % 3], loss, Recipe(lr=0.5), 2, "cpu")
-    step.rate(0.25)
+    step = TrainingStep(model.net, take, torch.eye(3)[where % 3], loss, Recipe(lr=0.5), 2, "cpu")
+    step.set_learning_rate(0.25)
     assert step.optimizer.param_groups[0]["lr"] == 0.25
 
 

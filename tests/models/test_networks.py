@@ -13,7 +13,7 @@ from tailor import MultiClass
 from tailor.errors import InputError
 from tailor.models import Notice, make_model
 from tailor.models.efficientnet_lite import EfficientNetLite0, SameConv
-from tailor.models.gpu import Halves, no_counting
+from tailor.models.gpu import HalfPrecisionWeights, no_counting
 from tailor.models.heads import PixelNet
 from tailor.models.resnet import DEVIATION, MEAN, ResNet18
 from tailor.models.small_cnn import SmallCNN
@@ -131,7 +131,7 @@ def test_weights_by_path(tmp_path, suffix):
     pool = ToyImages(np.arange(6) % 3)
     model = make_model("finetune", MultiClass(3), pool, weights=path, device="cpu")
     assert model.notices == []
-    net = model._fresh(torch.Generator().manual_seed(0), (16, 16, 3)).net
+    net = model.new_network(torch.Generator().manual_seed(0), (16, 16, 3)).net
     state = net.state_dict()
     assert torch.equal(state["layer3.1.conv2.weight"], given["layer3.1.conv2.weight"])
     assert state["fc.weight"].shape == (3, 512)
@@ -235,7 +235,7 @@ def bf16_gradients(net, x, halves):
 def test_bf16_copies_give_autocasts_gradients(make):
     net = PixelNet(fresh(lambda: make(4)), MEAN, DEVIATION)
     x = torch.randint(0, 256, (6, 3, 32, 32), dtype=torch.uint8)
-    halves = Halves(net)
+    halves = HalfPrecisionWeights(net)
     with torch.no_grad():
         for weight in halves.full:
             weight.mul_(1.1)  # after the copies were made: refresh() must see it

@@ -9,8 +9,8 @@ import pytest
 from tailor import MultiClass
 from tailor.models import make_model
 from tailor.models.backbones import default_backbone, make_backbone
-from tailor.models.finetune import NETWORKS, make_network
-from tailor.models.image_backbones import NetworkBackbone
+from tailor.models.finetune import NETWORKS, network_class
+from tailor.models.network_backbones import NetworkBackbone
 from tailor.models.widths import feature_width
 from tailor.testing.models_contract import ToyImages, ToyTexts, ToyVectors, toy_labels
 
@@ -50,7 +50,7 @@ def test_it_is_what_the_model_gives(name, kind, options):
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_of_whole_networks(network):
-    net, *_ = make_network(network, 3, "imagenet", None, lambda make, _: make())
+    net = network_class(network)(3)
     assert (
         feature_width("finetune", POOLS["image"], network=network, weights="nowhere.pt")
         == net.width

