@@ -1,4 +1,4 @@
-"""What is being labelled: the classes, and what counts as a label."""
+"""The classes of a labelling task, and the forms in which a label may be given."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tailor.common.checks import check_array, check_list, check_text, shown
+from tailor.common.plain_labels import plain_labels
 from tailor.errors import InputError, UnknownName
 
 #: |sum of a row of probabilities - 1| may be at most this, and so may what a probability is outside
@@ -20,10 +21,10 @@ SUM_TOLERANCE = {2: 2e-2, 4: 1e-3, 8: 1e-3}
 
 @dataclass(frozen=True)
 class Task(ABC):
-    """The classes of a labelling task, in order.
+    """The classes of a labelling task, in order: names, or how many there are.
 
     >>> task = MultiClass(["cat", "dog", "fox"])
-    >>> task.encode(["fox", "cat"])
+    >>> task.label_rows(["fox", "cat"])
     array([[0., 0., 1.],
            [1., 0., 0.]], dtype=float32)
     """
@@ -38,18 +39,17 @@ class Task(ABC):
                 f"{self.kind} needs at least {self.fewest_classes} classes, got {len(names)}: "
                 f"{names}"
             )
-        bad = [n for n in names if not isinstance(n, str) or not n]
-        if bad:
-            raise InputError(f"class names must be non-empty strings, got {bad[0]!r}")
-        twice = [n for n, c in Counter(names).items() if c > 1]
-        if twice:
-            raise InputError(
-                f"class name {twice[0]!r} is given {Counter(names)[twice[0]]} times: names must "
-                "differ"
-            )
+        for name in names:
+            if not isinstance(name, str) or not name:
+                raise InputError(f"class names must be non-empty strings, got {name!r}")
+        for name, times in Counter(names).items():
+            if times > 1:
+                raise InputError(f"class name {name!r} is given {times} times: names must differ")
 
     #: "multi-class" or "multi-label"
     kind = ""
+    #: how a label may be given besides rows of 0 and 1, in words
+    label_forms = ""
     fewest_classes = 1
 
     @property
@@ -62,13 +62,34 @@ class Task(ABC):
             raise UnknownName("class", name, self.classes)
         return self.classes.index(name)
 
+    def label_rows(self, labels: Any) -> np.ndarray:
+        """Labels in any form -> (n, K) float32 of 0 and 1, a new array.
+
+        Multi-class: class names, class indices, or one-hot rows (n, K). Multi-label: lists of class
+        names, one an example, or rows (n, K). In a list, an array, a torch tensor, a pandas Series,
+        or a DataFrame whose columns have no names or those of the classes.
+
+        Raises InputError for everything else.
+        """
+        plain = plain_labels(labels, self.classes)
+        if isinstance(plain, list):
+            return self.encode(plain)
+        if plain.ndim == 2:
+            return self.check_labels(plain)
+        if plain.ndim == 1 and plain.dtype.kind in "OUiu":
+            return self.encode(plain.tolist())
+        raise InputError(
+            f"labels are {plain.dtype} of shape {plain.shape}: give {self.label_forms}, or rows "
+            f"(n, {self.size}) of 0 and 1"
+        )
+
     def check_labels(self, labels: Any) -> np.ndarray:
         """labels (n, K) of 0 and 1, any dtype -> a float32 copy, or InputError."""
         array = check_array(labels, "labels")
         if array.ndim != 2 or array.shape[1] != self.size:
             raise InputError(
                 f"labels must have shape (n, {self.size}), one column a class, got {array.shape}; "
-                "task.encode() makes them from class names or indices"
+                "task.label_rows() makes them from class names or indices"
             )
         if array.dtype.kind not in "biuf":
             raise InputError(f"labels must be real numbers, got dtype {array.dtype}")
@@ -90,19 +111,24 @@ class Task(ABC):
         """Class names or indices, one entry an example -> labels (n, K) float32."""
 
     @abstractmethod
+    def targets(self, rows: Any) -> np.ndarray:
+        """Labels (n, K) of 0 and 1 -> what a classifier's fit() takes.
+
+        Multi-class: (n,) int64 class indices. Multi-label: (n, K) int64.
+        """
+
+    @abstractmethod
     def predicted(self, probs: Any) -> Any:
         """probs (n, K), numpy or torch -> the model's own labels, (n, K) bool of the same
         library.
         """
 
     def _position(self, answer: Any) -> int:
+        """The index of a class that is given by its name or by its index."""
         if isinstance(answer, str):
             return self.index(answer)
-        if (
-            isinstance(answer, (int, np.integer))
-            and not isinstance(answer, bool)
-            and 0 <= answer < self.size
-        ):
+        is_whole = isinstance(answer, (int, np.integer)) and not isinstance(answer, bool)
+        if is_whole and 0 <= answer < self.size:
             return int(answer)
         raise InputError(
             f"{answer!r} is neither a class name nor an index from 0 to {self.size - 1}"
@@ -113,6 +139,7 @@ class MultiClass(Task):
     """Every example has exactly one class; a label is one-hot."""
 
     kind = "multi-class"
+    label_forms = "class names or indices"
     fewest_classes = 2
 
     def _check_rows(self, labels: np.ndarray) -> None:
@@ -121,15 +148,16 @@ class MultiClass(Task):
             row = int(np.flatnonzero(sums != 1)[0])
             raise InputError(
                 f"label in row {row} has {int(sums[row])} classes set: a multi-class label is "
-                "one-hot "
-                "(use MultiLabel where an example may have several classes or none)"
+                "one-hot (use MultiLabel where an example may have several classes or none)"
             )
 
     def encode(self, answers: Sequence[Any]) -> np.ndarray:
-        positions = [
-            self._position(a) for a in check_list(answers, "answers", "class names or indices")
-        ]
+        answers = check_list(answers, "answers", "class names or indices")
+        positions = np.array([self._position(answer) for answer in answers], np.int64)
         return np.eye(self.size, dtype=np.float32)[positions]
+
+    def targets(self, rows: Any) -> np.ndarray:
+        return self.check_labels(rows).argmax(1)
 
     def predicted(self, probs: Any) -> Any:
         best = _check_matrix(probs).argmax(1)
@@ -144,6 +172,7 @@ class MultiLabel(Task):
     """Every example has any subset of the classes, the empty one too."""
 
     kind = "multi-label"
+    label_forms = "lists of class names"
 
     def _check_rows(self, labels: np.ndarray) -> None:
         return
@@ -156,8 +185,11 @@ class MultiLabel(Task):
                 raise InputError(
                     f"answer {subset!r} in row {row}: a multi-label answer is a list of classes"
                 )
-            labels[row, [self._position(a) for a in subset]] = 1
+            labels[row, [self._position(answer) for answer in subset]] = 1
         return labels
+
+    def targets(self, rows: Any) -> np.ndarray:
+        return self.check_labels(rows).astype(np.int64)
 
     def predicted(self, probs: Any) -> Any:
         return _check_matrix(probs) > 0.5

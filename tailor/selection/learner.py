@@ -51,12 +51,14 @@ class Learner:
     >>> import numpy as np
     >>> from tailor import Learner, MultiClass
     >>> loop = Learner(MultiClass(["cat", "dog"]), 100, strategies=["galaxy", "margin"], batch=4)
-    >>> loop.tell([0, 1], [[1, 0], [0, 1]])
+    >>> loop.tell([0, 1], ["cat", "dog"])
     >>> p = np.random.default_rng(0).random(100)
     >>> batch = loop.ask(np.stack([p, 1 - p], 1))
     >>> len(batch), batch.short
     (4, False)
-    >>> loop.tell(batch.indices, np.eye(2)[[0, 1, 1, 1]])
+    >>> loop.tell(batch.indices, ["cat", "dog", "dog", "dog"])
+    >>> loop.counts
+    array([2, 4])
 
     pool        N, or the books of a pool that is known already or still grows
     strategies  names of arm families, "name(option=value)", or Strategy objects; one alone, or a
@@ -130,6 +132,24 @@ class Learner:
                 self._selector.learn(self._as_it_stands(at, heard))
             self._selector_is_stale = False
         return self._selector
+
+    @property
+    def labelled(self) -> np.ndarray:
+        """(n,) int64: the positions that have a label, ascending."""
+        return self.label_table.labelled
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The labels of `labelled`, in the form that a classifier's fit() takes.
+
+        Multi-class: (n,) int64 class indices. Multi-label: (n, K) int64 of 0 and 1.
+        """
+        return self.task.targets(self.label_table.labels)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(K,) int64: labels so far of each class."""
+        return self.label_table.counts.astype(np.int64)
 
     def copy(self) -> Learner:
         """A loop of its own, as this one stands now; no round is open in it."""
@@ -293,13 +313,16 @@ class Learner:
     # ------------------------------------------------------------------ tell
 
     def tell(self, positions: Any, labels: Any) -> None:
-        """Labels (n, K) of 0 and 1 for positions (n,): answers, corrections, or what was known from
-        outside.
+        """Labels for positions (n,): answers, corrections, or what was known from outside.
+
+        labels  (n,) class names or class indices, or (n, K) rows of 0 and 1; for a multi-label task
+                n lists of class names, or rows. As lists, arrays, tensors, or pandas objects.
 
         What was not asked is credited to no arm. A second answer replaces the first, for the
         selector too.
         """
-        if self.label_table.tell(positions, labels):
+        rows = self.task.label_rows(labels)
+        if self.label_table.tell(positions, rows):
             self._selector_is_stale = True
         if self._walk is not None:
             self._walk.hear(check_positions(positions, self.label_table.pool, "positions"))

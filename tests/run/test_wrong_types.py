@@ -120,6 +120,20 @@ WRONG: dict[str, dict[str, list[Any]]] = {
     "MultiClass": {"classes": [*CLASSES, -1, 1]},
     "MultiClass.index": {"name": [*TEXTS, "cow"]},
     "MultiClass.check_labels": {"labels": [*LABELS, [[1, 1, 0]]]},
+    "MultiClass.label_rows": {
+        "labels": [
+            "cat",
+            3,
+            None,
+            RAGGED,
+            [[1, 0, 1j]],
+            [[None, 0, 0]],
+            [[2, 0, 0]],
+            [2.5],
+            Thing(),
+        ]
+    },
+    "MultiClass.targets": {"rows": [*LABELS, [[1, 1, 0]]]},
     "MultiClass.encode": {
         "answers": ["cat", 3, None, {"cat"}, [None], [2.5], [True], [3], [-1], ["cow"], Thing()]
     },
@@ -127,6 +141,10 @@ WRONG: dict[str, dict[str, list[Any]]] = {
     "MultiLabel": {"classes": [*CLASSES, -1, 0]},
     "MultiLabel.index": {"name": [*TEXTS, "cow"]},
     "MultiLabel.check_labels": {"labels": LABELS},
+    "MultiLabel.label_rows": {
+        "labels": ["cat", 3, None, RAGGED, [[1, 0, 1j]], [[None, 0, 0]], [[2, 0, 0]], [2], Thing()]
+    },
+    "MultiLabel.targets": {"rows": LABELS},
     "MultiLabel.encode": {
         "answers": ["cat", 3, None, ["cat"], [3], [[None]], [[2.5]], [[3]], [["cow"]], Thing()]
     },
@@ -415,11 +433,15 @@ GOOD = {
     "MultiClass": {"classes": ["cat", "dog"]},
     "MultiClass.index": {"name": "cat"},
     "MultiClass.check_labels": {"labels": [[1, 0, 0]]},
+    "MultiClass.label_rows": {"labels": ["cat"]},
+    "MultiClass.targets": {"rows": [[1, 0, 0]]},
     "MultiClass.encode": {"answers": ["cat", 1]},
     "MultiClass.predicted": {"probs": POOL.probs},
     "MultiLabel": {"classes": 3},
     "MultiLabel.index": {"name": "cat"},
     "MultiLabel.check_labels": {"labels": [[1, 0, 1]]},
+    "MultiLabel.label_rows": {"labels": [["cat"]]},
+    "MultiLabel.targets": {"rows": [[1, 0, 1]]},
     "MultiLabel.encode": {"answers": [["cat", 1], []]},
     "MultiLabel.predicted": {"probs": POOL.probs},
     "Learner": {"task": TASK, "pool": 30},
