@@ -1,4 +1,4 @@
-"""Who may come in: anyone on this machine, anyone with the token, or named users with passwords."""
+"""Who is let in: anyone on this machine, anyone with the token, or named users with passwords."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from tailor.errors import InputError
-from tailor.web.limits import Buckets, Limits, neighbourhood
+from tailor.web.limits import Limits, RateLimiter, client_network
 from tailor.web.sessions import OF_ONE_ADDRESS, OF_ONE_USER, Sessions, csrf_token
 from tailor.web.users import Users, check_name
 
@@ -21,19 +21,20 @@ Mode = Literal["open", "token", "users"]
 
 
 @dataclass(frozen=True)
-class Person:
-    """Whoever sends a request."""
+class Visitor:
+    """Whoever sends a request, signed in under a name."""
 
     name: str
-    cookie: str
+    cookie: str  # the value of the session's cookie
 
     @property
     def csrf(self) -> str:
+        """What changes must send along; see sessions.csrf_token."""
         return csrf_token(self.cookie)
 
 
-class TooOften(InputError):
-    """Signing in was tried too often."""
+class TooManyTries(InputError):
+    """Signing in was tried too often; `wait` seconds until the next try."""
 
     def __init__(self, wait: float) -> None:
         self.wait = max(1, round(wait))
@@ -41,6 +42,7 @@ class TooOften(InputError):
 
 
 def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine's own."""
     if host == "localhost":
         return True
     try:
@@ -50,7 +52,7 @@ def is_loopback(host: str) -> bool:
 
 
 class Access:
-    """The door of one project.
+    """Sign-in to one project.
 
     host   where the server listens: without users and token only this machine's own address will do
     hosts  further names under which it is called, by a proxy that lets others in: they need users
@@ -75,73 +77,84 @@ class Access:
         self.token = token or None
         self.name = check_name(name)
         self.host = host
-        #: of its own for each project, since browsers share cookies between ports
-        self.cookie = f"tailor-{sha256(os.fsencode(folder.resolve())).hexdigest()[:12]}"
+        # Of its own for each project, since browsers share cookies between ports.
+        folder_hash = sha256(os.fsencode(folder.resolve())).hexdigest()
+        self.cookie_name = f"tailor-{folder_hash[:12]}"
         # Never by the name alone: then any stranger could lock anyone out.
-        self._tries = Buckets(self.limits.tries / 60, self.limits.tries)
-        self._tries_in_all = Buckets(self.limits.tries_in_all / 60, self.limits.tries_in_all)
+        per_name = self.limits.tries
+        per_address = self.limits.tries_in_all
+        self._tries_by_name = RateLimiter(per_name / 60, per_name)
+        self._tries_by_address = RateLimiter(per_address / 60, per_address)
         self._may_be_open = is_loopback(host) and not hosts and not len(self.users)
+        self._check_token()
+        if not self._may_be_open and not self.token and not len(self.users):
+            option = f"--allow-host {hosts[0]}" if is_loopback(host) else f"--host {host}"
+            raise InputError(
+                f"{option} lets others in: add users with `tailor users add NAME`, or give a "
+                "--token; without them the page is for this machine alone (127.0.0.1)"
+            )
+
+    def _check_token(self) -> None:
         if self.token and len(self.token) < SHORTEST_TOKEN:
             raise InputError(
                 f"the token has {len(self.token)} characters: at least {SHORTEST_TOKEN} are needed"
             )
-        if not self._may_be_open and not self.token and not len(self.users):
-            how = f"--allow-host {hosts[0]}" if is_loopback(host) else f"--host {host}"
-            raise InputError(
-                f"{how} lets others in: add users with `tailor users add NAME`, or give a "
-                "--token; without "
-                "them the page is for this machine alone (127.0.0.1)"
-            )
 
     @property
     def mode(self) -> Mode:
+        """How visitors sign in now; users may be added while the server runs."""
         if len(self.users):
-            # for good: when the last user is removed nobody is let in, instead of everybody
+            # For good: when the last user is removed nobody is let in, instead of everybody.
             self._may_be_open = False
             return "users"
-        return "token" if self.token else "open" if self._may_be_open else "users"
+        if self.token:
+            return "token"
+        return "open" if self._may_be_open else "users"
 
-    def person(self, cookie: str | None) -> Person | None:
+    def visitor(self, cookie: str | None) -> Visitor | None:
         """Who sends this cookie; None for a stranger."""
-        found = self.sessions.find(cookie)
-        if cookie is None or found is None or found.stamp != self._stamp(found.name):
+        session = self.sessions.find(cookie)
+        if cookie is None or session is None or session.stamp != self._stamp(session.name):
             return None
-        return Person(found.name, cookie)
+        return Visitor(session.name, cookie)
 
     def enter(self, address: str) -> str:
-        """A session for whoever comes, where that is allowed; the cookie's value."""
+        """Open a session for whoever comes, where that is allowed; returns the cookie's value."""
         if self.mode != "open":
             raise InputError("sign in first")
         return self._open_session(self.name, address)
 
     def sign_in(self, name: str, secret: str, address: str) -> str | None:
-        """The cookie's value, or None where name and secret don't fit."""
+        """The cookie's value, or None where name and secret don't fit; raises TooManyTries."""
         name = name.strip()
-        client = neighbourhood(address)
-        mine = f"{client} {name}"
-        if wait := self._tries_in_all.take(client):
-            raise TooOften(wait)
-        if wait := self._tries.take(mine):
-            self._tries_in_all.give_back(
-                client
-            )  # it was no try: the neighbours behind this address are not held up
-            raise TooOften(wait)
+        client = client_network(address)
+        name_at_client = f"{client} {name}"
+        wait = self._tries_by_address.take(client)
+        if wait:
+            raise TooManyTries(wait)
+        wait = self._tries_by_name.take(name_at_client)
+        if wait:
+            # It was no try: the neighbours behind this address are not held up.
+            self._tries_by_address.give_back(client)
+            raise TooManyTries(wait)
         if self.mode == "users":
-            right = self.users.check(name, secret)
+            is_right = self.users.check(name, secret)
         else:
             name = check_name(name)
-            right = self.token is None or hmac.compare_digest(secret.encode(), self.token.encode())
-        if not right:
+            is_right = self._is_token(secret)
+        if not is_right:
             return None
-        self._tries_in_all.give_back(
-            client
-        )  # only those who fail are slowed: a class may come in at once
-        self._tries.give_back(mine)
+        # Only those who fail are slowed: a class may come in at once.
+        self._tries_by_address.give_back(client)
+        self._tries_by_name.give_back(name_at_client)
         return self._open_session(name, address)
 
+    def _is_token(self, secret: str) -> bool:
+        return self.token is None or hmac.compare_digest(secret.encode(), self.token.encode())
+
     def rename(self, name: str, cookie: str, address: str) -> str:
-        """The same browser under another name, in a session that replaces its old one; the new
-        cookie's value. Named users keep their names.
+        """The same browser under another name, in a session that replaces its old one; returns the
+        new cookie's value. Named users keep their names.
         """
         if self.mode == "users":
             raise InputError(
@@ -150,12 +163,15 @@ class Access:
         return self._open_session(check_name(name), address, instead_of=cookie)
 
     def _open_session(self, name: str, address: str, instead_of: str | None = None) -> str:
-        """Sessions count by user; where anyone may take a colleague's name, by address."""
-        is_user = self.mode == "users"
-        owner, most = (name, OF_ONE_USER) if is_user else (neighbourhood(address), OF_ONE_ADDRESS)
-        return self.sessions.open(name, self._stamp(name) or "", owner, most, instead_of)
+        stamp = self._stamp(name) or ""
+        if self.mode == "users":
+            return self.sessions.open(name, stamp, name, OF_ONE_USER, instead_of)
+        # Anyone may take a colleague's name here: sessions count by address.
+        owner = client_network(address)
+        return self.sessions.open(name, stamp, owner, OF_ONE_ADDRESS, instead_of)
 
     def _stamp(self, name: str) -> str | None:
+        """Changes when what lets this visitor in does; None where nothing lets him in any more."""
         if self.mode == "users":
             return self.users.stamp(name)
         return sha256((self.token or "open").encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What the script asks for: JSON in and out."""
+"""What the pages' scripts ask for: JSON in and out."""
 
 from __future__ import annotations
 
@@ -11,118 +11,131 @@ from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, 
 from tailor.pools.base import Unreadable
 from tailor.web import schemas
 from tailor.web.examples import Picture
-from tailor.web.schemas import Id, Many, Offset, Problem
-from tailor.web.site import ApiUser, PlainJSON, SiteOf, person_of_api, same_session
+from tailor.web.explanations import explain_to_annotator
+from tailor.web.schemas import Count, Id, Offset, Problem
+from tailor.web.site import (
+    ApiVisitor,
+    CurrentSite,
+    PlainJSON,
+    check_same_session,
+    visitor_of_api,
+)
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem} for status in (400, 401, 403, 404, 413, 421, 422, 429, 503)
 }
 router = APIRouter(
     prefix="/api",
-    dependencies=[Depends(person_of_api)],
+    dependencies=[Depends(visitor_of_api)],
     default_response_class=PlainJSON,
     responses=REFUSALS,
 )
 changes = APIRouter(
     prefix="/api",
-    dependencies=[Depends(same_session)],
+    dependencies=[Depends(check_same_session)],
     default_response_class=PlainJSON,
     responses=REFUSALS,
 )
-pictures = APIRouter(dependencies=[Depends(person_of_api)], responses=REFUSALS)
+pictures = APIRouter(dependencies=[Depends(visitor_of_api)], responses=REFUSALS)
 
 
 # ---------------------------------------------------------------------- labelling
 
 
 @router.get("/session")
-def session(person: ApiUser) -> PlainJSON:
+def session(visitor: ApiVisitor) -> PlainJSON:
     """Who I am, and the token that changes need."""
-    return PlainJSON({"name": person.name, "csrf": person.csrf})
+    return PlainJSON({"name": visitor.name, "csrf": visitor.csrf})
 
 
 @router.get("/next")
 def next_examples(
-    site: SiteOf, person: ApiUser, n: Annotated[int, Query(ge=1, le=50)] = 1
+    site: CurrentSite, visitor: ApiVisitor, n: Annotated[int, Query(ge=1, le=50)] = 1
 ) -> PlainJSON:
     """Examples to label, leased to me: first those I hold already; and the classes, which may have
     changed.
     """
-    handed = site.coordinator.next(person.name, n)
-    classes = site.coordinator.classes
+    next_items = site.coordinator.next(visitor.name, n)
     return PlainJSON(
         {
-            "items": site.show(handed.items),
-            "state": handed.state,
-            "reason": handed.reason,
-            "classes": classes,
+            "items": site.show(next_items.items),
+            "state": next_items.state,
+            "reason": next_items.reason,
+            "classes": site.coordinator.classes,
         }
     )
 
 
 @router.get("/history")
-def history(site: SiteOf, person: ApiUser, n: Many = 20) -> PlainJSON:
+def history(site: CurrentSite, visitor: ApiVisitor, n: Count = 20) -> PlainJSON:
     """My latest answers, newest first."""
-    return PlainJSON({"items": site.show(site.coordinator.history(person.name, n))})
+    return PlainJSON({"items": site.show(site.coordinator.history(visitor.name, n))})
 
 
 @changes.post("/answer")
-def answer(site: SiteOf, person: ApiUser, given: schemas.AnswerBody) -> PlainJSON:
+def answer(site: CurrentSite, visitor: ApiVisitor, body: schemas.AnswerBody) -> PlainJSON:
     """Take an answer in, or correct one. It is safe when this returns."""
-    return PlainJSON(asdict(site.coordinator.answer(person.name, given.id, given.label)))
+    receipt = site.coordinator.answer(visitor.name, body.id, body.label)
+    return PlainJSON(asdict(receipt))
 
 
 @changes.post("/leave")
-def leave(site: SiteOf, person: ApiUser) -> PlainJSON:
+def leave(site: CurrentSite, visitor: ApiVisitor) -> PlainJSON:
     """Give back what I hold."""
-    return PlainJSON({"released": site.coordinator.release(person.name)})
+    return PlainJSON({"released": site.coordinator.release(visitor.name)})
 
 
 # ---------------------------------------------------------------------- watching
 
 
 @router.get("/overview")
-def overview(site: SiteOf, person: ApiUser) -> PlainJSON:
+def overview(site: CurrentSite, visitor: ApiVisitor) -> PlainJSON:
     """Progress, pace, classes, hold-out, arms, annotators."""
-    site.coordinator.heartbeat(person.name)
+    site.coordinator.heartbeat(visitor.name)
     return PlainJSON(site.coordinator.overview())
 
 
 @router.get("/why")
-def why(site: SiteOf, person: ApiUser, id: Annotated[Id, Query()]) -> PlainJSON:
+def why(site: CurrentSite, visitor: ApiVisitor, id: Annotated[Id, Query()]) -> PlainJSON:
     """Why this example was chosen."""
-    from tailor.web.explanations import explained
-
-    return PlainJSON(explained(site.coordinator.why(id)))
+    return PlainJSON(explain_to_annotator(site.coordinator.why(id)))
 
 
 @router.get("/labelled")
 def labelled(
-    site: SiteOf,
-    person: ApiUser,
+    site: CurrentSite,
+    visitor: ApiVisitor,
     klass: str | None = None,
     arm: str | None = None,
     annotator: str | None = None,
     disagrees: bool = False,
     offset: Offset = 0,
-    limit: Many = 100,
+    limit: Count = 100,
 ) -> PlainJSON:
     """What is labelled, by class, arm, annotator, or where the model disagrees."""
     page = site.coordinator.review.labelled(
-        klass=klass, arm=arm, annotator=annotator, disagrees=disagrees, offset=offset, limit=limit
+        klass=klass,
+        arm=arm,
+        annotator=annotator,
+        disagrees=disagrees,
+        offset=offset,
+        limit=limit,
     )
     return PlainJSON({"items": site.show(page.items), "total": page.total})
 
 
 @router.get("/agreement")
-def agreement(site: SiteOf, person: ApiUser) -> PlainJSON:
+def agreement(site: CurrentSite, visitor: ApiVisitor) -> PlainJSON:
     """How often two people said the same."""
     return PlainJSON(site.coordinator.review.agreement())
 
 
 @router.get("/disagreements")
 def disagreements(
-    site: SiteOf, person: ApiUser, offset: Offset = 0, limit: Many = 100
+    site: CurrentSite,
+    visitor: ApiVisitor,
+    offset: Offset = 0,
+    limit: Count = 100,
 ) -> PlainJSON:
     """Examples about which people differ."""
     page = site.coordinator.review.disagreements(offset, limit)
@@ -133,35 +146,34 @@ def disagreements(
 
 
 @changes.post("/settle")
-def settle(site: SiteOf, person: ApiUser, given: schemas.AnswerBody) -> PlainJSON:
+def settle(site: CurrentSite, visitor: ApiVisitor, body: schemas.AnswerBody) -> PlainJSON:
     """Decide an example about which people differ."""
-    return PlainJSON(asdict(site.coordinator.settle(given.id, given.label, person.name)))
+    receipt = site.coordinator.settle(body.id, body.label, visitor.name)
+    return PlainJSON(asdict(receipt))
 
 
 @changes.post("/classes/add")
-def add_class(site: SiteOf, person: ApiUser, given: schemas.AddClass) -> PlainJSON:
+def add_class(site: CurrentSite, visitor: ApiVisitor, body: schemas.AddClass) -> PlainJSON:
     """A new class, at the end of the list."""
-    return PlainJSON({"classes": site.coordinator.class_editor.add(given.name, person.name)})
+    return PlainJSON({"classes": site.coordinator.class_editor.add(body.name, visitor.name)})
 
 
 @changes.post("/classes/rename")
-def rename_class(site: SiteOf, person: ApiUser, given: schemas.RenameClass) -> PlainJSON:
+def rename_class(site: CurrentSite, visitor: ApiVisitor, body: schemas.RenameClass) -> PlainJSON:
     """Another name for a class; its labels stay."""
-    return PlainJSON(
-        {"classes": site.coordinator.class_editor.rename(given.old, given.new, person.name)}
-    )
+    classes = site.coordinator.class_editor.rename(body.old, body.new, visitor.name)
+    return PlainJSON({"classes": classes})
 
 
 @changes.post("/classes/merge")
-def merge_classes(site: SiteOf, person: ApiUser, given: schemas.MergeClasses) -> PlainJSON:
+def merge_classes(site: CurrentSite, visitor: ApiVisitor, body: schemas.MergeClasses) -> PlainJSON:
     """Make one class part of another."""
-    return PlainJSON(
-        {"classes": site.coordinator.class_editor.merge(given.old, given.into, person.name)}
-    )
+    classes = site.coordinator.class_editor.merge(body.old, body.into, visitor.name)
+    return PlainJSON({"classes": classes})
 
 
 @router.get("/classes/merged")
-def last_merge(site: SiteOf, person: ApiUser) -> PlainJSON:
+def last_merge(site: CurrentSite, visitor: ApiVisitor) -> PlainJSON:
     """The merge that can be taken back: its event, how many labels come back, how many answers
     since will stay.
     """
@@ -169,11 +181,10 @@ def last_merge(site: SiteOf, person: ApiUser) -> PlainJSON:
 
 
 @changes.post("/classes/undo")
-def undo_merge(site: SiteOf, person: ApiUser, given: schemas.UndoMerge) -> PlainJSON:
+def undo_merge(site: CurrentSite, visitor: ApiVisitor, body: schemas.UndoMerge) -> PlainJSON:
     """Take the latest merge back."""
-    return PlainJSON(
-        {"classes": site.coordinator.class_editor.undo_merge(given.merge, person.name)}
-    )
+    classes = site.coordinator.class_editor.undo_merge(body.merge, visitor.name)
+    return PlainJSON({"classes": classes})
 
 
 # ---------------------------------------------------------------------- description
@@ -195,17 +206,16 @@ Side = Literal["320", "1600", "4096"]
 
 
 @pictures.get("/picture", response_class=Response)
-async def picture(site: SiteOf, id: Annotated[Id, Query()], side: Side = "1600") -> Response:
+async def picture(site: CurrentSite, id: Annotated[Id, Query()], side: Side = "1600") -> Response:
     """The picture with this id, its longer side at most so many pixels."""
-    found: Picture | Unreadable | None = site.examples.cached(id, int(side))
-    if found is None:
-        found = await to_thread.run_sync(
+    result: Picture | Unreadable | None = site.examples.cached(id, int(side))
+    if result is None:
+        result = await to_thread.run_sync(
             site.examples.picture, id, int(side), limiter=site.decoding
         )
-    if found is None:
+    if result is None:
         raise HTTPException(404, "no picture with this id")
-    if isinstance(found, Unreadable):
-        raise HTTPException(404, f"this picture can't be read: {found.reason}")
-    return Response(
-        found.content, media_type=found.kind, headers={"Cache-Control": "private, max-age=3600"}
-    )
+    if isinstance(result, Unreadable):
+        raise HTTPException(404, f"this picture can't be read: {result.reason}")
+    headers = {"Cache-Control": "private, max-age=3600"}
+    return Response(result.content, media_type=result.media_type, headers=headers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode
@@ -10,23 +11,25 @@ from fastapi import FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
+from starlette.types import Scope
 
 from tailor import __version__
 from tailor.annotation import Coordinator
 from tailor.run.project import Project
-from tailor.web import api, download, pages, problems, sign_in_routes
+from tailor.web import api, class_pages, download, error_handlers, pages, problems, sign_in_routes
 from tailor.web.access import Access
 from tailor.web.examples import Examples
 from tailor.web.limits import Limits
 from tailor.web.security import Guard
-from tailor.web.site import HERE, SignIn, Site
+from tailor.web.site import WEB_FOLDER, SignInNeeded, Site
 
 ROUTERS = (
     api.router,
     api.changes,
     api.pictures,
     pages.router,
-    pages.changes,
+    class_pages.router,
+    class_pages.changes,
     sign_in_routes.router,
     sign_in_routes.changes,
     download.router,
@@ -41,7 +44,7 @@ def create_app(
     hosts: Sequence[str] = (),
     limits: Limits | None = None,
 ) -> FastAPI:
-    """The pages of one project. The room is started with the server and closed with it.
+    """The pages of one project. The coordinator is started with the server and closed with it.
 
     hosts: further names under which the server may be called
     """
@@ -60,26 +63,39 @@ def create_app(
         redoc_url=None,
         openapi_url=None,  # api.py has a route for it, which needs someone signed in
     )
-    templates = Jinja2Templates(HERE / "templates")
-    app.state.site = Site(project, coordinator, Examples(project.pool()), access, templates)
+    app.state.site = Site(
+        project,
+        coordinator,
+        Examples(project.pool()),
+        access,
+        Jinja2Templates(WEB_FOLDER / "templates"),
+    )
     for router in ROUTERS:
         app.include_router(router)
-    app.mount("/static", _Static(directory=HERE / "static"), name="static")
+    app.mount("/static", _StaticFiles(directory=WEB_FOLDER / "static"), name="static")
     app.add_middleware(Guard, access=access, hosts=hosts, limits=limits, refuse=problems.standalone)
-    app.add_exception_handler(SignIn, _sign_in)
-    problems.add_to(app)
+    app.add_exception_handler(SignInNeeded, _redirect_to_sign_in)
+    error_handlers.add_to(app)
     return app
 
 
-class _Static(StaticFiles):
+class _StaticFiles(StaticFiles):
     """Looked at anew each time (by its ETag): a new version of the package is there at once."""
 
-    def file_response(self, *args: object, **kwargs: object) -> Response:
-        response = super().file_response(*args, **kwargs)  # type: ignore[arg-type]
+    def file_response(
+        self,
+        full_path: str | os.PathLike[str],
+        stat_result: os.stat_result,
+        scope: Scope,
+        status_code: int = 200,
+    ) -> Response:
+        response = super().file_response(full_path, stat_result, scope, status_code)
         response.headers["Cache-Control"] = "no-cache"
         return response
 
 
-def _sign_in(request: Request, error: Exception) -> Response:
-    wanted = {"to": request.url.path} if request.method == "GET" and request.url.path != "/" else {}
-    return RedirectResponse(f"/login?{urlencode(wanted)}" if wanted else "/login", 303)
+def _redirect_to_sign_in(request: Request, error: Exception) -> Response:
+    path = request.url.path
+    if request.method != "GET" or path == "/":
+        return RedirectResponse("/login", 303)
+    return RedirectResponse(f"/login?{urlencode({'to': path})}", 303)

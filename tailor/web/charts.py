@@ -1,4 +1,4 @@
-"""Numbers as shapes: everything a template needs to draw them, in a square of fixed size."""
+"""Numbers as pictures: all that a template needs to draw them, in a box of fixed size."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-WIDTH, HEIGHT = 300.0, 120.0
-LEFT, BOTTOM, TOP, RIGHT = 30.0, 20.0, 8.0, 8.0  # margins for what is written on the axes
+WIDTH = 300.0
+HEIGHT = 120.0
+# margins for what is written on the axes
+LEFT = 30.0
+RIGHT = 8.0
+TOP = 8.0
+BOTTOM = 20.0
+#: classes that are named of what an arm found
+CLASSES_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Tick:
-    at: float
+    position: float  # along its axis
     text: str
 
 
 @dataclass(frozen=True)
-class Line:
+class AccuracyLine:
     """Accuracy over labels: a line, the band of its interval, and what to say to those who don't
     see it.
     """
@@ -25,44 +32,50 @@ class Line:
     path: str
     band: str
     points: tuple[tuple[float, float], ...]
-    across: tuple[Tick, ...]
-    up: tuple[Tick, ...]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
     last: dict[str, Any]
-    words: str
+    description: str
 
 
-def accuracy_line(estimates: Sequence[dict[str, Any]]) -> Line | None:
+def accuracy_line(estimates: Sequence[dict[str, Any]]) -> AccuracyLine | None:
     """estimates: [{"labels", "accuracy", "lower", "upper"}, ...], oldest first."""
     if not estimates:
         return None
-    most = max(e["labels"] for e in estimates) or 1
-    low = max(0.0, min(e["lower"] for e in estimates))
-    floor = 0.5 if low >= 0.5 else 0.0
+    most_labels = max(estimate["labels"] for estimate in estimates) or 1
+    lowest = min(estimate["lower"] for estimate in estimates)
+    # A good model is shown closer, so that a gain can be seen.
+    floor = 0.5 if lowest >= 0.5 else 0.0
+    shares = (0.5, 0.75, 1.0) if floor else (0.0, 0.5, 1.0)
 
     def x(labels: float) -> float:
-        return round(LEFT + (WIDTH - LEFT - RIGHT) * labels / most, 1)
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * labels / most_labels, 1)
 
     def y(share: float) -> float:
         return round(TOP + (HEIGHT - TOP - BOTTOM) * (1 - (share - floor) / (1 - floor)), 1)
 
-    points = tuple((x(e["labels"]), y(e["accuracy"])) for e in estimates)
-    above = [f"{x(e['labels'])},{y(e['upper'])}" for e in estimates]
-    below = [f"{x(e['labels'])},{y(e['lower'])}" for e in reversed(estimates)]
-    last = estimates[-1]
-    words = (
-        f"Accuracy on the hold-out after {last['labels']} labels: {last['accuracy']:.0%}, between "
-        f"{last['lower']:.0%} "
-        f"and {last['upper']:.0%}. {len(estimates)} measurements, the first "
-        f"{estimates[0]['accuracy']:.0%}."
-    )
-    return Line(
+    points = tuple((x(estimate["labels"]), y(estimate["accuracy"])) for estimate in estimates)
+    upper = [f"{x(estimate['labels'])},{y(estimate['upper'])}" for estimate in estimates]
+    lower = [f"{x(estimate['labels'])},{y(estimate['lower'])}" for estimate in estimates]
+    outline = upper + lower[::-1]
+    return AccuracyLine(
         path="M" + " L".join(f"{px},{py}" for px, py in points),
-        band="M" + " L".join(above + below) + "Z" if len(points) > 1 else "",
+        band="M" + " L".join(outline) + "Z" if len(points) > 1 else "",
         points=points,
-        across=tuple(Tick(x(n), f"{n:,}") for n in (0, most)),
-        up=tuple(Tick(y(s), f"{s:.0%}") for s in ((0.5, 0.75, 1.0) if floor else (0.0, 0.5, 1.0))),
-        last=last,
-        words=words,
+        x_ticks=tuple(Tick(x(labels), f"{labels:,}") for labels in (0, most_labels)),
+        y_ticks=tuple(Tick(y(share), f"{share:.0%}") for share in shares),
+        last=estimates[-1],
+        description=_describe(estimates),
+    )
+
+
+def _describe(estimates: Sequence[dict[str, Any]]) -> str:
+    first = estimates[0]
+    last = estimates[-1]
+    return (
+        f"Accuracy on the hold-out after {last['labels']} labels: {last['accuracy']:.0%}, between "
+        f"{last['lower']:.0%} and {last['upper']:.0%}. {len(estimates)} measurements, the first "
+        f"{first['accuracy']:.0%}."
     )
 
 
@@ -72,33 +85,44 @@ class Bar:
     count: int
     share: float  # of the longest, in percent
     note: str = ""
-    now: int = 0  # of these, in this round
+    this_round: int = 0  # of these, in this round
 
 
 def class_bars(counts: Sequence[dict[str, Any]]) -> list[Bar]:
     """counts: [{"name", "count"}, ...], rarest first."""
-    most = max((one["count"] for one in counts), default=0) or 1
-    return [Bar(one["name"], one["count"], round(100 * one["count"] / most, 1)) for one in counts]
+    longest = max((row["count"] for row in counts), default=0)
+    return [Bar(row["name"], row["count"], _percent(row["count"], longest)) for row in counts]
 
 
-def arm_bars(arms: Sequence[dict[str, Any]], classes: int = 3) -> list[Bar]:
+def arm_bars(arms: Sequence[dict[str, Any]]) -> list[Bar]:
     """arms: [{"name", "pulls", "round_pulls", "found": {class: count}}, ...] -> bars with what each
     found most.
     """
-    most = max((one["pulls"] for one in arms), default=0) or 1
-    bars = []
-    for one in arms:
-        found = sorted(
-            ((n, c) for c, n in one["found"].items() if n), key=lambda pair: (-pair[0], pair[1])
+    longest = max((arm["pulls"] for arm in arms), default=0)
+    return [
+        Bar(
+            arm["name"],
+            arm["pulls"],
+            _percent(arm["pulls"], longest),
+            note=_found_most(arm["found"]) or "nothing answered yet",
+            this_round=arm["round_pulls"],
         )
-        rest = sum(n for n, _ in found[classes:])
-        note = ", ".join(f"{name} {n}" for n, name in found[:classes]) + (
-            f", others {rest}" if rest else ""
-        )
-        share = round(100 * one["pulls"] / most, 1)
-        bars.append(
-            Bar(
-                one["name"], one["pulls"], share, note or "nothing answered yet", one["round_pulls"]
-            )
-        )
-    return bars
+        for arm in arms
+    ]
+
+
+def _percent(count: int, longest: int) -> float:
+    return round(100 * count / (longest or 1), 1)
+
+
+def _found_most(found: dict[str, int]) -> str:
+    """ "cat 9, dog 3, fox 2, others 1" """
+    most_first = sorted(
+        ((name, count) for name, count in found.items() if count),
+        key=lambda item: (-item[1], item[0]),
+    )
+    parts = [f"{name} {count}" for name, count in most_first[:CLASSES_NAMED]]
+    others = sum(count for _, count in most_first[CLASSES_NAMED:])
+    if others:
+        parts.append(f"others {others}")
+    return ", ".join(parts)

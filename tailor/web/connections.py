@@ -11,15 +11,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar, Protocol, cast
 
-from tailor.web.limits import neighbourhood
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-#: connections that wait to be accepted; and files that the process needs beside its connections,
-#: these among them
-BACKLOG, OTHER_FILES = 128, 256
-#: how many times the patience for a request a closed connection is given to fetch what was written
-#: to it
+from tailor.web.limits import client_network
+
+#: connections that wait to be accepted
+BACKLOG = 128
+#: files that the process needs beside its connections, those in the backlog among them
+OTHER_FILES = 256
+#: times the patience for a request that a closed connection is given to fetch what was written to
+#: it
 LINGER = 10
 
 
@@ -27,14 +30,37 @@ LINGER = 10
 class Patience:
     """How long, how many and how much is waited for."""
 
-    seconds: float = (
-        20.0  # for a whole request, head and body, from its first byte (or from the connection)
-    )
+    # seconds for a whole request, head and body, from its first byte (or from the connection)
+    seconds: float = 20.0
     connections: int = 512  # in all
-    of_address: int | None = (
-        256  # from one address; None: no such limit, since all come from a proxy
-    )
+    of_address: int | None = 256  # from one address; None: no limit, since all come from a proxy
     head: int = 64 * 1024  # bytes before a request's head is complete
+
+
+class Transport(Protocol):
+    """What is needed of a connection's socket."""
+
+    def is_closing(self) -> bool: ...
+
+    def abort(self) -> None: ...
+
+
+class Connection(Protocol):
+    """What is needed of a connection to choose which one to close."""
+
+    @property
+    def transport(self) -> Transport: ...
+
+    @property
+    def waiting_since(self) -> float: ...
+
+    @property
+    def is_waiting(self) -> bool: ...
+
+    @property
+    def has_begun(self) -> bool: ...
+
+    def give_up(self) -> None: ...
 
 
 class Connections:
@@ -46,44 +72,49 @@ class Connections:
     def __init__(self, patience: Patience) -> None:
         self.patience = patience
         self.most = min(patience.connections, _files_allowed())
-        self._open: dict[Any, str] = {}  # protocol -> address
+        self._clients: dict[Connection, str] = {}
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self._clients)
 
-    def admit(self, protocol: Any, address: str) -> bool:
-        """Whether there is room for it, if need be in the place of another one."""
-        client = neighbourhood(address)
+    def admit(self, connection: Connection, address: str) -> bool:
+        """Whether there is a place for it, if need be that of another one."""
+        client = client_network(address)
         of_address = self.patience.of_address
-        neighbours = [one for one, theirs in self._open.items() if theirs == client]
-        has_room = True
+        neighbours = [other for other, owner in self._clients.items() if owner == client]
+        has_place = True
         if of_address is not None and len(neighbours) >= of_address:
-            has_room = _close_one(neighbours)
-        elif len(self._open) >= self.most:
-            has_room = _close_one(list(self._open))
-        if has_room:
-            self._open[protocol] = client
-        return has_room
+            has_place = _close_one(neighbours)
+        elif len(self._clients) >= self.most:
+            has_place = _close_one(list(self._clients))
+        if has_place:
+            self._clients[connection] = client
+        return has_place
 
-    def forget(self, protocol: Any) -> None:
-        self._open.pop(protocol, None)
+    def forget(self, connection: Connection) -> None:
+        self._clients.pop(connection, None)
 
 
-def _close_one(protocols: list[Any]) -> bool:
+def _close_one(connections: list[Connection]) -> bool:
     """Whether one could be closed: of those that wait, or else one that does not fetch what it
     asked for.
     """
-    waiting = [one for one in protocols if one.is_waiting and not one.transport.is_closing()]
+    closing = [connection for connection in connections if connection.transport.is_closing()]
+    waiting = [
+        connection
+        for connection in connections
+        if connection.is_waiting and connection not in closing
+    ]
     if waiting:
-        # an idle connection costs its owner nothing but patience: an incomplete request goes before
-        # it
-        longest = min(waiting, key=lambda one: (not one.has_begun, one.waiting_since))
+        # An idle connection costs its owner nothing but patience: an incomplete request goes
+        # before it.
+        longest = min(waiting, key=lambda other: (not other.has_begun, other.waiting_since))
         longest.give_up()
         return True
-    lingering = next((one for one in protocols if one.transport.is_closing()), None)
-    if lingering is not None:
-        lingering.transport.abort()
-    return lingering is not None
+    if closing:
+        closing[0].transport.abort()
+        return True
+    return False
 
 
 def _files_allowed() -> int:
@@ -93,108 +124,116 @@ def _files_allowed() -> int:
     except ModuleNotFoundError:  # Windows
         return 512
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 2**31 if allowed == resource.RLIM_INFINITY else max(allowed - OTHER_FILES, allowed // 2)
+    if allowed == resource.RLIM_INFINITY:
+        return 2**31
+    return max(allowed - OTHER_FILES, allowed // 2)
 
 
-def impatient(patience: Patience) -> type[asyncio.Protocol]:
+def impatient_protocol(patience: Patience) -> type[ImpatientProtocol]:
+    """The protocol of one server, whose connections share their limits."""
+
+    class ServerProtocol(ImpatientProtocol):
+        open_connections = Connections(patience)
+
+    return ServerProtocol
+
+
+class ImpatientProtocol(HttpToolsProtocol):
     """uvicorn's own protocol for HTTP, which closes what takes too long."""
-    from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-    connections = Connections(patience)
+    open_connections: ClassVar[Connections]  # all of the server, with its patience
+    _timer: asyncio.TimerHandle | None = None  # runs out with the patience
+    _head = 0  # bytes of a head that is not complete
+    # by the loop's clock: the connection, a request's first byte, or the last response's end
+    waiting_since = 0.0
 
-    class Impatient(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
-        _clock: asyncio.TimerHandle | None = None
-        _head = 0  # bytes of a head that is not complete
-        # by the loop's clock: the connection, a request's first byte, or the last response's end
-        waiting_since = 0.0
+    @property
+    def has_begun(self) -> bool:
+        """Whether a request is awaited whose time runs: the first one, or one of which a part is
+        there.
+        """
+        return self._timer is not None
 
-        @property
-        def has_begun(self) -> bool:
-            """Whether a request is awaited whose time runs: the first one, or one of which a part
-            is there.
-            """
-            return self._clock is not None
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the client has to send something before there is anything to do: a request, or
+        the rest.
+        """
+        return self._awaits_head or self.cycle.more_body
 
-        @property
-        def is_waiting(self) -> bool:
-            """Whether the client has to send something before there is anything to do: a request,
-            or the rest.
-            """
-            return self._awaits_head or self.cycle.more_body
+    @property
+    def _awaits_head(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
 
-        @property
-        def _awaits_head(self) -> bool:
-            return self.cycle is None or self.cycle.response_complete
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast(asyncio.Transport, transport))
+        if self.open_connections.admit(self, self.client[0] if self.client else "nobody"):
+            self._begin_request()
+        else:
+            self.transport.abort()
 
-        def connection_made(self, transport: asyncio.Transport) -> None:
-            super().connection_made(transport)
-            if connections.admit(self, self.client[0] if self.client else "nobody"):
-                self._begin()
-            else:
-                transport.abort()
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        self.open_connections.forget(self)
+        super().connection_lost(exc)
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_clock()
-            connections.forget(self)
-            super().connection_lost(exc)
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        self._check_timer()
+        self._head = self._head + len(data) if self._awaits_head else 0
+        if self._head > self.open_connections.patience.head:
+            self.give_up(431, "Request Header Fields Too Large")
 
-        def data_received(self, data: bytes) -> None:
-            if self.transport.is_closing():
-                return
-            super().data_received(data)
-            self._look_at_clock()
-            self._head = self._head + len(data) if self._awaits_head else 0
-            if self._head > patience.head:
-                self.give_up(431, "Request Header Fields Too Large")
-
-        def on_response_complete(self) -> None:
-            super().on_response_complete()
-            self._head = 0
-            if self._awaits_head and not self.cycle.more_body:
-                self._stop_clock()  # the next request's time begins with its first byte
-                self.waiting_since = self.loop.time()
-            else:  # one that was sent along with the last, and is not complete
-                self._look_at_clock()
-
-        def timeout_keep_alive_handler(self) -> None:
-            super().timeout_keep_alive_handler()
-            self._set_clock(LINGER * patience.seconds, self.transport.abort)
-
-        def give_up(self, status: int = 408, reason: str = "Request Timeout") -> None:
-            """Close it, with a word where a first request is awaited: between two the client may be
-            sending by now.
-            """
-            if self.transport.is_closing():
-                return
-            if self.cycle is None:
-                head = (
-                    f"HTTP/1.1 {status} {reason}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-                )
-                self.transport.write(head.encode())
-            self.transport.close()
-            self._set_clock(LINGER * patience.seconds, self.transport.abort)
-
-        def _look_at_clock(self) -> None:
-            """A request's time runs from its first byte until it is complete, however often a byte
-            comes.
-            """
-            if not self.is_waiting:
-                self._stop_clock()
-            elif self._clock is None and not self.transport.is_closing():
-                self._begin()
-
-        def _begin(self) -> None:
-            """A request's time."""
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._head = 0
+        if self._awaits_head and not self.cycle.more_body:
+            self._stop_timer()  # the next request's time begins with its first byte
             self.waiting_since = self.loop.time()
-            self._set_clock(patience.seconds, self.give_up)
+        else:  # one that was sent along with the last, and is not complete
+            self._check_timer()
 
-        def _set_clock(self, seconds: float, then: Callable[[], None]) -> None:
-            self._stop_clock()
-            self._clock = self.loop.call_later(seconds, then)
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._linger()
 
-        def _stop_clock(self) -> None:
-            if self._clock is not None:
-                self._clock.cancel()
-                self._clock = None
+    def give_up(self, status: int = 408, reason: str = "Request Timeout") -> None:
+        """Close it, with a word where a first request is awaited: between two the client may be
+        sending by now.
+        """
+        if self.transport.is_closing():
+            return
+        if self.cycle is None:
+            head = f"HTTP/1.1 {status} {reason}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+            self.transport.write(head.encode())
+        self.transport.close()
+        self._linger()
 
-    return Impatient
+    def _linger(self) -> None:
+        # What was written is still fetched, but not for ever.
+        self._set_timer(LINGER * self.open_connections.patience.seconds, self.transport.abort)
+
+    def _check_timer(self) -> None:
+        """A request's time runs from its first byte until it is complete, however often a byte
+        comes.
+        """
+        if not self.is_waiting:
+            self._stop_timer()
+        elif self._timer is None and not self.transport.is_closing():
+            self._begin_request()
+
+    def _begin_request(self) -> None:
+        """Its time begins to run."""
+        self.waiting_since = self.loop.time()
+        self._set_timer(self.open_connections.patience.seconds, self.give_up)
+
+    def _set_timer(self, seconds: float, then: Callable[[], None]) -> None:
+        self._stop_timer()
+        self._timer = self.loop.call_later(seconds, then)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,4 +1,4 @@
-"""Labels to take home."""
+"""Labels as files to download."""
 
 from __future__ import annotations
 
@@ -10,19 +10,30 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
-from tailor.web.pages import render
-from tailor.web.site import PageUser, SiteOf, person_of_page
+from tailor.web.rendering import render
+from tailor.web.site import CurrentSite, PageVisitor, visitor_of_page
 
-router = APIRouter(dependencies=[Depends(person_of_page)], include_in_schema=False)
+router = APIRouter(dependencies=[Depends(visitor_of_page)], include_in_schema=False)
+
+MEDIA_TYPES = {
+    "csv": "text/csv",
+    "jsonl": "application/x-ndjson",
+    "parquet": "application/vnd.apache.parquet",
+}
 
 
 @router.get("/export")
-def export_page(site: SiteOf, person: PageUser, request: Request) -> Response:
-    return render(site, request, person, "export.html", now=site.coordinator.overview())
+def export_page(site: CurrentSite, visitor: PageVisitor, request: Request) -> Response:
+    overview = site.coordinator.overview()
+    return render(site, request, visitor, "export.html", overview=overview)
 
 
 @router.get("/export/labels.{form}")
-def download(site: SiteOf, person: PageUser, form: Literal["csv", "jsonl", "parquet"]) -> Response:
+def download(
+    site: CurrentSite,
+    visitor: PageVisitor,
+    form: Literal["csv", "jsonl", "parquet"],
+) -> Response:
     """Every label with its provenance, as `tailor export` writes it."""
     from tailor.run.export import export
 
@@ -33,12 +44,9 @@ def download(site: SiteOf, person: PageUser, form: Literal["csv", "jsonl", "parq
     except BaseException:
         folder.cleanup()
         raise
-    kind = {
-        "csv": "text/csv",
-        "jsonl": "application/x-ndjson",
-        "parquet": "application/vnd.apache.parquet",
-    }[form]
-    name = f"{site.name}-labels.{form}"
     return FileResponse(
-        out, media_type=kind, filename=name, background=BackgroundTask(folder.cleanup)
+        out,
+        media_type=MEDIA_TYPES[form],
+        filename=f"{site.name}-labels.{form}",
+        background=BackgroundTask(folder.cleanup),
     )

@@ -18,8 +18,8 @@ import numpy as np
 from tailor.pools.base import Pool, Unreadable
 from tailor.pools.image_decoding import decode_image
 
-#: characters of a text, and values of a vector, that are shown
-LONGEST_TEXT, MOST_VALUES = 20_000, 32
+LONGEST_TEXT = 20_000  # characters that are shown
+MOST_VALUES = 32  # of a vector that are shown
 LOSSLESS = 256  # pixels a side up to which a picture is sent as PNG
 MEMORY = 64 * 1024 * 1024  # bytes of encoded pictures kept
 # seconds between two looks for entries that are new in the pool; longer where looking takes long
@@ -28,25 +28,53 @@ LOOK_AGAIN = 5.0
 
 @dataclass(frozen=True)
 class Picture:
+    """An encoded picture."""
+
     content: bytes
-    kind: str  # of the content, as HTTP names it
+    media_type: str
+
+
+class PictureCache:
+    """The pictures that were encoded last, by id and side. Safe to use from several threads."""
+
+    def __init__(self, memory: int) -> None:
+        """memory: bytes of encoded pictures at the most"""
+        self._memory = memory
+        self._used = 0
+        self._lock = threading.Lock()
+        self._pictures: OrderedDict[tuple[str, int], Picture] = OrderedDict()
+
+    def get(self, id: str, side: int) -> Picture | None:
+        with self._lock:
+            if (id, side) in self._pictures:
+                self._pictures.move_to_end((id, side))
+            return self._pictures.get((id, side))
+
+    def put(self, id: str, side: int, picture: Picture) -> None:
+        with self._lock:
+            before = self._pictures.pop((id, side), None)
+            if before is not None:
+                self._used -= len(before.content)
+            self._pictures[id, side] = picture
+            self._used += len(picture.content)
+            while self._used > self._memory and len(self._pictures) > 1:
+                _, oldest = self._pictures.popitem(last=False)
+                self._used -= len(oldest.content)
 
 
 class Examples:
     """The pool, read for the eye. Safe to use from several threads."""
 
     def __init__(self, pool: Pool, memory: int = MEMORY) -> None:
+        """memory: bytes of encoded pictures that are kept"""
         self.pool = pool
         self.kind = pool.kind
-        self._memory = memory
-        self._place: dict[str, int] = {}
-        self._looked: float | None = None  # when the pool was last listed, and how long that took
-        self._took = 0.0
+        self._positions: dict[str, int] = {}
+        self._listed_at: float | None = None  # when the pool was last listed
+        self._listing_time = 0.0  # seconds that it took
         self._finding = threading.Lock()
         self._reading = threading.Lock()
-        self._caching = threading.Lock()
-        self._cache: OrderedDict[tuple[str, int], Picture] = OrderedDict()
-        self._cached = 0
+        self._cache = PictureCache(memory)
 
     def shown(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         """For each id what a page needs to show it: a text, some values, or the mere fact that it
@@ -54,26 +82,27 @@ class Examples:
         """
         if self.kind == "image":
             return [{"kind": "image"}] * len(ids)
-        places = [self._position(one) for one in ids]
+        positions = [self._position(id) for id in ids]
+        present = [position for position in positions if position is not None]
         with self._reading:
-            read = iter(self.pool.read([place for place in places if place is not None]))
-        return [self._shown(None if place is None else next(read)) for place in places]
+            examples = dict(zip(present, self.pool.read(present)))
+        return [
+            self._shown(None if position is None else examples[position]) for position in positions
+        ]
 
     def _shown(self, example: Any) -> dict[str, Any]:
-        if example is None or isinstance(example, Unreadable):
-            return {
-                "kind": "unreadable",
-                "reason": "not in the pool any more" if example is None else example.reason,
-            }
+        if example is None:
+            return {"kind": "unreadable", "reason": "not in the pool any more"}
+        if isinstance(example, Unreadable):
+            return {"kind": "unreadable", "reason": example.reason}
         if self.kind == "text":
-            text = (
-                example[:LONGEST_TEXT].encode("utf-8", "replace").decode()
-            )  # halves of surrogate pairs can't be sent
+            # Halves of surrogate pairs can't be sent.
+            text = example[:LONGEST_TEXT].encode("utf-8", "replace").decode()
             return {"kind": "text", "text": text, "length": len(example)}
-        values = [round(float(v), 4) for v in example[:MOST_VALUES]]
+        values = [round(float(value), 4) for value in example[:MOST_VALUES]]
         return {"kind": "vector", "values": values, "length": len(example)}
 
-    def picture(self, one: str, side: int) -> Picture | Unreadable | None:
+    def picture(self, id: str, side: int) -> Picture | Unreadable | None:
         """The picture with its longer side at most `side`; None for an id that is not in the pool.
 
         What is sent was decoded and encoded here, so nothing but pixels gets through: no script in
@@ -81,66 +110,62 @@ class Examples:
         """
         if self.kind != "image":
             return None
-        if known := self.cached(one, side):
-            return known
-        example = self._read(one, side)
-        if example is None or isinstance(example, Unreadable):
-            return example
-        made = _encode(example, side)
-        with self._caching:
-            before = self._cache.pop((one, side), None)
-            self._cache[one, side] = made
-            self._cached += len(made.content) - (len(before.content) if before else 0)
-            while self._cached > self._memory and len(self._cache) > 1:
-                _, oldest = self._cache.popitem(last=False)
-                self._cached -= len(oldest.content)
-        return made
+        cached = self.cached(id, side)
+        if cached is not None:
+            return cached
+        pixels = self._read_pixels(id, side)
+        if pixels is None or isinstance(pixels, Unreadable):
+            return pixels
+        picture = _encode(pixels, side)
+        self._cache.put(id, side, picture)
+        return picture
 
-    def cached(self, one: str, side: int) -> Picture | None:
+    def cached(self, id: str, side: int) -> Picture | None:
         """As picture(), but at once: only what was encoded before."""
-        with self._caching:
-            if (one, side) in self._cache:
-                self._cache.move_to_end((one, side))
-            return self._cache.get((one, side))
+        return self._cache.get(id, side)
 
-    def _read(self, one: str, side: int) -> Any:
-        position = self._position(one)
+    def _read_pixels(self, id: str, side: int) -> Any:
+        position = self._position(id)
         if position is None:
             return None
         try:
             file = self.pool.file(position)
         except FileNotFoundError:
             return Unreadable("missing")
-        if file is not None:  # of its own: many at once, and no larger than needed
-            sides = [s for s in (side, self.pool.max_side) if s]
-            picture = decode_image(file, min(sides, default=None), checkered=True)
-            if os.path.exists(
-                file
-            ):  # else a small cache has let this copy go, maybe before it was read
-                return picture
+        if file is not None:
+            # A file of its own is read without the lock: many at once, and no larger than needed.
+            side = min(side, self.pool.max_side or side)
+            pixels = decode_image(file, side, checkered=True)
+            # Else a small cache has let this copy go, maybe before it was read.
+            if os.path.exists(file):
+                return pixels
         with self._reading:
             return self.pool.read([position])[0]
 
-    def _position(self, one: str) -> int | None:
-        place = self._place.get(one)
-        if place is not None or not self._may_look():
-            return place
+    def _position(self, id: str) -> int | None:
+        position = self._positions.get(id)
+        if position is not None or not self._may_list():
+            return position
         with self._finding:  # it may be new
-            if self._may_look():
-                began = time.monotonic()
-                with self._reading:
-                    if self._place:
-                        self.pool.refresh()
-                    self._place = {known: at for at, known in enumerate(self.pool.ids)}
-                self._looked = time.monotonic()
-                self._took = self._looked - began
-        return self._place.get(one)
+            if self._may_list():
+                self._list_pool()
+        return self._positions.get(id)
 
-    def _may_look(self) -> bool:
+    def _list_pool(self) -> None:
+        started = time.monotonic()
+        with self._reading:
+            if self._positions:
+                self.pool.refresh()
+            self._positions = {id: position for position, id in enumerate(self.pool.ids)}
+        self._listed_at = time.monotonic()
+        self._listing_time = self._listed_at - started
+
+    def _may_list(self) -> bool:
         """Whoever sends ids that don't exist must not have a million files listed all the time."""
-        return self._looked is None or time.monotonic() >= self._looked + LOOK_AGAIN * max(
-            1.0, 4 * self._took
-        )
+        if self._listed_at is None:
+            return True
+        pause = LOOK_AGAIN * max(1.0, 4 * self._listing_time)
+        return time.monotonic() >= self._listed_at + pause
 
 
 def _encode(pixels: np.ndarray, side: int) -> Picture:

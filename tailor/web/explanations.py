@@ -35,8 +35,7 @@ IDEAS = {
     "bald": "Of what was left, this is among those that versions of the model agree least about.",
 }
 
-#: arms that look for doubt; the share from which on the model counts as sure; what is said where no
-#: doubt is left
+#: arms that look for doubt
 DOUBTING = {
     "uncertainty",
     "emal",
@@ -46,30 +45,36 @@ DOUBTING = {
     "entropy",
     "cluster-margin",
 }
+#: the probability from which on the model counts as sure, and what is said where no doubt is left
 SURE = 0.8
 NO_DOUBT = "The model was fairly sure of all that was left; of this one a little less than of most."
 
 
-def explained(why: dict[str, Any]) -> dict[str, Any]:
-    """What `Room.why` gives, with sentences for the page. What the model thinks is not among them:
-    it would pull the answer its way. It stands in `predicted`, for those who ask.
+def explain_to_annotator(why: dict[str, Any]) -> dict[str, Any]:
+    """What `Coordinator.why` gives, with sentences for whoever labels the example.
+
+    What the model thinks is not among them: it would pull the answer its way. It stands in
+    "predicted", for those who ask.
     """
     arm = str(why["arm"])
     family, _, rest = arm.partition("[")
+    class_name = rest.removesuffix("]") or "a class"
     name = arm if arm in IDEAS else family.partition("(")[0]
     idea = IDEAS.get(name, "Picked by an algorithm of your own.")
     if name in DOUBTING and _is_sure(why["predicted"].values()):
         idea = NO_DOUBT
-    sentences = [idea.format(rest.removesuffix("]") or "a class")]
+    sentences = [idea.format(class_name)]
     expected = why.get("expected") or {}
     if expected:
-        best, share = max(expected.items(), key=lambda item: item[1])
-        sentences.append(f"Of what {arm} picks, about {share:.0%} is expected to be {best}.")
+        likeliest, share = max(expected.items(), key=lambda item: item[1])
+        sentences.append(f"Of what {arm} picks, about {share:.0%} is expected to be {likeliest}.")
     if why.get("round", -1) >= 0:
         sentences.append(f"Asked for in round {why['round'] + 1}.")
     return {**why, "sentences": sentences}
 
 
-def _is_sure(shares: Collection[float]) -> bool:
+def _is_sure(probabilities: Collection[float]) -> bool:
     """Whether the likeliest classes are clearly so, and the others clearly not."""
-    return max(shares, default=0) >= SURE and not any(1 - SURE < share < SURE for share in shares)
+    if max(probabilities, default=0) < SURE:
+        return False
+    return not any(1 - SURE < probability < SURE for probability in probabilities)

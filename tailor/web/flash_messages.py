@@ -18,18 +18,19 @@ class FlashMessage:
 
 
 class FlashMessages:
-    """At most one for each session."""
+    """At most one message for each session, by the value of its cookie."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: OrderedDict[str, FlashMessage] = OrderedDict()
+        self._by_session: OrderedDict[str, FlashMessage] = OrderedDict()
 
-    def leave(self, session: str, note: FlashMessage) -> None:
+    def leave(self, session: str, message: FlashMessage) -> None:
         with self._lock:
-            self._waiting[session] = note
-            if len(self._waiting) > MOST:
-                self._waiting.popitem(last=False)
+            self._by_session[session] = message
+            if len(self._by_session) > MOST:
+                self._by_session.popitem(last=False)
 
     def take(self, session: str) -> FlashMessage | None:
+        """The session's message, which is gone after that."""
         with self._lock:
-            return self._waiting.pop(session, None)
+            return self._by_session.pop(session, None)

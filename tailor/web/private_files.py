@@ -14,7 +14,7 @@ from tailor.errors import TailorError
 
 
 @contextlib.contextmanager
-def changing(path: Path) -> Iterator[None]:
+def locked_file(path: Path) -> Iterator[None]:
     """Nobody else changes this file meanwhile, in this process or another: what is read within
     stays true.
 
@@ -43,13 +43,13 @@ def write_private(path: Path, content: dict[str, Any]) -> None:
 def read_private(path: Path) -> dict[str, Any]:
     """What write_private wrote; empty where there is no file."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except ValueError as error:
         raise TailorError(
             f"{path} is damaged ({error}): restore it, or delete it and begin anew"
         ) from error
-    if not isinstance(found, dict):
-        raise TailorError(f"{path} is damaged: it holds a {type(found).__name__}")
-    return found
+    if not isinstance(content, dict):
+        raise TailorError(f"{path} is damaged: it holds a {type(content).__name__}")
+    return content

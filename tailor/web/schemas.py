@@ -1,4 +1,4 @@
-"""What requests may hold. Anything else is refused before it reaches the room."""
+"""What requests may hold. Anything else is refused before it reaches the coordinator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def _printable(text: str) -> str:
 
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=4096), AfterValidator(_encodable)]
-Known = Annotated[str, StringConstraints(min_length=1, max_length=1000), AfterValidator(_encodable)]
+KnownName = Annotated[
+    str, StringConstraints(min_length=1, max_length=1000), AfterValidator(_encodable)
+]
 NewName = Annotated[
     str,
     StringConstraints(min_length=1, max_length=200, strip_whitespace=True),
@@ -34,10 +36,12 @@ NewName = Annotated[
     AfterValidator(_printable),
 ]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
-Many = Annotated[int, Query(ge=1, le=200)]
+Count = Annotated[int, Query(ge=1, le=200)]
 
 
 class RequestBody(BaseModel):
+    """A request with nothing in it but what is declared."""
+
     model_config = ConfigDict(extra="forbid")
 
 
@@ -45,7 +49,7 @@ class AnswerBody(RequestBody):
     """An answer: the classes; an empty list for none of them (multi-label); null to skip."""
 
     id: Id
-    label: Annotated[list[Known], Field(max_length=10_000)] | None
+    label: Annotated[list[KnownName], Field(max_length=10_000)] | None
 
 
 class AddClass(RequestBody):
@@ -53,13 +57,13 @@ class AddClass(RequestBody):
 
 
 class RenameClass(RequestBody):
-    old: Known
+    old: KnownName
     new: NewName
 
 
 class MergeClasses(RequestBody):
-    old: Known
-    into: Known
+    old: KnownName
+    into: KnownName
 
 
 class UndoMerge(RequestBody):

@@ -12,15 +12,14 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tailor.errors import TailorError
-from tailor.web.access import Access, Person, is_loopback
-from tailor.web.limits import Buckets, Limits, neighbourhood
+from tailor.web.access import Access, Visitor, is_loopback
+from tailor.web.limits import Limits, RateLimiter, client_network
 
 HEADERS = {
     # No inline script or style, nothing from elsewhere, no frames.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-        "connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -32,7 +31,9 @@ HEADERS = {
 
 
 class Guard:
-    """ASGI middleware around the whole application."""
+    """ASGI middleware around the whole application: refuses unknown hosts, too many requests and
+    too large ones, and adds HEADERS to every response.
+    """
 
     def __init__(
         self,
@@ -42,19 +43,19 @@ class Guard:
         hosts: Sequence[str] = (),
         limits: Limits | None = None,
     ) -> None:
-        """refuse makes the answer to what is not let through."""
+        """refuse makes the response to what is not let through, of (request, status, text)."""
         self.app = app
         self.access = access
         self.limits = limits or Limits()
         self._refuse = refuse
         self.hosts = {host.lower() for host in hosts}
-        #: a name that leads to this machine only by an attacker's DNS must not reach a server
-        #: without a door
+        # A name that leads to this machine only by an attacker's DNS must not reach a server that
+        # lets everybody in.
         self.any_host = not is_loopback(access.host) and not hosts
-        self._too_long = f"a request may hold {self.limits.body} bytes"
+        self._too_large = f"a request may hold {self.limits.body} bytes"
         people = self.limits.people
-        self._rates = Buckets(self.limits.rate, self.limits.burst)
-        self._rates_of_addresses = Buckets(people * self.limits.rate, people * self.limits.burst)
+        self._visitor_rates = RateLimiter(self.limits.rate, self.limits.burst)
+        self._address_rates = RateLimiter(people * self.limits.rate, people * self.limits.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -69,64 +70,71 @@ class Guard:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        headers = Headers(scope=scope)
-        request = Request(scope)
-        if not self._known_host(headers.get("host", "")):
-            refused = self._refuse(
-                request, 421, "this address is not served here: see --allow-host"
-            )
-        elif wait := self._wait(scope, headers):
-            refused = self._refuse(request, 429, "too many requests: slow down")
-            refused.headers["Retry-After"] = str(int(wait) + 1)
-        elif _too_long(headers.get("content-length"), self.limits.body):
-            refused = self._refuse(request, 413, self._too_long)
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await refusal(scope, receive, send_with_headers)
         else:
             await self.app(scope, self._counted(receive), send_with_headers)
-            return
-        await refused(scope, receive, send_with_headers)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """The response to a request that is not let through; None for all others."""
+        request = Request(scope)
+        headers = request.headers
+        if not self._is_known_host(headers.get("host", "")):
+            return self._refuse(request, 421, "this address is not served here: see --allow-host")
+        wait = self._wait(scope, headers)
+        if wait:
+            refusal = self._refuse(request, 429, "too many requests: slow down")
+            refusal.headers["Retry-After"] = str(int(wait) + 1)
+            return refusal
+        if _is_too_large(headers.get("content-length"), self.limits.body):
+            return self._refuse(request, 413, self._too_large)
+        return None
 
     def _counted(self, receive: Receive) -> Receive:
         """A body without a length is counted as it comes."""
-        seen = 0
+        received = 0
 
-        async def counted() -> Message:
-            nonlocal seen
+        async def receive_counted() -> Message:
+            nonlocal received
             message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > self.limits.body:
-                raise HTTPException(413, self._too_long)
+            received += len(message.get("body", b""))
+            if received > self.limits.body:
+                raise HTTPException(413, self._too_large)
             return message
 
-        return counted
+        return receive_counted
 
-    def _known_host(self, given: str) -> bool:
+    def _is_known_host(self, host: str) -> bool:
+        """host: as the header has it, with or without a port"""
         if self.any_host:
             return True
-        name = given.rpartition(":")[0] if ":" in given and not given.endswith("]") else given
+        has_port = ":" in host and not host.endswith("]")
+        name = host.rpartition(":")[0] if has_port else host
         return is_loopback(name.lower()) or name.lower() in self.hosts
 
     def _wait(self, scope: Scope, headers: Headers) -> float:
         """Seconds until this request may come. Someone signed in has limits of his own, with any
         number of browsers; strangers share those of their address.
         """
-        address = neighbourhood((scope.get("client") or ("nobody", 0))[0])
-        person = self._person(headers)
-        wait = self._rates.take(f"person {person.name}" if person else f"address {address}")
-        return wait or self._rates_of_addresses.take(address)
+        address, _ = scope.get("client") or ("nobody", 0)
+        client = client_network(address)
+        visitor = self._visitor(headers)
+        key = f"visitor {visitor.name}" if visitor else f"address {client}"
+        return self._visitor_rates.take(key) or self._address_rates.take(client)
 
-    def _person(self, headers: Headers) -> Person | None:
+    def _visitor(self, headers: Headers) -> Visitor | None:
         try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(self.access.cookie)
-            return self.access.person(cookie.value if cookie else None)
-        except (
-            CookieError,
-            TailorError,
-            OSError,
-        ):  # who it is can't be told, and the page will say why
+            cookie = SimpleCookie(headers.get("cookie", "")).get(self.access.cookie_name)
+            return self.access.visitor(cookie.value if cookie else None)
+        except (CookieError, TailorError, OSError):
+            # who it is can't be told, and the page will say why
             return None
 
 
-def _too_long(given: str | None, limit: int) -> bool:
-    return given is not None and (
-        not (given.isascii() and given.isdigit()) or int(given[:18]) > limit
-    )
+def _is_too_large(content_length: str | None, limit: int) -> bool:
+    if content_length is None:
+        return False
+    is_number = content_length.isascii() and content_length.isdigit()
+    # Eighteen digits are more than any limit: int() of a million would take its time.
+    return not is_number or int(content_length[:18]) > limit

@@ -19,11 +19,11 @@ from tailor.errors import InputError
 from tailor.run.project import Project
 from tailor.web.access import Access, is_loopback
 from tailor.web.app import create_app
-from tailor.web.connections import BACKLOG, Patience, impatient
+from tailor.web.connections import BACKLOG, Patience, impatient_protocol
 from tailor.web.users import Users
 
-#: where it listens if nobody says otherwise, and how many ports are tried from there on
-PORT, TRIES = 8765, 20
+PORT = 8765  # where it listens if nobody says otherwise
+TRIES = 20  # ports that are tried from there on
 GRACE = 5  # seconds that Ctrl-C waits for requests that never end
 
 
@@ -43,7 +43,9 @@ def serve(
 ) -> None:
     """Serve until Ctrl-C. Everything acknowledged is in the store by then.
 
-    port: None for the usual one, or where it is in use one of the next; 0 for any that is free
+    port   None for the usual one, or where it is in use one of the next; 0 for any that is free
+    hosts  further names under which the server is called, by a proxy
+    say    is told where the page is
     """
     _check_token_is_of_use(project, token)
     access = Access(project.folder, host=host, token=token, name=name or _login_name(), hosts=hosts)
@@ -54,13 +56,15 @@ def serve(
         try:
             app = create_app(project, coordinator, access, hosts=hosts)
             server = make_server(app, behind_proxy=bool(hosts))
-            address = url(host, sock.getsockname()[1])
-            if port is None and sock.getsockname()[1] != PORT:
+            listening_port = sock.getsockname()[1]
+            address = url(host, listening_port)
+            if port is None and listening_port != PORT:
                 say(
                     f"Port {PORT} is in use, by another run perhaps: this one is at "
-                    f"{sock.getsockname()[1]}."
+                    f"{listening_port}."
                 )
-            say(f"Label at {address}{_door(token) if access.mode == 'token' and token else ''}")
+            sign_in = sign_in_path(token) if access.mode == "token" and token else ""
+            say(f"Label at {address}{sign_in}")
             if not is_loopback(host):
                 say(
                     "Names and answers travel unencrypted: put a proxy with TLS before it on any "
@@ -79,14 +83,16 @@ def _check_token_is_of_use(project: Project, token: str | None) -> None:
     if token and names:
         raise InputError(
             f"{project.folder} has users ({', '.join(names)}), who sign in with passwords: a "
-            "token lets nobody in. "
-            "Leave out --token (and TAILOR_TOKEN), or take the users away with `tailor users "
-            "remove NAME`"
+            "token lets nobody in. Leave out --token (and TAILOR_TOKEN), or take the users away "
+            "with `tailor users remove NAME`"
         )
 
 
 def make_server(
-    app: FastAPI, *, behind_proxy: bool = False, patience: Patience | None = None
+    app: FastAPI,
+    *,
+    behind_proxy: bool = False,
+    patience: Patience | None = None,
 ) -> uvicorn.Server:
     """A server that waits for nobody too long. behind_proxy: all connections are the proxy's."""
     patience = patience or Patience()
@@ -94,7 +100,7 @@ def make_server(
         patience = replace(patience, of_address=None)
     config = uvicorn.Config(
         app,
-        http=impatient(patience),
+        http=impatient_protocol(patience),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -114,36 +120,37 @@ def listening(host: str, port: int | None) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     ports = range(PORT, PORT + TRIES) if port is None else [port]
-    for wanted in ports:
+    for candidate in ports:
         # asyncio sends at once only where TCP is named; else a reply waits for the acknowledgement
         # of its head, 40 ms
         sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            sock.bind((host.strip("[]"), wanted))
+            sock.bind((host.strip("[]"), candidate))
             sock.listen(BACKLOG)
             return sock
         except OSError as error:
             sock.close()
             if error.errno != errno.EADDRINUSE:
                 raise InputError(
-                    f"can't listen at {host}, port {wanted}: {error.strerror or error}"
+                    f"can't listen at {host}, port {candidate}: {error.strerror or error}"
                 ) from error
-    busy = (
-        f"port {port} at {host} is"
-        if port is not None
-        else f"ports {PORT} to {ports[-1]} at {host} are all"
-    )
+    busy = f"port {port} at {host} is"
+    if port is None:
+        busy = f"ports {PORT} to {ports[-1]} at {host} are all"
     raise InputError(f"{busy} in use: name another --port, or 0 for any that is free")
 
 
 def url(host: str, port: int) -> str:
-    shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
-    return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
+    """The page's address, as a browser takes it."""
+    name = socket.gethostname() if host in ("0.0.0.0", "::") else host
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
-def _door(token: str) -> str:
-    """After the #, which no browser sends: else the token would be in the log of every proxy."""
+def sign_in_path(token: str) -> str:
+    """Where one signs in with the token filled in. It stands after the #, which no browser sends:
+    else it would be in the log of every proxy.
+    """
     return f"/login#token={quote(token, safe='')}"
 
 

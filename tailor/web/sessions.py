@@ -15,33 +15,36 @@ from pathlib import Path
 from tailor.web.private_files import read_private, write_private
 
 FILE = Path("web") / "sessions.json"  # in the project's folder
-LIFETIME = 30 * 24 * 3600.0
-#: of one user, from one address where names are free, and in all
-OF_ONE_USER, OF_ONE_ADDRESS, MOST = 20, 500, 10_000
+LIFETIME = 30 * 24 * 3600.0  # seconds
+#: the most sessions of one user
+OF_ONE_USER = 20
+#: from one address, where anyone may take any name
+OF_ONE_ADDRESS = 500
+#: in all
+MOST = 10_000
 
 
 @dataclass
-class Visitor:
-    """A signed-in browser."""
+class BrowserSession:
+    """A signed-in browser, as the file has it."""
 
     name: str
     since: float
-    # what let him in, as it was then: another password, another token, and the session is over
+    # what let the visitor in, as it was then: another password or token, and the session is over
     stamp: str
     owner: str = ""  # whom it counts for: a user, or an address where anyone may take any name
     used: float = 0.0  # last time; 0 for one that never came back with its cookie
 
 
 class Sessions:
-    """Sessions of one project, in a private file."""
+    """The sessions of one project, in a private file."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self.path = folder / FILE
         self._clock = clock
         self._lock = threading.Lock()
-        self._known = {
-            key: Visitor(**one) for key, one in read_private(self.path).get("sessions", {}).items()
-        }
+        stored = read_private(self.path).get("sessions", {})
+        self._by_hash = {key: BrowserSession(**fields) for key, fields in stored.items()}
 
     def open(
         self,
@@ -51,50 +54,63 @@ class Sessions:
         most: int = OF_ONE_USER,
         instead_of: str | None = None,
     ) -> str:
-        """A new session; what its cookie holds.
+        """Open a session and return its cookie's value.
 
         Where its owner has `most` already, the one of them that has been unused for longest ends.
         Where there are too many in all, it is one of whoever has most: nobody else's session ends
-        by it, and nobody is kept out. instead_of: the cookie of a session that ends with it
+        by it, and nobody is kept out.
+
+        instead_of: the cookie of a session that ends with it
         """
         cookie = secrets.token_urlsafe(32)
         with self._lock:
             now = self._clock()
-            live = {key: one for key, one in self._known.items() if one.since > now - LIFETIME}
+            sessions = {
+                key: session
+                for key, session in self._by_hash.items()
+                if session.since > now - LIFETIME
+            }
             if instead_of:
-                live.pop(_hash(instead_of), None)
-            _leave_at_most(most - 1, live, owner)
-            while len(live) >= MOST:
-                ((busiest, count),) = Counter(one.owner for one in live.values()).most_common(1)
-                _leave_at_most(count - 1, live, busiest)
-            self._keep(live | {_hash(cookie): Visitor(name, now, stamp, owner)})
+                sessions.pop(_hash(instead_of), None)
+            _leave_at_most(most - 1, sessions, owner)
+            while len(sessions) >= MOST:
+                owners = Counter(session.owner for session in sessions.values())
+                ((busiest, count),) = owners.most_common(1)
+                _leave_at_most(count - 1, sessions, busiest)
+            sessions[_hash(cookie)] = BrowserSession(name, now, stamp, owner)
+            self._write(sessions)
         return cookie
 
-    def find(self, cookie: str | None) -> Visitor | None:
-        found = self._known.get(_hash(cookie)) if cookie else None
+    def find(self, cookie: str | None) -> BrowserSession | None:
+        """The session with this cookie, unless it is over."""
+        session = self._by_hash.get(_hash(cookie)) if cookie else None
         now = self._clock()
-        if found is None or found.since <= now - LIFETIME:
+        if session is None or session.since <= now - LIFETIME:
             return None
-        found.used = now  # it is in the file with the next session that opens or ends
-        return found
+        session.used = now  # it is in the file with the next session that opens or ends
+        return session
 
     def close(self, cookie: str) -> None:
         with self._lock:
-            if _hash(cookie) in self._known:
-                self._keep({key: one for key, one in self._known.items() if key != _hash(cookie)})
+            ended = _hash(cookie)
+            if ended in self._by_hash:
+                self._write(
+                    {key: session for key, session in self._by_hash.items() if key != ended}
+                )
 
-    def _keep(self, sessions: dict[str, Visitor]) -> None:
-        write_private(self.path, {"sessions": {key: asdict(one) for key, one in sessions.items()}})
-        self._known = sessions  # where they could not be written all is as before
+    def _write(self, sessions: dict[str, BrowserSession]) -> None:
+        fields = {key: asdict(session) for key, session in sessions.items()}
+        write_private(self.path, {"sessions": fields})
+        self._by_hash = sessions  # where they could not be written all is as before
 
 
-def _leave_at_most(most: int, sessions: dict[str, Visitor], owner: str) -> None:
+def _leave_at_most(most: int, sessions: dict[str, BrowserSession], owner: str) -> None:
     """Of one owner: first those go that were never used, as a script leaves them behind, then the
     longest unused.
     """
-    own = [key for key, one in sessions.items() if one.owner == owner]
-    own.sort(key=lambda key: (sessions[key].used, sessions[key].since))
-    for key in own[: max(0, len(own) - most)]:
+    keys = [key for key, session in sessions.items() if session.owner == owner]
+    keys.sort(key=lambda key: (sessions[key].used, sessions[key].since))
+    for key in keys[: max(0, len(keys) - most)]:
         del sessions[key]
 
 

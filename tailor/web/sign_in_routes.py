@@ -10,78 +10,91 @@ from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Res
 from fastapi.responses import RedirectResponse
 
 from tailor.errors import InputError
-from tailor.web.access import TooOften
-from tailor.web.pages import render
-from tailor.web.site import PageUser, Site, SiteOf, same_session, same_site, set_cookie, visitor
+from tailor.web.access import TooManyTries
+from tailor.web.rendering import render
+from tailor.web.site import (
+    CurrentSite,
+    PageVisitor,
+    Site,
+    check_same_session,
+    check_same_site,
+    find_visitor,
+    set_cookie,
+)
 
 #: a cookie that says nothing but that cookies are kept
 PROBE = "tailor-probe"
 NO_COOKIES = (
     "Your browser keeps no cookies of this page, and without one it can't know you again. Allow "
-    "cookies for this site, "
-    "then come back."
+    "cookies for this site, then come back."
 )
 
 router = APIRouter(include_in_schema=False)
-changes = APIRouter(dependencies=[Depends(same_session)], include_in_schema=False)
+changes = APIRouter(dependencies=[Depends(check_same_session)], include_in_schema=False)
 
 
 @changes.post("/name")
 def rename(
-    site: SiteOf, person: PageUser, request: Request, name: Annotated[str, Form(max_length=200)]
+    site: CurrentSite,
+    visitor: PageVisitor,
+    request: Request,
+    name: Annotated[str, Form(max_length=200)],
 ) -> Response:
-    response = RedirectResponse(
-        "/", 303
-    )  # what the old name holds stays: another browser may use it too
-    set_cookie(response, request, site.access.rename(name, person.cookie, _address(request)))
+    # What the old name holds stays: another browser may use it too.
+    cookie = site.access.rename(name, visitor.cookie, _address(request))
+    response = RedirectResponse("/", 303)
+    set_cookie(response, request, cookie)
     return response
 
 
 @changes.post("/logout")
-def logout(site: SiteOf, person: PageUser) -> Response:
-    site.coordinator.release(person.name)
-    site.access.sessions.close(person.cookie)
+def logout(site: CurrentSite, visitor: PageVisitor) -> Response:
+    site.coordinator.release(visitor.name)
+    site.access.sessions.close(visitor.cookie)
     response = RedirectResponse("/login", 303)
-    response.delete_cookie(site.access.cookie)
+    response.delete_cookie(site.access.cookie_name)
     return response
 
 
 @router.get("/login")
 def login(
-    site: SiteOf,
+    site: CurrentSite,
     request: Request,
     to: Annotated[str, Query(max_length=200)] = "/",
     entered: bool = False,
 ) -> Response:
-    """Where anyone may come in he is let in at once. entered: he was, just now, and comes back with
-    the cookie; or without, where the browser keeps none.
+    """The page to sign in on; where anyone may come in, visitors are let in at once.
+
+    entered: that was done just now, and the visitor comes back with the cookie; or without, where
+    the browser keeps none.
     """
     if site.access.mode != "open":
-        response = render(site, request, None, "login.html", to=to, problem="")
+        response = _sign_in_page(site, request, to=to, problem="")
         response.set_cookie(PROBE, "1", httponly=True, samesite="lax")
         return response
-    if visitor(request) is not None:
+    if find_visitor(request) is not None:
         return RedirectResponse(own_page(to), 303)
     if entered:
         return _no_cookies(site, request)
     if _is_embedded(request):
         raise HTTPException(403, "this page can't be part of another")
-    response = RedirectResponse(f"/login?{urlencode({'to': own_page(to), 'entered': 'true'})}", 303)
+    query = urlencode({"to": own_page(to), "entered": "true"})
+    response = RedirectResponse(f"/login?{query}", 303)
     set_cookie(response, request, site.access.enter(_address(request)))
     return response
 
 
-@router.post("/login", dependencies=[Depends(same_site)])
+@router.post("/login", dependencies=[Depends(check_same_site)])
 async def sign_in(
-    site: SiteOf,
+    site: CurrentSite,
     request: Request,
     name: Annotated[str, Form(max_length=200)],
     secret: Annotated[str, Form(max_length=1024)],
     to: Annotated[str, Form(max_length=200)] = "/",
     probed: Annotated[bool, Form()] = False,
 ) -> Response:
-    """probed: it comes from the form, which had a cookie set. Without it nobody could be told from
-    a stranger.
+    """probed: it comes from the page to sign in on, which set a cookie. Without cookies nobody
+    could be told from a stranger.
     """
     if probed and PROBE not in request.cookies:
         return _no_cookies(site, request)
@@ -89,19 +102,22 @@ async def sign_in(
         cookie = await to_thread.run_sync(
             site.access.sign_in, name, secret, _address(request), limiter=site.hashing
         )
-        problem = "" if cookie else "That did not fit. Look at the name and try again."
-        status = 401
     except InputError as error:
-        cookie = None
-        problem = str(error)
-        status = 429 if isinstance(error, TooOften) else 422
+        response = _sign_in_page(site, request, to=to, problem=str(error))
+        response.status_code = 429 if isinstance(error, TooManyTries) else 422
+        return response
     if cookie is None:
-        response = render(site, request, None, "login.html", to=to, problem=problem)
-        response.status_code = status
+        problem = "That did not fit. Look at the name and try again."
+        response = _sign_in_page(site, request, to=to, problem=problem)
+        response.status_code = 401
         return response
     response = RedirectResponse(own_page(to), 303)
     set_cookie(response, request, cookie)
     return response
+
+
+def _sign_in_page(site: Site, request: Request, *, to: str, problem: str) -> Response:
+    return render(site, request, None, "login.html", to=to, problem=problem)
 
 
 def _no_cookies(site: Site, request: Request) -> Response:
@@ -120,8 +136,9 @@ def _is_embedded(request: Request) -> bool:
     """Another site's picture, frame or script, as browsers say: each would open a session that
     nobody asked for.
     """
-    asked = request.headers
-    return asked.get("sec-fetch-site") == "cross-site" and asked.get("sec-fetch-dest") != "document"
+    site = request.headers.get("sec-fetch-site")
+    destination = request.headers.get("sec-fetch-dest")
+    return site == "cross-site" and destination != "document"
 
 
 def own_page(path: str) -> str:

@@ -1,9 +1,11 @@
-"""What all routes share: the room, the examples, the door, the templates."""
+"""What all routes share: the coordinator, the examples, sign-in, the templates."""
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -12,21 +14,25 @@ from typing import Annotated, Any
 
 from anyio import CapacityLimiter
 from fastapi import Depends, HTTPException, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from fastapi.templating import Jinja2Templates
 
 from tailor.annotation import Coordinator, Item
 from tailor.pools.image_decoding import THREADS
 from tailor.run.project import Project
-from tailor.web.access import Access, Person
+from tailor.web.access import Access, Visitor
 from tailor.web.examples import Examples
 from tailor.web.flash_messages import FlashMessages
+from tailor.web.sessions import LIFETIME
 
-HERE = Path(__file__).parent
+#: templates and static files lie here
+WEB_FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
 class Site:
+    """One project on the web."""
+
     project: Project
     coordinator: Coordinator
     examples: Examples
@@ -34,7 +40,7 @@ class Site:
     templates: Jinja2Templates
 
     @cached_property
-    def notes(self) -> FlashMessages:
+    def flash_messages(self) -> FlashMessages:
         """What was just done, for the next page of the same session."""
         return FlashMessages()
 
@@ -59,10 +65,10 @@ class Site:
     def name(self) -> str:
         return self.project.folder.resolve().name.removesuffix("-labels")
 
-    def show(self, items: list[Item] | tuple[Item, ...]) -> list[dict[str, Any]]:
-        """Items with what is needed to show them."""
-        shown = self.examples.shown([item.id for item in items])
-        return [asdict(item) | {"shown": one} for item, one in zip(items, shown)]
+    def show(self, items: Sequence[Item]) -> list[dict[str, Any]]:
+        """Items as JSON, each with what is needed to show its example under "shown"."""
+        contents = self.examples.shown([item.id for item in items])
+        return [asdict(item) | {"shown": content} for item, content in zip(items, contents)]
 
 
 class PlainJSON(JSONResponse):
@@ -72,8 +78,8 @@ class PlainJSON(JSONResponse):
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-class SignIn(Exception):
-    """A page that needs someone signed in."""
+class SignInNeeded(Exception):
+    """A page that needs someone signed in was asked for by a stranger."""
 
 
 def site_of(request: Request) -> Site:
@@ -81,9 +87,10 @@ def site_of(request: Request) -> Site:
     return site
 
 
-def visitor(request: Request) -> Person | None:
+def find_visitor(request: Request) -> Visitor | None:
+    """Who sends a request; None for a stranger."""
     access = site_of(request).access
-    return access.person(request.cookies.get(access.cookie))
+    return access.visitor(request.cookies.get(access.cookie_name))
 
 
 # What routes depend on is async although it never waits: FastAPI would send it to another thread
@@ -94,46 +101,42 @@ async def site_of_route(request: Request) -> Site:
     return site_of(request)
 
 
-async def person_of_page(request: Request) -> Person:
-    if found := visitor(request):
-        return found
-    raise SignIn
+async def visitor_of_page(request: Request) -> Visitor:
+    visitor = find_visitor(request)
+    if visitor is None:
+        raise SignInNeeded
+    return visitor
 
 
-async def person_of_api(request: Request) -> Person:
-    if found := visitor(request):
-        return found
-    raise HTTPException(401, "sign in first")
-
-
-async def same_session(request: Request) -> None:
-    """A change must come from a page of this session: no other site can make a browser send it."""
-    import hmac
-
-    found = visitor(request)
-    if found is None:
+async def visitor_of_api(request: Request) -> Visitor:
+    visitor = find_visitor(request)
+    if visitor is None:
         raise HTTPException(401, "sign in first")
-    given = request.headers.get("x-csrf-token")
-    if given is None and "form" in request.headers.get("content-type", ""):
-        value = (await request.form()).get("csrf")
-        given = value if isinstance(value, str) else None
-    if given is None or not hmac.compare_digest(given.encode(), found.csrf.encode()):
+    return visitor
+
+
+async def check_same_session(request: Request) -> None:
+    """A change must come from a page of this session: no other site can make a browser send it."""
+    visitor = await visitor_of_api(request)
+    token = request.headers.get("x-csrf-token")
+    if token is None and "form" in request.headers.get("content-type", ""):
+        field = (await request.form()).get("csrf")
+        token = field if isinstance(field, str) else None
+    if token is None or not hmac.compare_digest(token.encode(), visitor.csrf.encode()):
         raise HTTPException(403, "this request did not come from the page: reload it and try again")
-    same_site(request)
+    check_same_site(request)
 
 
-def same_site(request: Request) -> None:
+def check_same_site(request: Request) -> None:
     """Browsers say where a change comes from: another site's is refused."""
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
         raise HTTPException(403, "this request came from another site")
 
 
-def set_cookie(response: Any, request: Request, value: str) -> None:
-    from tailor.web.sessions import LIFETIME
-
+def set_cookie(response: Response, request: Request, value: str) -> None:
     response.set_cookie(
-        site_of(request).access.cookie,
+        site_of(request).access.cookie_name,
         value,
         max_age=int(LIFETIME),
         httponly=True,
@@ -142,6 +145,6 @@ def set_cookie(response: Any, request: Request, value: str) -> None:
     )
 
 
-SiteOf = Annotated[Site, Depends(site_of_route)]
-PageUser = Annotated[Person, Depends(person_of_page)]
-ApiUser = Annotated[Person, Depends(person_of_api)]
+CurrentSite = Annotated[Site, Depends(site_of_route)]
+PageVisitor = Annotated[Visitor, Depends(visitor_of_page)]
+ApiVisitor = Annotated[Visitor, Depends(visitor_of_api)]

@@ -8,10 +8,12 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from tailor.errors import InputError, UnknownName
-from tailor.web.private_files import changing, read_private, write_private
+from tailor.web.private_files import locked_file, read_private, write_private
 
 FILE = Path("web") / "users.json"  # in the project's folder
-SHORTEST_PASSWORD, LONGEST_PASSWORD, LONGEST_NAME = 8, 1024, 60
+SHORTEST_PASSWORD = 8
+LONGEST_PASSWORD = 1024
+LONGEST_NAME = 60
 
 _HASHER = PasswordHasher()
 #: verified for names that don't exist, so that the time taken does not tell which do
@@ -19,7 +21,7 @@ _NOBODY = _HASHER.hash("nobody has this password")
 
 
 def check_name(name: str) -> str:
-    """A name of an annotator, without spaces around it."""
+    """A visitor's name without spaces around it; InputError where it can't be one."""
     name = name.strip()
     if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
         raise InputError(
@@ -34,8 +36,8 @@ class Users:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
-        self._seen: tuple[int, int] | None = None
-        self._read: dict[str, str] = {}
+        self._version: tuple[int, int] | None = None  # of the file that was read last
+        self._cached_hashes: dict[str, str] = {}
 
     @property
     def _hashes(self) -> dict[str, str]:
@@ -44,13 +46,13 @@ class Users:
         """
         try:
             status = self.path.stat()
-            now = (status.st_mtime_ns, status.st_ino)
+            version = (status.st_mtime_ns, status.st_ino)
         except FileNotFoundError:
-            now = None
-        if now != self._seen:
-            self._read = self._load()
-            self._seen = now
-        return self._read
+            version = None
+        if version != self._version:
+            self._cached_hashes = self._load()
+            self._version = version
+        return self._cached_hashes
 
     def __len__(self) -> int:
         return len(self._hashes)
@@ -60,54 +62,57 @@ class Users:
         return sorted(self._hashes)
 
     def add(self, name: str, password: str) -> bool:
-        """A new user (True), or a new password for one who is there (False)."""
+        """Add a user (True), or give one who is there a new password (False)."""
         if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
             raise InputError(
                 f"the password has {len(password)} characters: at least {SHORTEST_PASSWORD} are "
                 "needed"
             )
         name = check_name(name)
-        made = _HASHER.hash(password)
-        with changing(self.path):
-            users = self._load()
-            is_new = name not in users
-            write_private(self.path, {"users": users | {name: made}})
+        new_hash = _HASHER.hash(password)
+        with locked_file(self.path):
+            hashes = self._load()
+            is_new = name not in hashes
+            self._write(hashes | {name: new_hash})
         return is_new
 
     def remove(self, name: str) -> None:
-        with changing(self.path):
-            users = self._load()
-            if name not in users:
-                raise UnknownName("user", name, users)
-            write_private(
-                self.path, {"users": {one: known for one, known in users.items() if one != name}}
-            )
+        with locked_file(self.path):
+            hashes = self._load()
+            if name not in hashes:
+                raise UnknownName("user", name, hashes)
+            del hashes[name]
+            self._write(hashes)
 
     def _load(self) -> dict[str, str]:
-        users: dict[str, str] = read_private(self.path).get("users", {})
-        return users
+        hashes: dict[str, str] = read_private(self.path).get("users", {})
+        return hashes
+
+    def _write(self, hashes: dict[str, str]) -> None:
+        write_private(self.path, {"users": hashes})
 
     def stamp(self, name: str) -> str | None:
         """Changes when the password does, and is None when the user is gone: sessions end then."""
-        known = self._hashes.get(name)
-        return known[-16:] if known else None
+        stored_hash = self._hashes.get(name)
+        return stored_hash[-16:] if stored_hash else None
 
     def check(self, name: str, password: str) -> bool:
-        known = self._hashes.get(name)
+        """Whether this is the user's password."""
+        stored_hash = self._hashes.get(name)
         try:
-            right = _HASHER.verify(known or _NOBODY, password[:LONGEST_PASSWORD])
+            is_right = _HASHER.verify(stored_hash or _NOBODY, password[:LONGEST_PASSWORD])
         except (VerificationError, InvalidHashError):
             return False
-        if known is None:
+        if stored_hash is None:
             return False
-        if _HASHER.check_needs_rehash(known):
-            self._rehash(name, known, password)
-        return right
+        if _HASHER.check_needs_rehash(stored_hash):
+            self._rehash(name, stored_hash, password)
+        return is_right
 
-    def _rehash(self, name: str, known: str, password: str) -> None:
+    def _rehash(self, name: str, stored_hash: str, password: str) -> None:
         """By today's parameters, unless user or password have changed meanwhile."""
-        made = _HASHER.hash(password)
-        with changing(self.path):
-            users = self._load()
-            if users.get(name) == known:
-                write_private(self.path, {"users": users | {name: made}})
+        new_hash = _HASHER.hash(password)
+        with locked_file(self.path):
+            hashes = self._load()
+            if hashes.get(name) == stored_hash:
+                self._write(hashes | {name: new_hash})

@@ -56,7 +56,7 @@ def browsing():
 
 @contextlib.contextmanager
 def running(project: Project, *, limits=None, coordinator_options=None, patience=None, **access):
-    """The pages of a project, served from a thread; the address and the room."""
+    """The pages of a project, served from a thread; the address and the coordinator."""
     from tailor.web.serve import listening, make_server
 
     with listening("127.0.0.1", 0) as sock:

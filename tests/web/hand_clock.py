@@ -7,7 +7,7 @@ import threading
 import uvicorn
 from browsing import wait_for
 
-from tailor.web.connections import impatient
+from tailor.web.connections import impatient_protocol
 
 FOREVER = 1e6  # seconds
 
@@ -20,7 +20,7 @@ class HandClock:
     def __init__(self, monkeypatch, module: str = "tailor.web.serve") -> None:
         self.now = 0.0
         self.connections: list = []  # in the order they came
-        monkeypatch.setattr(f"{module}.impatient", self._protocol)
+        monkeypatch.setattr(f"{module}.impatient_protocol", self._protocol)
         config = uvicorn.Config
         monkeypatch.setattr(
             uvicorn, "Config", lambda *a, **k: config(*a, **{"timeout_keep_alive": FOREVER, **k})
@@ -29,7 +29,7 @@ class HandClock:
     def _protocol(self, patience):
         clock = self
 
-        class ByHand(impatient(patience)):
+        class ByHand(impatient_protocol(patience)):
             received = 0
 
             def connection_made(self, transport):
@@ -40,13 +40,13 @@ class HandClock:
                 super().data_received(data)
                 self.received += len(data)
 
-            def _set_clock(self, seconds, then):
-                super()._set_clock(FOREVER, then)
+            def _set_timer(self, seconds, then):
+                super()._set_timer(FOREVER, then)
                 self.due = clock.now + seconds
                 self.then = then
 
             def strike(self):
-                if self._clock is not None and self.due <= clock.now:
+                if self._timer is not None and self.due <= clock.now:
                     self.then()
 
         return ByHand

@@ -1,4 +1,4 @@
-"""Pages to test: a small orchard, a room, the application in this process."""
+"""Pages to test: a small orchard, a coordinator, the application in this process."""
 
 from __future__ import annotations
 
@@ -112,8 +112,13 @@ def serving(
 ):
     project = project or begin(folder / "run", pool or orchard(folder / "orchard", 40))
     coordinator = Coordinator(project, **(coordinator_options or {}))
-    door = Access(project.folder, limits=limits, **access)
-    app = create_app(project, coordinator, door, hosts=hosts, limits=limits)
+    app = create_app(
+        project,
+        coordinator,
+        Access(project.folder, limits=limits, **access),
+        hosts=hosts,
+        limits=limits,
+    )
     with TestClient(app, base_url=HOST, client=("127.0.0.1", 50000)) as client:
         served = Served(project, coordinator, client)
         yield served.enter() if enter else served

@@ -10,7 +10,7 @@ import sites
 from browsing import Tab, drawn, expect, labels, running, wait_for
 from fruit import KINDS, orchard, truth
 
-from tailor.web.serve import _door
+from tailor.web.serve import sign_in_path
 from tailor.web.users import Users
 
 
@@ -380,7 +380,7 @@ def test_a_link_with_a_token_never_sends_it_in_an_address(browser, pool, tmp_pat
             "request",
             lambda request: posted.append(request.post_data) if request.method == "POST" else None,
         )
-        tab.open(_door(token))
+        tab.open(sign_in_path(token))
         expect(page.get_by_label("Token")).to_have_value(token)
         assert page.url == url + "/login"
         page.get_by_label("Name").fill("anna")

@@ -1,4 +1,4 @@
-"""The numbers beside the picture: shapes and words."""
+"""The numbers beside the picture, drawn and in words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sites  # noqa: F401  or a skip that says what is missing
 
 from tailor import strategies
 from tailor.web.charts import HEIGHT, WIDTH, accuracy_line, arm_bars, class_bars
-from tailor.web.explanations import IDEAS, explained
+from tailor.web.explanations import IDEAS, explain_to_annotator
 
 
 def estimate(labels, accuracy, lower, upper):
@@ -29,7 +29,7 @@ def test_accuracy_rises_to_the_right_and_stays_inside():
     numbers = [float(n) for n in re.findall(r"[\d.]+", line.path + line.band)]
     assert all(0 <= n <= WIDTH for n in numbers[::2])
     assert all(0 <= n <= HEIGHT for n in numbers[1::2])
-    assert "after 80 labels: 100%, between 90% and 100%" in line.words
+    assert "after 80 labels: 100%, between 90% and 100%" in line.description
 
 
 def test_one_measurement_and_none():
@@ -42,7 +42,7 @@ def test_one_measurement_and_none():
 def test_a_good_model_is_shown_closer():
     """From 50% upwards, where the whole interval lies there: so that a gain can be seen."""
     line = accuracy_line([estimate(10, 0.9, 0.8, 0.95), estimate(20, 0.92, 0.85, 0.96)])
-    assert [tick.text for tick in line.up] == ["50%", "75%", "100%"]
+    assert [tick.text for tick in line.y_ticks] == ["50%", "75%", "100%"]
 
 
 def test_bars():
@@ -55,7 +55,7 @@ def test_bars():
     one = {"name": "x", "pulls": 15, "round_pulls": 4, "found": found}
     first, second = arm_bars([one, {"name": "y", "pulls": 3, "round_pulls": 0, "found": {}}])
     assert first.note == "b 9, c 3, d 2, others 1"
-    assert (first.now, second.share) == (4, 20)
+    assert (first.this_round, second.share) == (4, 20)
     assert second.note == "nothing answered yet"
 
 
@@ -73,16 +73,16 @@ def test_why_names_the_class_and_keeps_the_guess_to_itself():
         "predicted": {"cat": 0.9},
         "expected": {"red fox": 0.4, "cat": 0.6},
     }
-    said = explained(why)
+    said = explain_to_annotator(why)
     assert "border of red fox" in said["sentences"][0]
     assert "60% is expected to be cat" in said["sentences"][1]
     assert not [text for text in said["sentences"] if "90%" in text]
     assert said["sentences"][2] == "Asked for in round 3."
-    assert explained({"arm": "my-own-arm", "predicted": {}, "expected": {}})["sentences"]
+    assert explain_to_annotator({"arm": "my-own-arm", "predicted": {}, "expected": {}})["sentences"]
     assert (
-        explained({"arm": "galaxy[{0}]", "predicted": {}, "expected": {}})["sentences"][0].count(
-            "{0}"
-        )
+        explain_to_annotator({"arm": "galaxy[{0}]", "predicted": {}, "expected": {}})["sentences"][
+            0
+        ].count("{0}")
         == 1
     )
 
@@ -104,7 +104,9 @@ def test_no_doubt_is_claimed_where_the_model_is_sure(arm, predicted, sure):
     """What is least certain of all that is left may be certain enough; the page shows 96% beside
     the words.
     """
-    said = explained({"arm": arm, "predicted": predicted, "expected": {}})["sentences"][0]
+    said = explain_to_annotator({"arm": arm, "predicted": predicted, "expected": {}})["sentences"][
+        0
+    ]
     assert ("fairly sure of all that was left" in said) == sure
     assert ("least" in said or "close" in said or "most classes" in said) == (not sure)
     assert "was left" in said  # never of all examples there are

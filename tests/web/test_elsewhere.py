@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import sites
-from doors import routes
+from signing_in import routes
 
 
 def changes():

@@ -82,5 +82,5 @@ def test_no_request_is_a_server_error(fuzzed, mode):
             try_it()
     assert len(seen) >= (14 if mode == "positive" else 10)
     assert not [name for name, codes in seen.items() if codes <= {401, 403}], (
-        "nothing got past the door"
+        "nothing got past signing in"
     )

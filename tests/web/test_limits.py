@@ -8,17 +8,17 @@ from functools import partial
 
 import pytest
 import sites
-from doors import sign_in
 from fastapi.testclient import TestClient
+from signing_in import sign_in
 
-from tailor.web.limits import Buckets, Limits, neighbourhood
+from tailor.web.limits import Limits, RateLimiter, client_network
 from tailor.web.users import Users
 
 
 @pytest.fixture
 def time_stands_still(monkeypatch):
     """No try is given back while the test lasts, however slow the machine is."""
-    monkeypatch.setattr("tailor.web.access.Buckets", partial(Buckets, clock=lambda: 0.0))
+    monkeypatch.setattr("tailor.web.access.RateLimiter", partial(RateLimiter, clock=lambda: 0.0))
 
 
 @pytest.mark.usefixtures("time_stands_still")
@@ -130,13 +130,13 @@ def test_a_client_that_asks_too_often_is_slowed(tmp_path, pool):
 
 def test_buckets_refill():
     now = [0.0]
-    bucket = Buckets(2, 3, most=2, clock=lambda: now[0])
+    bucket = RateLimiter(2, 3, most=2, clock=lambda: now[0])
     assert [bucket.take("a") for _ in range(4)] == [0, 0, 0, 0.5]
     now[0] = 0.5
     assert bucket.take("a") == 0
     assert bucket.take("b") == 0
     assert bucket.take("c") == 0
-    assert len(bucket._left) == 2  # however many addresses come, memory stays
+    assert len(bucket._buckets) == 2  # however many addresses come, memory stays
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_buckets_refill():
     ],
 )
 def test_an_ipv6_network_counts_as_one_client(one, other, same):
-    assert (neighbourhood(one) == neighbourhood(other)) == same
+    assert (client_network(one) == client_network(other)) == same
 
 
 def test_a_persons_limit_is_not_raised_by_signing_in_again(tmp_path, pool):
@@ -184,7 +184,7 @@ def test_an_address_has_a_limit_however_many_names_it_takes(tmp_path, pool):
         cookies = [access.rename(f"name{n}", "", "testclient") for n in range(5)]
         statuses = []
         for cookie in cookies:
-            site.client.cookies = {site.client.app.state.site.access.cookie: cookie}
+            site.client.cookies = {access.cookie_name: cookie}
             statuses += [site.client.get("/api/session").status_code for _ in range(8)]
         assert 12 <= statuses.count(200) <= 20
         assert statuses[-1] == 429

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 import sites
-from doors import sign_in
 from fastapi.testclient import TestClient
+from signing_in import sign_in
 
 from tailor.errors import TailorError, without_paths
 from tailor.storage import StoreError
 from tailor.web.limits import Limits
-from tailor.web.problems import _WORDS, explained
+from tailor.web.validation_messages import MESSAGES, validation_message
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 PROGRAM = {"Accept": "application/json"}
@@ -146,9 +146,11 @@ def test_what_the_validator_may_find_has_words():
         "msg": "Input should be odd",
         "ctx": {},
     }
-    assert explained(odd) == "offset: it can't be used"
-    for kind, words in _WORDS.items():
-        assert "{" not in explained({"type": kind, "loc": ("body",), "msg": "", "ctx": None}), words
+    assert validation_message(odd) == "offset: it can't be used"
+    for kind, words in MESSAGES.items():
+        assert "{" not in validation_message(
+            {"type": kind, "loc": ("body",), "msg": "", "ctx": None}
+        ), words
 
 
 # ---------------------------------------------------------------------- paths
@@ -242,7 +244,9 @@ def test_one_kind_of_error_hides_no_other_in_the_log(site, monkeypatch, caplog):
     ):
         assert fail_with(error).status_code == 503
     said = [
-        record.getMessage() for record in caplog.records if record.name == "tailor.web.problems"
+        record.getMessage()
+        for record in caplog.records
+        if record.name == "tailor.web.error_handlers"
     ]
     assert said == ["one", "[Errno 5] two"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import sites
-from doors import TOKEN, routes, sign_in
+from signing_in import TOKEN, routes, sign_in
 
 from tailor.errors import InputError
 from tailor.web.access import Access

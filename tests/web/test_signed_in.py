@@ -9,7 +9,7 @@ import stat
 
 import pytest
 import sites
-from doors import sign_in
+from signing_in import sign_in
 
 from tailor.web.access import Access
 from tailor.web.limits import Limits
@@ -122,15 +122,15 @@ def test_where_names_are_free_a_colleagues_name_ends_nothing(tmp_path, token):
     mine = come_in("10.0.0.1")
     for _ in range(OF_ONE_USER + 5):
         come_in("10.0.0.2")
-    assert access.person(mine)
+    assert access.visitor(mine)
 
 
 def test_another_name_replaces_the_session(tmp_path):
     access = Access(tmp_path)
     before = access.enter("127.0.0.1")
     after = access.rename("anna", before, "127.0.0.1")
-    assert access.person(before) is None
-    assert access.person(after).name == "anna"
+    assert access.visitor(before) is None
+    assert access.visitor(after).name == "anna"
 
 
 def test_the_old_cookie_is_worth_nothing_after_a_new_name(site):

@@ -82,7 +82,7 @@ def test_the_header_of_the_sign_in_page_is_as_wide_as_the_window(browser, projec
             tab.page.set_viewport_size({"width": width, "height": 800})
             header = tab.page.locator("header").bounding_box()
             assert (header["x"], header["width"]) == (0, width)
-            form = tab.page.locator("form.door").bounding_box()
+            form = tab.page.locator("form.sign-in").bounding_box()
             assert abs(form["x"] + form["width"] / 2 - width / 2) < 2
         tab.page.get_by_label("Name").fill("anna")
         tab.page.get_by_label("Password").fill("correct horse")

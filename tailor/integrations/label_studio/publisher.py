@@ -144,9 +144,9 @@ class Publisher:
             name = re.sub(r"[^A-Za-z0-9_-]", "_", one.rsplit("/", 1)[-1].rsplit(".", 1)[0])[:80]
             if isinstance(picture, Picture):
                 found[one] = (
-                    f"{name}.{picture.kind.rpartition('/')[2]}",
+                    f"{name}.{picture.media_type.rpartition('/')[2]}",
                     picture.content,
-                    picture.kind,
+                    picture.media_type,
                 )
             else:
                 found[one] = picture or GONE

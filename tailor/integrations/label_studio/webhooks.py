@@ -15,7 +15,7 @@ from tailor.errors import InputError
 from tailor.integrations.label_studio.backend import HEADER, make_app
 from tailor.integrations.label_studio.client import Studio, StudioError
 from tailor.integrations.label_studio.sync import StudioSync
-from tailor.web.connections import Patience, impatient
+from tailor.web.connections import Patience, impatient_protocol
 
 USER = "tailor"  # for HTTP's basic authentication, which is what Label Studio knows for backends
 TITLE = "TAILOR (live)"
@@ -83,7 +83,7 @@ class Receiver:
         self.port: int = self._socket.getsockname()[1]
         config = uvicorn.Config(
             app,
-            http=impatient(PATIENCE),
+            http=impatient_protocol(PATIENCE),
             ws="none",
             log_level="warning",
             access_log=False,
