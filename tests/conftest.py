@@ -7,17 +7,24 @@ import signal
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 
 import parts
 
-if (
-    "PYTEST_XDIST_WORKER" in os.environ
-):  # workers share the cores: one thread each, set before torch and numba load
+# Workers share the cores: one thread each, set before torch and numba load.
+if "PYTEST_XDIST_WORKER" in os.environ:
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+
+# The same examples in every run, so that a green suite stays green. What has not been tried yet is
+# looked for with TAILOR_TEST_SEARCH=1: then every run draws its own.
+hypothesis.settings.register_profile("fixed", derandomize=True)
+hypothesis.settings.register_profile("search", derandomize=False, print_blob=True)
+searching = os.environ.get("TAILOR_TEST_SEARCH") == "1"
+hypothesis.settings.load_profile("search" if searching else "fixed")
 
 # A shell starts what runs in its background with SIGINT ignored, and children inherit that: without
 # this, commands that the tests interrupt would never hear of it.

@@ -254,9 +254,16 @@ class SessionRound:
         for position, slot in zip(positions, slots):
             self.slot = slot
             if self.holdout_slots[slot]:
-                self.holdout.remove(position)
+                _drop_through(self.holdout, position)
             elif self.arms is None:
-                self.start.remove(position)
+                _drop_through(self.start, position)
             else:
                 self.arms.repick(position)
             self.slot += 1
+
+
+def _drop_through(listed: list[int], position: int) -> None:
+    """Removes a position and all before it: those were passed over, since they had been answered
+    from outside when their turn came. They may have been withdrawn since.
+    """
+    del listed[: listed.index(position) + 1]

@@ -166,3 +166,20 @@ def test_told_again_it_counts_in_the_round_that_first_learned_from_it(tmp_path):
     assert [at.tolist() for at, _ in learner._learned] == [
         at.tolist() for at, _ in kept.run_state.learner._learned
     ]
+
+
+@pytest.mark.parametrize("holdout", [0.0, 0.5])
+def test_what_was_passed_over_is_passed_over_when_the_round_is_resumed(tmp_path, holdout):
+    """Told from outside when its turn came, and withdrawn since: a new process must not ask for it
+    where the old one would not.
+    """
+    session = begin(tmp_path / "a.db", holdout=holdout)
+    session.ask(2)
+    batch = begin(tmp_path / "b.db", holdout=holdout).ask().ids
+    passed_over = batch[2]
+    session.tell({passed_over: "a"})
+    session.ask(1)
+    session.withdraw([passed_over])
+    resumed = reopened(session, holdout=holdout)
+    continued = resumed.ask(4).ids
+    assert passed_over not in continued
