@@ -1,5 +1,6 @@
 # make demo   runs the main job on embedded data, figures in demo/
 # make test   passes the tests
+# make docs   builds the documentation into site/, and fails at a link that leads nowhere
 # make install makes the virtual environment in .venv, which the others do by themselves
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 VENV := .venv
@@ -8,7 +9,7 @@ TEST_EXTRAS ?= test
 # A worker for each core; tests that share a server stay together.
 PYTEST_ARGS ?= -n logical --dist loadgroup
 
-.PHONY: install demo test lint check clean
+.PHONY: install demo test lint docs clean
 
 install: $(VENV)/.installed
 
@@ -32,5 +33,10 @@ lint: install
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/mypy
 
+docs: install
+	@$(BIN)/python -c "import mkdocs, mkdocstrings, material" 2>/dev/null || $(BIN)/python -m pip install --quiet --editable ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "The site is in site/: open site/index.html (its search needs a server: python3 -m http.server -d site)"
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build site dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -22,6 +22,7 @@ PARTS = {
     "fuzzing": (("schemathesis", "anyio"), "browser"),
     "Label Studio": (("httpx", "fastapi", "uvicorn"), "label-studio"),
     "PostgreSQL": (("psycopg",), "postgres"),
+    "site": (("mkdocs", "mkdocstrings", "material"), "docs"),
     "import-linter": (("importlinter",), "dev"),
     "Ray": (("ray",), "ray"),
     "addresses": (("fsspec",), "cloud"),

@@ -1,0 +1,253 @@
+"""The reference pages of families, selectors, rewards, models and pools, made from their classes.
+
+A page holds the class's docstring, its options with defaults from the signature, and for a family a
+figure of what it picks on a toy pool. Whatever a registry lists has a page: a new class needs no
+edit here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tailor import bandits, models, pools, strategies
+from tailor.bandits import rewards
+from tailor.registry import Registry
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """One registry, and how its pages are laid out."""
+
+    folder: str  # below docs/reference/
+    title: str
+    singular: str
+    registry: Registry[Any]
+    intro: str
+    parts: tuple[str, ...]  # labelled paragraphs that every class docstring must have
+
+
+FORMULA = "Formula"
+COST = "Cost"
+WHEN = "When to use"
+
+SHELVES = (
+    Shelf(
+        "families",
+        "Families of arms",
+        "family",
+        strategies.registry,
+        "A family is one active-learning algorithm, or one for each class. The figures show what "
+        "it picks next on a toy pool: dots are unlabelled, squares are labelled, numbered rings "
+        "are the picks. A coloured ring belongs to the arm of that class.",
+        (FORMULA, COST, WHEN),
+    ),
+    Shelf(
+        "selectors",
+        "Selectors",
+        "selector",
+        bandits.registry,
+        "A selector decides which arm fills each slot of a batch, and learns from the labels that "
+        "the arms' picks turn out to have.",
+        (FORMULA, COST, WHEN),
+    ),
+    Shelf(
+        "rewards",
+        "Rewards",
+        "reward",
+        rewards.rewards,
+        "A reward is a vector v over the classes: an example with label y is worth ⟨v, y⟩.",
+        (FORMULA, COST, WHEN),
+    ),
+    Shelf(
+        "models",
+        "Models",
+        "model",
+        models.registry,
+        "A model is trained on the labels so far and predicts on the pool.",
+        (FORMULA, COST, WHEN),
+    ),
+    Shelf(
+        "pools",
+        "Pools",
+        "pool",
+        pools.registry,
+        "A pool holds the examples. Nothing is read into memory as a whole.",
+        (COST, WHEN),
+    ),
+)
+
+
+@dataclass
+class Docstring:
+    """A class docstring, taken apart."""
+
+    summary: str
+    prose: list[str] = field(default_factory=list)
+    parts: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
+    example: str = ""
+
+
+LABELLED = re.compile(rf"({FORMULA}|{COST}|{WHEN}):\s+(.*)", re.DOTALL)
+#: "name, other  what they mean", as the docstrings list their options
+OPTION = re.compile(r"(\w+(?:, \w+)*)(?::\s+| {2,}|$)(.*)")
+#: the same with a single space, for a name as long as the column
+TIGHT_OPTION = re.compile(r"(\w+) (.*)")
+
+
+def parse(docstring: str, names: set[str]) -> Docstring:
+    """Take a class docstring apart. `names` are the arguments of its constructor."""
+    paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(docstring))
+    parsed = Docstring(summary=_one_line(paragraphs[0]))
+    for paragraph in paragraphs[1:]:
+        labelled = LABELLED.fullmatch(paragraph)
+        if ">>>" in paragraph:
+            parsed.example += ("\n" if parsed.example else "") + paragraph
+        elif labelled:
+            parsed.parts[labelled[1]] = _one_line(labelled[2])
+        elif options := _options(paragraph, names):
+            parsed.options.update(options)
+        else:
+            parsed.prose.append(_one_line(paragraph))
+    return parsed
+
+
+def _one_line(paragraph: str) -> str:
+    return " ".join(paragraph.split())
+
+
+def _options(paragraph: str, names: set[str]) -> dict[str, str]:
+    """The options that a paragraph lists, one an unindented line; {} where it is no such list."""
+    meanings: dict[str, str] = {}
+    current: list[str] = []
+    for line in paragraph.splitlines():
+        if line.strip() in ("Args:", "Options:"):
+            continue
+        start = OPTION.fullmatch(line.strip() if paragraph.startswith("Args:") else line)
+        if start is None and current:
+            start = TIGHT_OPTION.fullmatch(line)
+        listed = start[1].split(", ") if start else []
+        if start and set(listed) & names:
+            current = listed
+            meanings |= dict.fromkeys(listed, start[2].strip())
+        elif current:
+            longer = f"{meanings[current[0]]} {line.strip()}".strip()
+            meanings |= dict.fromkeys(current, longer)
+        else:
+            return {}
+    return meanings
+
+
+def entries() -> Iterator[tuple[Shelf, str]]:
+    """Every (shelf, name) that has a page. Plugins that happen to be installed have none."""
+    for shelf in SHELVES:
+        for name in shelf.registry.builtin:
+            yield shelf, name
+
+
+def path(shelf: Shelf, name: str) -> str:
+    """Where the page lies, below docs/."""
+    return f"reference/{shelf.folder}/{name}.md"
+
+
+def figure_path(name: str) -> str:
+    """Where the figure of a family lies, below docs/."""
+    return f"reference/families/{name}.svg"
+
+
+def arguments(shelf: Shelf, name: str) -> dict[str, inspect.Parameter]:
+    """The constructor's arguments that a user gives."""
+    made_by = shelf.registry.find(name)
+    if made_by.__init__ is object.__init__:
+        return {}
+    hidden = {"contest", "task", "pool"}  # handed in by TAILOR itself
+    parameters = inspect.signature(made_by).parameters
+    return {key: value for key, value in parameters.items() if key not in hidden}
+
+
+def docstring(shelf: Shelf, name: str) -> Docstring:
+    return parse(shelf.registry.find(name).__doc__ or "", set(arguments(shelf, name)))
+
+
+def missing(shelf: Shelf, name: str) -> list[str]:
+    """What the class docstring still has to say."""
+    parsed = docstring(shelf, name)
+    said = " ".join([parsed.summary, *parsed.prose, *parsed.options.values()])
+    lacking = [part for part in shelf.parts if not parsed.parts.get(part)]
+    for option in arguments(shelf, name):
+        if not parsed.options.get(option) and f"`{option}`" not in said:
+            lacking.append(f"option {option}")
+    return lacking
+
+
+def page(shelf: Shelf, name: str) -> str:
+    """The page in Markdown."""
+    made_by = shelf.registry.find(name)
+    parsed = docstring(shelf, name)
+    blocks = [f"# {name}", f"**{_escaped(parsed.summary)}**"]
+    if shelf.folder == "families":
+        blocks.append(_family_facts(made_by))
+        blocks.append(f"![What {name} picks on the toy pool](../../{figure_path(name)})")
+    blocks += [_escaped(paragraph) for paragraph in parsed.prose]
+    for part, text in parsed.parts.items():
+        blocks += [f"## {_heading(part)}", _escaped(text)]
+    blocks += ["## Options", _options_table(shelf, name, parsed)]
+    if parsed.example:
+        blocks += ["## Example", f"```pycon\n{parsed.example}\n```"]
+    blocks.append(f"Class `{made_by.__module__}.{made_by.__qualname__}`.")
+    return "\n\n".join(blocks) + "\n"
+
+
+def overview(shelf: Shelf) -> str:
+    """The page that lists a shelf."""
+    blocks = [f"# {shelf.title}", shelf.intro]
+    rows = [f"| {shelf.singular} | what it does |", "|---|---|"]
+    for name in shelf.registry.builtin:
+        summary = _escaped(docstring(shelf, name).summary).replace("|", "\\|")
+        rows.append(f"| [`{name}`]({name}.md) | {summary} |")
+    blocks.append("\n".join(rows))
+    if shelf.folder == "families":
+        figures = [f"[![{name}]({name}.svg)]({name}.md)" for name in shelf.registry.builtin]
+        blocks.append('<div class="gallery" markdown>\n' + "\n".join(figures) + "\n</div>")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _heading(part: str) -> str:
+    return "When to use it" if part == WHEN else part
+
+
+def _family_facts(family: type[strategies.Strategy]) -> str:
+    count = "one arm for each class" if family.per_class else "one arm"
+    tasks = " and ".join(sorted(family.tasks))
+    needs = ", ".join(sorted(need.value for need in family.needs)) or "nothing of the model"
+    return f"For {tasks} tasks · {count} · needs: {needs}."
+
+
+def _options_table(shelf: Shelf, name: str, parsed: Docstring) -> str:
+    options = arguments(shelf, name)
+    if not options:
+        return "None."
+    rows = ["| option | default | meaning |", "|---|---|---|"]
+    for option, parameter in options.items():
+        required = parameter.default is inspect.Parameter.empty
+        default = "needed" if required else f"`{_plain(parameter.default)}`"
+        meaning = parsed.options.get(option, "see above").replace("|", "\\|")
+        rows.append(f"| `{option}` | {default} | {_escaped(meaning)} |")
+    return "\n".join(rows)
+
+
+def _plain(default: Any) -> str:
+    """As it is written in tailor.toml: a word without quotation marks."""
+    return default if isinstance(default, str) else repr(default)
+
+
+def _escaped(text: str) -> str:
+    """Keep < and * of a formula from being read as HTML or emphasis, outside of code."""
+    pieces = re.split(r"(`[^`]*`)", text)
+    for position in range(0, len(pieces), 2):
+        pieces[position] = re.sub(r"([*_<\[])", r"\\\1", pieces[position])
+    return "".join(pieces)
