@@ -58,7 +58,7 @@ SHELVES = (
         "rewards",
         "Rewards",
         "reward",
-        rewards.rewards,
+        rewards.registry,
         "A reward is a vector v over the classes: an example with label y is worth ⟨v, y⟩.",
         (FORMULA, COST, WHEN),
     ),

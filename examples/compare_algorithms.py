@@ -25,28 +25,26 @@ CONTENDERS = {
 
 
 def main() -> None:
-    vectors, digits = load_digits(return_X_y=True)
-    classes = np.minimum(digits, 3)
-    test = np.arange(len(vectors)) % 4 == 0
-    pool = vectors[~test]
-    truth = np.eye(4)[classes[~test]]
+    pixels, digits = load_digits(return_X_y=True)
+    vectors = pixels / 16
+    classes = digits.clip(max=3)
+    is_test = np.arange(len(vectors)) % 4 == 0
+    pool = vectors[~is_test]
+    truth = classes[~is_test]
     print(f"{'contender':<18} {'labels by class':<20} balanced accuracy")
     for name, options in CONTENDERS.items():
         learner = Learner(MultiClass(["0", "1", "2", "other"]), len(pool), batch=20, **options)
         learner.tell(range(20), truth[:20])
         for _ in range(5):
-            batch = learner.ask(fit(learner, pool).predict_proba(pool), pool)
+            batch = learner.ask(fit(learner, pool).predict_proba(pool), features=pool)
             learner.tell(batch.indices, truth[batch.indices])
-        predicted = fit(learner, pool).predict(vectors[test])
-        counts = learner.label_table.counts.astype(int).tolist()
-        score = balanced_accuracy_score(classes[test], predicted)
-        print(f"{name:<18} {counts!s:<20} {score:.3f}")
+        predicted = fit(learner, pool).predict(vectors[is_test])
+        score = balanced_accuracy_score(classes[is_test], predicted)
+        print(f"{name:<18} {learner.counts.tolist()!s:<20} {score:.3f}")
 
 
 def fit(learner: Learner, pool: np.ndarray) -> LogisticRegression:
-    table = learner.label_table
-    model = LogisticRegression(max_iter=1000)
-    return model.fit(pool[table.labelled], table.labels.argmax(1))
+    return LogisticRegression(max_iter=1000).fit(pool[learner.labelled], learner.labels)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,13 @@ class Diversity(Reward):
     negative  None: on for multi-label tasks, off for multi-class
     power     in [0, 4]; 1 is the paper's, 1/2 leans less on the rarest
 
+    Formula: v_k = ±1 / (K · max(1, count_k)^power).
+
+    Cost: next to nothing: K numbers a round.
+
+    When to use: the default: it balances the labels over the classes. A power of 0.5 leans less on
+    the rarest class.
+
     >>> from tailor.task import MultiClass
     >>> Diversity().weights(LabelSummary(MultiClass(2), 0, np.array([1, 4]), 5))
     array([0.5  , 0.125])

@@ -14,6 +14,14 @@ class Domain(Reward):
     """The user's own weights: a vector (K,), or a function (round, counts (K,)) that gives one.
 
     Never clipped: an entry outside [-1/K, 1/K] is an error.
+
+    weights  a vector (K,), or a function of the round's number and the counts (K,) that gives one
+
+    Formula: v_k = weights_k, in [−1/K, 1/K].
+
+    Cost: that of your function, once a round.
+
+    When to use: you know what a label of each class is worth to you.
     """
 
     def __init__(self, *, weights: Any | Callable[[int, np.ndarray], Any]) -> None:

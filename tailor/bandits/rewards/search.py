@@ -8,7 +8,15 @@ from tailor.bandits.rewards.base import LabelSummary, Reward
 
 
 class Search(Reward):
-    """Every positive label is worth the same: v_k = 1 / K."""
+    """Every positive label is worth the same: v_k = 1 / K.
+
+    Formula: v_k = 1/K.
+
+    Cost: none.
+
+    When to use: multi-label tasks in which the number of positive labels counts, whichever the
+    class.
+    """
 
     def class_weights(self, summary: LabelSummary) -> np.ndarray:
         return np.full(summary.task.size, 1 / summary.task.size)

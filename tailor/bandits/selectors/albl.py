@@ -26,6 +26,14 @@ class ALBL(ExponentialWeights):
     delta  the chance that its confidence bound fails
     bonus  whose weight the bound raises at each slot: that of the arm that was "pulled", or that
            of "every" arm, as in EXP4.P itself and in libact
+
+    Formula: p_i = (1 − M ε) w_i / Σ_j w_j + ε; each slot of arm i multiplies w_i by exp((ε/2) (r +
+    b) / p_i), with r the reward of the round, b EXP4.P's bonus and ε = √(ln M / (M T)).
+
+    Cost: M numbers; it must be told how the retrained model does on all picks.
+
+    When to use: to compare with what was published. All slots of a round share one reward, so it
+    hardly leaves uniform choice within a run.
     """
 
     name = "albl"

@@ -18,6 +18,14 @@ class COMB(EXP4):
     entropy of the predicted class shares over ln K. Multi-label: mean binary entropy, in bits, of
     the positive rates. Stretched by (e^r - 1) / (e - 1), as in the paper; a reward of the user's
     own is taken as it is.
+
+    Formula: p_i = (1 − g) w_i / Σ_j w_j + g/M; each slot of arm i multiplies w_i by exp(g r / (M
+    p_i)), with g = √(M ln M / ((e − 1) T)) and r the stretched entropy of the predictions.
+
+    Cost: M numbers; it must be told how the model's predictions spread over the unlabelled pool.
+
+    When to use: to compare with what was published. Its reward assumes that classes are equally
+    frequent.
     """
 
     name = "comb"

@@ -27,6 +27,13 @@ class DEAL(EXP4):
     variation  the budget V
     bonus      None, or "every": each slot raises every arm's weight by EXP4.P's confidence bound
     delta      the chance that this bound fails
+
+    Formula: as COMB with ALBL's reward r, and every w_i back to 1 every ⌈(M ln M)^⅓ (rounds / V)^⅔⌉
+    rounds.
+
+    Cost: M numbers; it must be told how the retrained model does on all picks.
+
+    When to use: to compare with what was published, where the best arm changes during a run.
     """
 
     name = "deal"

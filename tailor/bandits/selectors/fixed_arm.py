@@ -12,6 +12,12 @@ from tailor.errors import UnknownName
 class FixedArm(Selector):
     """Always `arm`, the name of an arm or of a family; a family's slots go evenly at random to its
     arms.
+
+    Formula: P(arm) = 1, or 1 / (number of arms) within the family.
+
+    Cost: none.
+
+    When to use: when you know which algorithm you want, or as a baseline.
     """
 
     name = "fixed"

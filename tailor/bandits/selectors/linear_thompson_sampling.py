@@ -23,6 +23,14 @@ class LinearThompsonSampling(Selector):
     both scaled by K, so theta keeps its meaning. A round has one v: with R distinct vectors X (R,
     K) and n (R,) pulls of each, the Woodbury identity needs only the Gram matrix X X' (R, R), never
     a K x K matrix.
+
+    Formula: for every slot θ_i ~ N(μ_i, Σ_i), the Bayesian linear regression of rewards on v; the
+    slot gets arm argmax_i ⟨v, θ_i⟩.
+
+    Cost: slots × arms normal numbers, and an R × R system for each arm after R rounds.
+
+    When to use: to see what the labels are worth beside the rewards alone; a strong rival of TAILOR
+    with the search reward.
     """
 
     name = "linear-thompson"

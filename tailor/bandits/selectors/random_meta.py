@@ -11,6 +11,13 @@ from tailor.bandits.checks import check_outcomes, check_slots, check_weights
 class RandomMeta(Selector):
     """A uniformly random arm for every slot: what the arms give if nothing is learned about
     them.
+
+    Formula: P(arm i) = 1/M for every slot.
+
+    Cost: none.
+
+    When to use: as the yardstick: what a selector has to beat. With one family it is that family
+    alone. With a few good candidates it is hard to beat.
     """
 
     name = "random-meta"

@@ -31,6 +31,16 @@ class ThompsonSampling(Selector):
                 (n, K) in [0, 1]
     device      "cpu", or the torch device to sample on
 
+    Formula: for every slot θ_i ~ posterior of arm i (a Beta for each class in a multi-label task, a
+    Dirichlet in a multi-class one); the slot gets arm argmax_i ⟨v, θ_i⟩.
+
+    Cost: slots × arms × classes random numbers a round, fewer where classes share a weight: 4 s for
+    20,000 slots, 1,002 arms and 1,000 classes on two cores.
+
+    When to use: the default. With a wide set of candidates, or search arms among them, use
+    `evidence="surprise"` with `prior="family"` and `forgetting="prior"`; `forget=1` where the arms
+    do not change.
+
     >>> from tailor.bandits import Contest
     >>> from tailor.task import MultiClass
     >>> contest = Contest(MultiClass(2), ("a", "b"), ("a", "b"), (-1, -1), rounds=3, slots=4)
