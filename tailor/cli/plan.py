@@ -59,7 +59,7 @@ def plan(
     from tailor.capacity.device import check_device
     from tailor.capacity.forecast import forecast
     from tailor.capacity.planning import in_memory, planned_size, shortages
-    from tailor.common.memory import available
+    from tailor.common.memory import available_memory
 
     size, assumed = planned_size(run, examples, classes, features, batch, multilabel, family)
     check_device(device)
@@ -72,7 +72,7 @@ def plan(
         return
     print_plan(size, found)
     for line in shortages(
-        found, shutil.disk_usage(disk or tempfile.gettempdir()).free, available()
+        found, shutil.disk_usage(disk or tempfile.gettempdir()).free, available_memory()
     ):
         typer.echo(line)
     if device == "cpu":

@@ -1,1 +1,1 @@
-"""Small parts that every other package uses: argument checks, memory, compiled loops."""
+"""Small parts that every other package uses: checks of arguments, files, memory, compiled loops."""

@@ -42,11 +42,13 @@ def atomic_path(
     ['labels.csv']
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name[:_NAME_LENGTH]}.{secrets.token_hex(4)}.partial")
+    name = path.name[:_NAME_LENGTH]
+    temporary = path.with_name(f".{name}.{secrets.token_hex(4)}.partial")
     kept_mode = None if private else _mode(path)
     # Created closed to others where the final file may be, so that nobody reads it meanwhile.
     creation_mode = 0o600 if private or kept_mode is not None else 0o666
-    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, creation_mode))
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, creation_mode)
+    os.close(handle)
     try:
         yield temporary
         if durable:
@@ -68,7 +70,11 @@ def write_atomically(
 ) -> None:
     """Writes a whole file, text as UTF-8. The options are those of `atomic_path`."""
     data = content.encode() if isinstance(content, str) else content
-    with atomic_path(path, private=private, durable=durable) as temporary:
+    with atomic_path(
+        path,
+        private=private,
+        durable=durable,
+    ) as temporary:
         temporary.write_bytes(data)
 
 

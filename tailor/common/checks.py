@@ -1,5 +1,5 @@
-"""Checks of single arguments. Each gives back the value in its plain form, or an InputError that
-names it.
+"""Checks of single arguments. Each returns the value in its plain form, or raises an InputError
+that names the argument and the value.
 """
 
 from __future__ import annotations
@@ -18,10 +18,18 @@ T = TypeVar("T")
 
 #: seeds go into NumPy's SeedSequence and into eight bytes of a hash
 LARGEST_SEED = 2**63 - 1
+#: characters of a value that an error shows
+LONGEST_SHOWN = 80
+DEVICE = re.compile(r"(cpu|cuda|mps|xpu)(:\d+)?")
 
 
-def check_whole(value: Any, name: str, least: int = 1, most: int | None = None) -> int:
-    """A whole number, NumPy's too, but no bool."""
+def check_whole(
+    value: Any,
+    name: str,
+    least: int = 1,
+    most: int | None = None,
+) -> int:
+    """A whole number from `least` to `most`, of NumPy's types too, but no bool."""
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
@@ -42,16 +50,20 @@ def check_seed(value: Any) -> int:
 
 
 def check_number(value: Any, name: str, what: str) -> float:
-    """A finite number. what: the limits, in words."""
-    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
-        value, bool
-    )
+    """A finite number.
+
+    what  its limits, in words, for the message
+    """
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    if isinstance(value, bool):
+        is_number = False  # to Python True is a whole number
     if not is_number or not math.isfinite(value):
         raise InputError(f"{name} is {shown(value)}: {what}")
     return float(value)
 
 
 def check_flag(value: Any, name: str) -> bool:
+    """True or False, NumPy's too."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"{name} is {shown(value)}: True or False is needed")
     return bool(value)
@@ -63,47 +75,73 @@ def check_text(value: Any, name: str) -> str:
     return str(value)
 
 
-def check_instance(value: T, kind: type[Any] | tuple[type[Any], ...], name: str, what: str) -> T:
-    """what: an object of that kind, or of one of those kinds, in words."""
+def check_instance(
+    value: T,
+    kind: type[Any] | tuple[type[Any], ...],
+    name: str,
+    what: str,
+) -> T:
+    """An object of a kind, or of one of several.
+
+    what  such an object in words, for the message
+    """
     if not isinstance(value, kind):
         raise InputError(f"{name} is {shown(value)}: {what} is needed")
     return value
 
 
 def check_function(value: T, name: str, *, optional: bool = False) -> T:
-    if not callable(value) and not (optional and value is None):
-        raise InputError(
-            f"{name} is {shown(value)}: a function{' or None' if optional else ''} is needed"
-        )
+    """Something that can be called, or None where that is optional."""
+    is_left_out = optional and value is None
+    if not callable(value) and not is_left_out:
+        or_none = " or None" if optional else ""
+        raise InputError(f"{name} is {shown(value)}: a function{or_none} is needed")
     return value
 
 
-def check_list(value: Any, name: str, of: str, *, ordered: bool = True) -> list[Any]:
-    """Several. A text is one thing, not its letters; a set has no order, and will do where none is
-    needed. of: what is in it.
+def check_list(
+    value: Any,
+    name: str,
+    of: str,
+    *,
+    ordered: bool = True,
+) -> list[Any]:
+    """A list of anything that can be gone through, but no text, bytes or mapping.
+
+    of       what is in it, in words, for the message
+    ordered  whether the order matters, so that a set is refused; otherwise it is sorted
     """
-    refused = (str, bytes, Mapping, Set) if ordered else (str, bytes, Mapping)
+    refused: tuple[type, ...] = (str, bytes, Mapping)
+    if ordered:
+        refused = (*refused, Set)
     if isinstance(value, refused) or not isinstance(value, Iterable):
         raise InputError(f"{name} is {shown(value)}: a list of {of} is needed")
-    return sorted(value, key=repr) if isinstance(value, (set, frozenset)) else list(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    return list(value)
 
 
 def check_array(value: Any, name: str) -> np.ndarray:
-    """As NumPy's asarray; rows of unequal length are an error, and so is what NumPy has no type
-    for.
+    """An array, as NumPy's asarray() makes it; a torch tensor on any device too.
+
+    Raises InputError for rows of unequal length, and for what NumPy has no type for.
     """
     try:
-        return np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+        # By its method: torch is not imported for this.
+        if hasattr(value, "detach"):
+            value = value.detach().cpu()
+        return np.asarray(value)
     except (ValueError, TypeError) as error:
-        ragged = "; its rows must be of one length" if "inhomogeneous" in str(error) else ""
-        raise InputError(f"{name} can't be made an array: {error}{ragged}") from None
+        is_ragged = "inhomogeneous" in str(error)
+        hint = "; its rows must be of one length" if is_ragged else ""
+        raise InputError(f"{name} can't be made an array: {error}{hint}") from None
 
 
 def check_device(value: Any) -> str:
-    """By its form alone: whether it is there shows when it is used, and torch is not imported for
-    this.
+    """A device by the form of its name alone: whether it is there shows when it is used, and torch
+    is not imported for this.
     """
-    if not isinstance(value, str) or not re.fullmatch(r"(cpu|cuda|mps|xpu)(:\d+)?", value):
+    if not isinstance(value, str) or not DEVICE.fullmatch(value):
         raise InputError(f"device is {shown(value)}: cpu, cuda or cuda:NUMBER is needed")
     return value
 
@@ -111,4 +149,6 @@ def check_device(value: Any) -> str:
 def shown(value: Any) -> str:
     """A value in a message, cut where it is long."""
     text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    if len(text) <= LONGEST_SHOWN:
+        return text
+    return f"{text[: LONGEST_SHOWN - 3]}..."

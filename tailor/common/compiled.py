@@ -1,8 +1,7 @@
-"""numba for our inner loops, and word of what it compiles: that is kept on disk, but the first time
-it takes seconds.
+"""numba's decorators for inner loops, with a line in the log for each loop that is compiled.
 
-The word is a line of the log (`tailor.common.compiled`, level INFO): nobody hears it who does not
-ask for it.
+What is compiled is kept on disk, but the first time it takes seconds. The line (logger
+`tailor.common.compiled`, level INFO) tells whoever asks for it what the wait is for.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ __all__ = ["njit", "prange"]
 log = logging.getLogger(__name__)
 
 
-class _Word(Listener):
+class _CompilationLogger(Listener):
     def on_start(self, event: Event) -> None:
         dispatcher = event.data["dispatcher"]
-        if getattr(dispatcher, "__module__", "").startswith(
-            "tailor."
-        ):  # others may compile theirs every time
+        module = getattr(dispatcher, "__module__", "")
+        # Other packages' functions are not kept by us, and may be compiled every time.
+        if module.startswith("tailor."):
             log.info("compiling %s (once on this machine)", dispatcher.__name__)
 
     def on_end(self, event: Event) -> None:
-        """It is used at once."""
+        """The function is used at once, which needs no line."""
 
 
-register("numba:compile", _Word())
+register("numba:compile", _CompilationLogger())

@@ -7,48 +7,55 @@ from pathlib import Path
 from tailor.errors import InputError
 
 
-def available(root: Path = Path("/")) -> float | None:
-    """Bytes of memory that are free for use, the system's file cache included; None where it
-    doesn't say.
+def available_memory(root: Path = Path("/")) -> float | None:
+    """Bytes of memory that are free for use, the system's file cache included; None where the
+    system doesn't say.
+
+    root  of the file system, for tests
     """
-    found = [
-        free
-        for free in (_machine(root / "proc"), _container(root / "sys/fs/cgroup"))
-        if free is not None
-    ]
-    return min(found, default=None)
+    limits = (_free_of_machine(root / "proc"), _free_of_container(root / "sys/fs/cgroup"))
+    told = [free for free in limits if free is not None]
+    return min(told, default=None)
 
 
-def _machine(proc: Path) -> float | None:
+def _free_of_machine(proc: Path) -> float | None:
     try:
-        return _numbers(proc / "meminfo")["MemAvailable:"] * 1024
+        return _read_numbers(proc / "meminfo")["MemAvailable:"] * 1024
     except (OSError, ValueError, KeyError):
         return None
 
 
-def _container(group: Path) -> float | None:
-    """What is left of the limit; who goes beyond it is killed, whatever the machine has."""
+def _free_of_container(cgroup: Path) -> float | None:
+    """What is left of the limit of the control group (version 2) that the process runs in.
+
+    A process that goes beyond it is killed, whatever the machine has.
+    """
     try:
-        limit = float((group / "memory.max").read_text())
-        used = (
-            float((group / "memory.current").read_text())
-            - _numbers(group / "memory.stat")["inactive_file"]
-        )
+        limit = float((cgroup / "memory.max").read_text())
+        used = float((cgroup / "memory.current").read_text())
+        # Files that were read lately count as used, but make room for others.
+        cached = _read_numbers(cgroup / "memory.stat")["inactive_file"]
     except (OSError, ValueError, KeyError):  # ValueError: "max", no limit
         return None
-    return max(0.0, limit - used)
+    return max(0.0, limit - (used - cached))
 
 
-def _numbers(path: Path) -> dict[str, int]:
-    """Lines of a name and a number."""
-    return {name: int(value) for name, value, *_ in map(str.split, path.read_text().splitlines())}
+def _read_numbers(path: Path) -> dict[str, int]:
+    """A file with a name and a number in each line."""
+    numbers = {}
+    for line in path.read_text().splitlines():
+        name, value, *_ = line.split()
+        numbers[name] = int(value)
+    return numbers
 
 
 def check_room(needed: float, what: str, instead: str) -> None:
-    """InputError where the machine can't hold so many bytes. what: it takes them; instead: what to
-    do.
+    """Raises InputError where the machine can't hold so many bytes.
+
+    what     what takes them, for the message
+    instead  what the user can do
     """
-    free = available()
+    free = available_memory()
     if free is not None and needed > free:
         raise InputError(
             f"{what} takes {gib(needed)} of memory and {gib(free)} are free: {instead}"
@@ -56,4 +63,5 @@ def check_room(needed: float, what: str, instead: str) -> None:
 
 
 def gib(size: float) -> str:
+    """Bytes as text: "1.5 GiB"."""
     return f"{size / 2**30:.1f} GiB"

@@ -128,7 +128,13 @@ class TomlFile:
         for number, values in enumerate(content):
             self._check_values(values, name, keys, number)
 
-    def _check_values(self, values: dict[str, Any], table: str, keys: Keys, entry: int = 0) -> None:
+    def _check_values(
+        self,
+        values: dict[str, Any],
+        table: str,
+        keys: Keys,
+        entry: int = 0,
+    ) -> None:
         for name, value in values.items():
             if name not in keys:
                 unknown = UnknownName(f"key in [{table}]", name, keys)
@@ -149,7 +155,15 @@ class TomlFile:
     def entries(self, name: str, keys: Keys) -> list[dict[str, Any]]:
         """As table(), of each [[name]] in the file."""
         entries = self.tables.get(name, [])
-        return [self._complete(values, name, keys, number) for number, values in enumerate(entries)]
+        return [
+            self._complete(
+                values,
+                name,
+                keys,
+                number,
+            )
+            for number, values in enumerate(entries)
+        ]
 
     def _complete(
         self,
@@ -181,7 +195,12 @@ def type_fault(value: Any, key: Key) -> str | None:
     return None
 
 
-def line_of_key(text: str, table: str, key: str | None, entry: int = 0) -> int:
+def line_of_key(
+    text: str,
+    table: str,
+    key: str | None,
+    entry: int = 0,
+) -> int:
     """The line of a key in a table of a TOML text, or of the table where the key is None.
 
     Where the key can't be found, as in an inline table, it is the table's line, and without that

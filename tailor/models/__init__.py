@@ -44,4 +44,10 @@ def make_model(
     options = {**named_options, **options}
     # Two models take an object before their options.
     first = [options.pop(key) for key in ("estimator", "module") if key in options]
-    return registry.make(name, task, pool, *first, **options)
+    return registry.make(
+        name,
+        task,
+        pool,
+        *first,
+        **options,
+    )

@@ -81,7 +81,13 @@ class Backbone(ABC):
 class FeatureSource(Source):
     """A backbone's features (d,) of each entry of a pool."""
 
-    def __init__(self, pool: Pool, backbone: Backbone, cache: Path | None, device: str) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        backbone: Backbone,
+        cache: Path | None,
+        device: str,
+    ) -> None:
         super().__init__(pool, backbone.fingerprint, backbone.dtype, cache, device)
         self.backbone = backbone
 
@@ -125,9 +131,20 @@ def make_backbone(backbone: str | Backbone | None, pool: Pool, device: str) -> B
     library, colon, model = backbone.partition(":")
     if colon and library in LIBRARIES:
         model, options = registry.parse(model)
-        return registry.make(library, pool, device, model=model, **options)
+        return registry.make(
+            library,
+            pool,
+            device,
+            model=model,
+            **options,
+        )
     name, options = registry.parse(backbone)
-    made = registry.make(name, pool, device, **options)
+    made = registry.make(
+        name,
+        pool,
+        device,
+        **options,
+    )
     made.text = backbone.strip()
     return made
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -70,16 +71,24 @@ class RowCache:
     @property
     def rows(self) -> np.ndarray:
         """(R, *shape) a read-only memory map of all rows there are now."""
-        if self.shape is None or not self._index:
-            return np.zeros((0, *(self.shape or (0,))), self.dtype)
+        if self.shape is None:
+            return np.zeros((0, 0), self.dtype)
         shape = (len(self._index), *self.shape)
-        return np.memmap(self.folder / ROWS, self.dtype, "r", shape=shape)
+        if not self._index:
+            return np.zeros(shape, self.dtype)  # an empty file can't be mapped
+        return np.memmap(
+            self.folder / ROWS,
+            self.dtype,
+            "r",
+            shape=shape,
+        )
 
     @property
     def row_bytes(self) -> int:
         """Of one row on disk; 0 before the first."""
-        numbers = int(np.prod(self.shape or (0,), dtype=np.int64))
-        return numbers * self.dtype.itemsize
+        if self.shape is None:
+            return 0
+        return math.prod(self.shape) * self.dtype.itemsize
 
     def append(self, keys: Sequence[bytes], rows: np.ndarray) -> None:
         """Keep rows (n, *shape) under keys (n,). A key that is there already keeps the row it has.
@@ -105,8 +114,10 @@ class RowCache:
                 return
             count = len(self._index)
             new_rows = rows[list(new_keys.values())]
-            self._write(ROWS, count * self.row_bytes, new_rows.tobytes())
-            self._write(KEYS, count * DIGEST, b"".join(new_keys))
+            rows_end = count * self.row_bytes
+            keys_end = count * DIGEST
+            self._write(ROWS, rows_end, new_rows.tobytes())
+            self._write(KEYS, keys_end, b"".join(new_keys))
             for row, key in enumerate(new_keys, count):
                 self._index[key] = row
 
@@ -143,7 +154,9 @@ class RowCache:
         if self.shape is None or not keys_path.exists() or not rows_path.exists():
             self._index = {}
             return
-        whole_rows = rows_path.stat().st_size // self.row_bytes if self.row_bytes else 0
+        whole_rows = 0
+        if self.row_bytes:
+            whole_rows = rows_path.stat().st_size // self.row_bytes
         whole_keys = keys_path.stat().st_size // DIGEST
         count = min(whole_keys, whole_rows)
         if count < len(self._index):
@@ -153,7 +166,8 @@ class RowCache:
             file.seek(first * DIGEST)
             data = file.read((count - first) * DIGEST)
         for number in range(count - first):
-            key = data[number * DIGEST : (number + 1) * DIGEST]
+            offset = number * DIGEST
+            key = data[offset : offset + DIGEST]
             self._index[key] = first + number
 
     def _read_shape(self) -> tuple[int, ...] | None:

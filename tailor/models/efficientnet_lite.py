@@ -103,7 +103,13 @@ class Block(FoldableModule):
         self.residual = stride == 1 and inputs == outputs
         self._expand_conv = SameConv(inputs, widened, 1) if expansion > 1 else None
         self._bn0 = norm(widened) if expansion > 1 else None
-        self._depthwise_conv = SameConv(widened, widened, kernel, stride, groups=widened)
+        self._depthwise_conv = SameConv(
+            widened,
+            widened,
+            kernel,
+            stride,
+            groups=widened,
+        )
         self._bn1 = norm(widened)
         self._project_conv = SameConv(widened, outputs, 1)
         self._bn2 = norm(outputs)
@@ -111,8 +117,10 @@ class Block(FoldableModule):
     def forward(self, x: Tensor) -> Tensor:
         y = x
         if self._expand_conv is not None and self._bn0 is not None:
-            y = F.relu6(self._bn0(self._expand_conv(y)), inplace=True)
-        y = F.relu6(self._bn1(self._depthwise_conv(y)), inplace=True)
+            y = self._bn0(self._expand_conv(y))
+            y = F.relu6(y, inplace=True)
+        y = self._bn1(self._depthwise_conv(y))
+        y = F.relu6(y, inplace=True)
         y = self._bn2(self._project_conv(y))
         return y + x if self.residual else y
 
@@ -137,19 +145,37 @@ class EfficientNetLite0(PictureNetwork, FoldableModule):
         self._bn0 = norm(32)
         blocks = []
         for repeats, kernel, stride, expansion, inputs, outputs in STAGES:
-            blocks.append(Block(inputs, outputs, kernel, stride, expansion))
+            blocks.append(
+                Block(
+                    inputs,
+                    outputs,
+                    kernel,
+                    stride,
+                    expansion,
+                )
+            )
             for _ in range(repeats - 1):
-                blocks.append(Block(outputs, outputs, kernel, 1, expansion))
+                blocks.append(
+                    Block(
+                        outputs,
+                        outputs,
+                        kernel,
+                        1,
+                        expansion,
+                    )
+                )
         self._blocks = nn.ModuleList(blocks)
         self._conv_head = SameConv(320, self.width, 1)
         self._bn1 = norm(self.width)
         self._fc = nn.Linear(self.width, classes)
 
     def embed(self, x: Tensor) -> Tensor:
-        x = F.relu6(self._bn0(self._conv_stem(x)), inplace=True)
+        x = self._bn0(self._conv_stem(x))
+        x = F.relu6(x, inplace=True)
         for block in self._blocks:
             x = block(x)
-        x = F.relu6(self._bn1(self._conv_head(x)), inplace=True)
+        x = self._bn1(self._conv_head(x))
+        x = F.relu6(x, inplace=True)
         return x.mean((2, 3))
 
     def classify(self, features: Tensor) -> Tensor:

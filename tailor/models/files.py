@@ -66,9 +66,11 @@ def read_settings(folder: Path) -> dict[str, Any]:
             "read"
         )
     names = (settings.get("model"), settings.get("input"))
-    classes = settings.get("classes")
+    classes: Any = settings.get("classes")
     has_names = all(isinstance(name, str) for name in names)
-    has_classes = isinstance(classes, list) and all(isinstance(name, str) for name in classes)
+    has_classes = isinstance(classes, list)
+    if has_classes:
+        has_classes = all(isinstance(name, str) for name in classes)
     if not has_names or not has_classes:
         raise _wrong_settings(
             folder, "model, input or classes are missing or not what they should be"
@@ -100,7 +102,8 @@ def read_model(
         raise damaged(folder, f"{WEIGHTS}: {error}") from error
     if settings["model"] != kind:
         raise InputError(f"{str(folder)!r} holds a {settings['model']!r} model, not {kind!r}")
-    if (settings.get("task"), tuple(settings["classes"])) != (task.kind, task.classes):
+    saved_task = (settings.get("task"), tuple(settings["classes"]))
+    if saved_task != (task.kind, task.classes):
         raise InputError(
             f"the model in {str(folder)!r} is {settings.get('task')} with classes "
             f"{settings['classes']}, "

@@ -74,6 +74,8 @@ def _can_fold(conv: nn.Conv2d, norm: nn.Module | None) -> bool:
 def _fold(conv: nn.Conv2d, norm: Any) -> None:
     # torch.nn.utils.fusion rounds the bias in another order: cached features, computed before, and
     # new ones would differ in their last bits.
-    scale = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
+    inverse_deviation = torch.rsqrt(norm.running_var + norm.eps)
+    scale = norm.weight * inverse_deviation
     conv.weight.mul_(scale.view(-1, 1, 1, 1))
-    conv.bias = nn.Parameter(norm.bias - norm.running_mean * scale, requires_grad=False)
+    bias = norm.bias - norm.running_mean * scale
+    conv.bias = nn.Parameter(bias, requires_grad=False)

@@ -27,11 +27,6 @@ def activate(task: Task, logits: Tensor) -> Tensor:
     return logits.float().sigmoid()
 
 
-def uniform(task: Task) -> float:
-    """The probability of every class for an example that can't be read."""
-    return 1 / task.size if isinstance(task, MultiClass) else 0.5
-
-
 def make_loss(task: Task, weights: Tensor | None) -> Loss:
     """Cross-entropy (multi-class) or binary cross-entropy, the mean over a batch.
 
@@ -39,13 +34,18 @@ def make_loss(task: Task, weights: Tensor | None) -> Loss:
     """
     if not isinstance(task, MultiClass):
         return lambda logits, targets: F.binary_cross_entropy_with_logits(
-            logits, targets, pos_weight=weights
+            logits,
+            targets,
+            pos_weight=weights,
         )
 
     def loss(logits: Tensor, targets: Tensor) -> Tensor:
         weighted = targets if weights is None else targets * weights
-        total = (weighted * logits.log_softmax(1)).sum()
-        return -total / weighted.sum().clamp_min(1e-12)
+        log_probs = logits.log_softmax(1)
+        total = (weighted * log_probs).sum()
+        # A batch may hold classes of weight 0 alone.
+        total_weight = weighted.sum().clamp_min(1e-12)
+        return -total / total_weight
 
     return loss
 
@@ -74,7 +74,8 @@ def class_weights(
             )
         return _balanced(task, targets)
     weights = np.asarray(option, np.float32)
-    if weights.shape != (task.size,) or not np.isfinite(weights).all() or (weights < 0).any():
+    right_shape = weights.shape == (task.size,)
+    if not right_shape or not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError(f"class_weights must be {task.size} numbers of at least 0, got {option!r}")
     return weights
 
@@ -90,4 +91,5 @@ def _balanced(task: Task, targets: np.ndarray | Targets) -> np.ndarray:
     else:
         has_both = has_label & (counts < total)
         weights = np.where(has_both, (total - counts) / divisor, 1)
-    return np.clip(weights, 1 / LARGEST_WEIGHT, LARGEST_WEIGHT).astype(np.float32)
+    limited = np.clip(weights, 1 / LARGEST_WEIGHT, LARGEST_WEIGHT)
+    return limited.astype(np.float32)

@@ -113,12 +113,20 @@ def encode(weights: dict[str, Tensor], tokens: Tensor, mask: Tensor) -> Tensor:
     from torch.nn import functional as F
 
     def linear(x: Tensor, name: str) -> Tensor:
-        return F.linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])
+        weight = weights[f"{name}.weight"]
+        bias = weights[f"{name}.bias"]
+        return F.linear(x, weight, bias)
 
     def norm(x: Tensor, name: str) -> Tensor:
         weight = weights[f"{name}.weight"]
         bias = weights[f"{name}.bias"]
-        return F.layer_norm(x, x.shape[-1:], weight, bias, EPSILON)
+        return F.layer_norm(
+            x,
+            x.shape[-1:],
+            weight,
+            bias,
+            EPSILON,
+        )
 
     def table(name: str) -> Tensor:
         return weights[f"embeddings.{name}_embeddings.weight"]
@@ -130,7 +138,8 @@ def encode(weights: dict[str, Tensor], tokens: Tensor, mask: Tensor) -> Tensor:
 
     def by_head(x: Tensor, name: str) -> Tensor:
         """(n, t, width) -> (n, heads, t, width / heads)."""
-        return linear(x, name).view(texts, length, ATTENTION_HEADS, -1).transpose(1, 2)
+        by_token = linear(x, name).view(texts, length, ATTENTION_HEADS, -1)
+        return by_token.transpose(1, 2)
 
     for number in range(LAYERS):
         layer = f"encoder.layer.{number}"
@@ -147,5 +156,6 @@ def encode(weights: dict[str, Tensor], tokens: Tensor, mask: Tensor) -> Tensor:
         narrowed = linear(widened, f"{layer}.output.dense")
         x = norm(x + narrowed, f"{layer}.output.LayerNorm")
     weight = mask[..., None].to(x.dtype)
-    mean = (x * weight).sum(1) / weight.sum(1)
+    total = (x * weight).sum(1)
+    mean = total / weight.sum(1)
     return F.normalize(mean, dim=1)

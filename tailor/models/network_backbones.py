@@ -45,7 +45,9 @@ class NetworkBackbone(Backbone):
 
     def __init__(self, pool: Pool, device: str, size: int | None) -> None:
         super().__init__(pool, device)
-        self.size = size if size is not None else natural_size(pool, ENLARGED, FULL_SIZE)
+        if size is None:
+            size = natural_size(pool, ENLARGED, FULL_SIZE)
+        self.size = size
         if self.size < 1:
             raise InputError(f"size is {self.size}: at least 1 pixel is needed")
         self.batch = 256 if device.startswith("cuda") else 32
@@ -71,8 +73,9 @@ class NetworkBackbone(Backbone):
             block = np.zeros((self.batch, self.size, self.size, 3), np.uint8)
             for row, example in enumerate(part):
                 block[row] = resize(np.asarray(example), self.size)
+            pictures = torch.from_numpy(block).to(self.device)
             with torch.no_grad(), precision(self.device, net):
-                x = torch.from_numpy(block).to(self.device).permute(0, 3, 1, 2)
+                x = pictures.permute(0, 3, 1, 2)
                 embedded = net.embed(x)[: len(part)]
             limited = embedded.float().clamp(-LARGEST_FEATURE, LARGEST_FEATURE)
             features.append(limited.cpu().numpy())
@@ -122,7 +125,12 @@ class Lite0(NetworkBackbone):
         from tailor.models.efficientnet_lite import DEVIATION, MEAN, EfficientNetLite0
         from tailor.models.weights import read_weights
 
-        return _with_weights(EfficientNetLite0, read_weights(self._file), MEAN, DEVIATION)
+        return _with_weights(
+            EfficientNetLite0,
+            read_weights(self._file),
+            MEAN,
+            DEVIATION,
+        )
 
 
 class ResNet(NetworkBackbone):
@@ -173,7 +181,14 @@ class Timm(NetworkBackbone):
 
     name = "timm"
 
-    def __init__(self, pool: Pool, device: str, *, model: str, size: int | None = None) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        device: str,
+        *,
+        model: str,
+        size: int | None = None,
+    ) -> None:
         super().__init__(pool, device, size)
         self.model = model
         self._library = _import_library("timm")
@@ -186,7 +201,11 @@ class Timm(NetworkBackbone):
         from tailor.models.heads import PixelNet
         from tailor.models.networks import HeadlessNetwork
 
-        body = self._library.create_model(self.model, pretrained=True, num_classes=0)
+        body = self._library.create_model(
+            self.model,
+            pretrained=True,
+            num_classes=0,
+        )
         mean = [255 * float(value) for value in body.pretrained_cfg["mean"]]
         deviation = [255 * float(value) for value in body.pretrained_cfg["std"]]
         return PixelNet(HeadlessNetwork(body, int(body.num_features)), mean, deviation)
@@ -202,7 +221,14 @@ class Torchvision(NetworkBackbone):
 
     name = "torchvision"
 
-    def __init__(self, pool: Pool, device: str, *, model: str, size: int | None = None) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        device: str,
+        *,
+        model: str,
+        size: int | None = None,
+    ) -> None:
         super().__init__(pool, device, size)
         self.model = model
         self._library = _import_library("torchvision")
@@ -219,8 +245,10 @@ class Torchvision(NetworkBackbone):
         from tailor.models.resnet import DEVIATION, MEAN
 
         body = self._library.models.get_model(self.model, weights="DEFAULT")
-        layers = body.named_modules()
-        last_name = [name for name, layer in layers if isinstance(layer, nn.Linear)][-1]
+        last_name = ""
+        for name, layer in body.named_modules():
+            if isinstance(layer, nn.Linear):
+                last_name = name
         width = int(body.get_submodule(last_name).in_features)
         body.set_submodule(last_name, nn.Identity())
         return PixelNet(HeadlessNetwork(body, width), MEAN, DEVIATION)

@@ -12,9 +12,10 @@ from torch import Tensor
 from tailor.models.base import Prediction, ProgressCallback, quiet
 from tailor.models.folding import fold_batch_norms
 from tailor.models.gpu import fast_convolutions, precision
-from tailor.models.losses import activate, uniform
+from tailor.models.losses import activate
 from tailor.models.networks import Network
 from tailor.models.source import Source
+from tailor.models.uninformed import uninformed_probability
 from tailor.task import Task
 
 #: features of more bytes than this are handed out as a memory map
@@ -29,7 +30,13 @@ class NetworkPredictor:
     The copy that predicts is made once: what is done to the network afterwards is not seen.
     """
 
-    def __init__(self, net: Network, task: Task, source: Source, device: str) -> None:
+    def __init__(
+        self,
+        net: Network,
+        task: Task,
+        source: Source,
+        device: str,
+    ) -> None:
         self.net = net
         self.task = task
         self.source = source
@@ -42,8 +49,9 @@ class NetworkPredictor:
         probs = self._uniform(len(positions))
         features = _zeros(len(positions), self.net.width)
         for part, logits, part_features in self.outputs(positions[readable]):
-            probs[readable[part]] = activate(self.task, logits).cpu().numpy()
-            features[readable[part]] = part_features.cpu().numpy()
+            rows = readable[part]
+            probs[rows] = activate(self.task, logits).cpu().numpy()
+            features[rows] = part_features.cpu().numpy()
             progress(part.stop, len(readable), "predicting")
         return Prediction(probs, features)
 
@@ -56,8 +64,10 @@ class NetworkPredictor:
         """(n, K) float32 at positions (n,), with dropout at this rate where it is above 0."""
         readable = np.flatnonzero(self.source.readable[positions])
         probs = self._uniform(len(positions))
-        for part, logits, _ in self.outputs(positions[readable], dropout, generator):
-            probs[readable[part]] = activate(self.task, logits).cpu().numpy()
+        outputs = self.outputs(positions[readable], dropout, generator)
+        for part, logits, _ in outputs:
+            rows = readable[part]
+            probs[rows] = activate(self.task, logits).cpu().numpy()
         return probs
 
     @torch.no_grad()
@@ -78,8 +88,9 @@ class NetworkPredictor:
         device_positions = torch.from_numpy(np.ascontiguousarray(positions, np.int64))
         device_positions = device_positions.to(self.device)
         for start in range(0, len(positions), source.batch):
-            part = slice(start, min(start + source.batch, len(positions)))
-            rows = part.stop - start
+            stop = min(start + source.batch, len(positions))
+            part = slice(start, stop)
+            rows = stop - start
             batch = device_positions[part]
             if cuda:
                 batch = _fill_up(batch, source.batch)
@@ -87,13 +98,15 @@ class NetworkPredictor:
             with fast_convolutions(), precision(self.device, net):
                 mask = None
                 if dropout:
+                    keep_rate = 1 - dropout
                     mask = torch.empty(len(batch), net.width, device=self.device)
-                    mask.bernoulli_(1 - dropout, generator=generator).div_(1 - dropout)
+                    mask.bernoulli_(keep_rate, generator=generator).div_(keep_rate)
                 logits, features = net(source.take(batch), mask)
             yield part, logits[:rows].float(), features[:rows].float()
 
     def _uniform(self, rows: int) -> np.ndarray:
-        return np.full((rows, self.task.size), uniform(self.task), np.float32)
+        probability = uninformed_probability(self.task)
+        return np.full((rows, self.task.size), probability, np.float32)
 
 
 def fits_memory(rows: int, width: int) -> bool:

@@ -48,7 +48,14 @@ class NeuralModel(SourceModel):
     #: trains a network instead of _train(): workers that train one network together set it
     trainer: NetworkTrainer | None = None
 
-    def __init__(self, task: Task, pool: Pool, *, class_weights: Any, device: str) -> None:
+    def __init__(
+        self,
+        task: Task,
+        pool: Pool,
+        *,
+        class_weights: Any,
+        device: str,
+    ) -> None:
         super().__init__(task, pool)
         self.device = find_device(device)
         self.class_weights = class_weights
@@ -77,9 +84,17 @@ class NeuralModel(SourceModel):
         positions, targets = self._check_training_set(positions, labels)
         assert self.source.shape is not None
         generator = torch.Generator().manual_seed(seed)
-        net = self.to_device(self.new_network(generator, self.source.shape))
+        net = self.new_network(generator, self.source.shape)
+        net = self.to_device(net)
         train = self._train if self.trainer is None else self.trainer
-        self.used_graph = train(net, positions, targets, self.recipe, seed, progress)
+        self.used_graph = train(
+            net,
+            positions,
+            targets,
+            self.recipe,
+            seed,
+            progress,
+        )
         self.net = net
 
     def predict(self, positions: np.ndarray, progress: ProgressCallback = quiet) -> Prediction:
@@ -95,9 +110,23 @@ class NeuralModel(SourceModel):
         net = copy.deepcopy(self._trained())
         checked = self._check_targets(targets)
         readable = np.flatnonzero(self.source.readable)
-        known = checked.only(readable) if isinstance(checked, Targets) else checked[readable]
-        recipe = replace(self.recipe, epochs=epochs, steps=None)
-        self._train(net, readable, known, recipe, seed, quiet)
+        if isinstance(checked, Targets):
+            readable_targets: np.ndarray | Targets = checked.only(readable)
+        else:
+            readable_targets = checked[readable]
+        recipe = replace(
+            self.recipe,
+            epochs=epochs,
+            steps=None,
+        )
+        self._train(
+            net,
+            readable,
+            readable_targets,
+            recipe,
+            seed,
+            quiet,
+        )
         tuned = copy.copy(self)
         tuned.net = net
         return tuned
@@ -130,11 +159,12 @@ class NeuralModel(SourceModel):
                 f"the model in {str(folder)!r} was trained on {settings['input']!r}, this one "
                 f"reads {self.source.fingerprint!r}: build it with the same options"
             )
-        shape = settings.get("shape")
-        if not isinstance(shape, list) or not all(isinstance(n, int) and n > 0 for n in shape):
+        shape: Any = settings.get("shape")
+        if not _is_shape(shape):
             raise damaged(folder, f"its shape is {shape!r}; train it again")
         # Its weights are loaded over those that the generator draws, so the seed plays no part.
-        net = self.new_network(torch.Generator().manual_seed(0), tuple(shape))
+        generator = torch.Generator().manual_seed(0)
+        net = self.new_network(generator, tuple(shape))
         try:
             net.load_state_dict(tensors)
         except RuntimeError as error:
@@ -150,7 +180,8 @@ class NeuralModel(SourceModel):
         weights = class_weights(self.task, self.class_weights, targets)
         if weights is None:
             return make_loss(self.task, None)
-        return make_loss(self.task, torch.from_numpy(weights).to(self.device))
+        device_weights = torch.from_numpy(weights).to(self.device)
+        return make_loss(self.task, device_weights)
 
     def to_device(self, net: Network) -> Network:
         """The network on the model's device, its pictures' channels last in memory."""
@@ -194,8 +225,19 @@ class NeuralModel(SourceModel):
 
         net = self._trained()
         if self._predictor is None or self._predictor.net is not net:
-            self._predictor = NetworkPredictor(net, self.task, self.source, self.device)
+            self._predictor = NetworkPredictor(
+                net,
+                self.task,
+                self.source,
+                self.device,
+            )
         return self._predictor
+
+
+def _is_shape(value: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    return all(isinstance(length, int) and length > 0 for length in value)
 
 
 def plain_weights(class_weights: Any) -> str | list[float] | None:

@@ -24,7 +24,8 @@ SEARCHED = 100
 def picture_problem(example: Any) -> str | None:
     """Why this is no picture (H, W, 3) of bytes, if it isn't."""
     array = np.asarray(example)
-    if array.ndim != 3 or array.shape[2] != 3 or array.dtype != np.uint8 or array.size == 0:
+    has_channels = array.ndim == 3 and array.shape[2] == 3
+    if not has_channels or array.dtype != np.uint8 or array.size == 0:
         return f"not an RGB picture of bytes (H, W, 3): {array.dtype} {array.shape}"
     return None
 
@@ -38,8 +39,14 @@ def resize(picture: np.ndarray, size: int) -> np.ndarray:
     import torch
     from torch.nn import functional as F
 
-    channels_first = torch.from_numpy(np.array(picture)).permute(2, 0, 1)[None]
-    small = F.interpolate(channels_first, (size, size), mode="bilinear", antialias=True)
+    channels_last = torch.from_numpy(np.array(picture))
+    channels_first = channels_last.permute(2, 0, 1)[None]
+    small = F.interpolate(
+        channels_first,
+        (size, size),
+        mode="bilinear",
+        antialias=True,
+    )
     return small[0].permute(1, 2, 0).contiguous().numpy()
 
 
@@ -72,7 +79,13 @@ class PixelSource(Source):
 
     batch_numbers: ClassVar[dict[str, int]] = {"cpu": 2**20, "cuda": 2**25}
 
-    def __init__(self, pool: Pool, size: int, cache: Path | None, device: str) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        size: int,
+        cache: Path | None,
+        device: str,
+    ) -> None:
         if pool.kind != "image":
             raise InputError(
                 f"this model needs a pool of images, not of kind {pool.kind!r}: the probe takes "

@@ -62,7 +62,14 @@ class Pixels(Backbone):
     name = "pixels"
     kinds = IMAGE
 
-    def __init__(self, pool: Pool, device: str, *, size: int = 16, grey: bool = False) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        device: str,
+        *,
+        size: int = 16,
+        grey: bool = False,
+    ) -> None:
         super().__init__(pool, device)
         if size < 1:
             raise InputError(f"size is {size}: at least 1 pixel is needed")

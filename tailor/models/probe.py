@@ -15,6 +15,7 @@ from tailor.models.neural import NeuralModel, plain_weights
 from tailor.models.recipe import Recipe
 from tailor.models.standardisation import Standardisation
 from tailor.models.targets import Targets
+from tailor.models.uninformed import uninformed_probability
 from tailor.pools.base import Pool
 from tailor.task import Task
 
@@ -106,7 +107,12 @@ class Probe(NeuralModel):
         if self.backbone.notice:
             self.say(self.backbone.notice)
         folder = None if cache is None else Path(cache)
-        self.source = FeatureSource(pool, self.backbone, folder, self.device)
+        self.source = FeatureSource(
+            pool,
+            self.backbone,
+            folder,
+            self.device,
+        )
         self._standardisation = Standardisation(self.source)
 
     def new_network(self, generator: torch.Generator, shape: tuple[int, ...]) -> Network:
@@ -147,7 +153,13 @@ class Probe(NeuralModel):
         if recipe.dropout or recipe.steps is None:
             recipe = replace(recipe, weight_decay=strength)
             return super()._train(net, positions, targets, recipe, seed, progress)
-        self._solve(net, positions, targets, strength, recipe.steps)
+        self._solve(
+            net,
+            positions,
+            targets,
+            strength,
+            recipe.steps,
+        )
         progress(recipe.steps, recipe.steps, "training")
         net.eval()
         return False
@@ -171,7 +183,11 @@ class Probe(NeuralModel):
             self.source.resident()
             device_positions = torch.from_numpy(positions).to(self.device)
             parts = device_positions.split(self.source.batch)
-            features = torch.cat([net.embed(self.source.take(part)) for part in parts])
+            embedded = []
+            for part in parts:
+                rows = self.source.take(part)
+                embedded.append(net.embed(rows))
+            features = torch.cat(embedded)
         contiguous = np.ascontiguousarray(targets, np.float32)
         device_targets = torch.from_numpy(contiguous).to(self.device)
         solve(
@@ -206,7 +222,7 @@ class Probe(NeuralModel):
     ) -> Prediction:
         import torch
 
-        from tailor.models.losses import activate, uniform
+        from tailor.models.losses import activate
 
         all_features = self._standardisation.features(net)
         is_whole_pool = np.array_equal(positions, np.arange(len(all_features)))
@@ -217,7 +233,8 @@ class Probe(NeuralModel):
                 part = slice(start, start + self.source.batch)
                 logits = net.classify(torch.from_numpy(features[part]))
                 probs[part] = activate(self.task, logits).numpy()
-        probs[~self.source.readable[positions]] = uniform(self.task)
+        unreadable = ~self.source.readable[positions]
+        probs[unreadable] = uninformed_probability(self.task)
         progress(len(positions), len(positions), "predicting")
         return Prediction(probs, features)
 

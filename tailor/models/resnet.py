@@ -25,20 +25,41 @@ class Block(FoldableModule):
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.conv1 = nn.Conv2d(
+            inputs,
+            outputs,
+            kernel_size=3,
+            stride=stride,
+            padding=1,
+            bias=False,
+        )
         self.bn1 = nn.BatchNorm2d(outputs)
-        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.conv2 = nn.Conv2d(
+            outputs,
+            outputs,
+            kernel_size=3,
+            stride=1,
+            padding=1,
+            bias=False,
+        )
         self.bn2 = nn.BatchNorm2d(outputs)
         self.downsample: nn.Sequential | None = None
         if stride != 1 or inputs != outputs:
             self.downsample = nn.Sequential(
-                nn.Conv2d(inputs, outputs, 1, stride, bias=False),
+                nn.Conv2d(
+                    inputs,
+                    outputs,
+                    kernel_size=1,
+                    stride=stride,
+                    bias=False,
+                ),
                 nn.BatchNorm2d(outputs),
             )
 
     def forward(self, x: Tensor) -> Tensor:
         shortcut = x if self.downsample is None else self.downsample(x)
-        x = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        x = self.bn1(self.conv1(x))
+        x = F.relu(x, inplace=True)
         x = self.bn2(self.conv2(x))
         return F.relu(x.add_(shortcut), inplace=True)
 
@@ -63,21 +84,38 @@ class ResNet18(PictureNetwork, FoldableModule):
         super().__init__()
         self.maxpool: nn.Module
         if stem == "small":
-            self.conv1 = nn.Conv2d(3, 64, 3, 1, 1, bias=False)
+            self.conv1 = nn.Conv2d(
+                3,
+                64,
+                kernel_size=3,
+                stride=1,
+                padding=1,
+                bias=False,
+            )
             self.bn1 = nn.BatchNorm2d(64)
             self.maxpool = nn.Identity()
         else:
-            self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
+            self.conv1 = nn.Conv2d(
+                3,
+                64,
+                kernel_size=7,
+                stride=2,
+                padding=3,
+                bias=False,
+            )
             self.bn1 = nn.BatchNorm2d(64)
             self.maxpool = nn.MaxPool2d(3, 2, 1)
-        for number, (inputs, outputs) in enumerate(zip(CHANNELS, CHANNELS[1:]), 1):
+        for number in range(1, 5):
+            inputs = CHANNELS[number - 1]
+            outputs = CHANNELS[number]
             first = Block(inputs, outputs, stride=1 if number == 1 else 2)
             second = Block(outputs, outputs, stride=1)
             self.add_module(f"layer{number}", nn.Sequential(first, second))
         self.fc = nn.Linear(self.width, classes)
 
     def embed(self, x: Tensor) -> Tensor:
-        x = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        x = self.bn1(self.conv1(x))
+        x = F.relu(x, inplace=True)
         x = self.maxpool(x)
         for number in range(1, 5):
             x = self.get_submodule(f"layer{number}")(x)

@@ -39,19 +39,40 @@ class FittedClassifiers:
         labels   multi-class: once (n,) int64, the class of each; multi-label: for every class (n,)
                  int64, whether each has it
         """
-        return cls(task, [_fit_one(estimator, vectors, column, seed) for column in labels])
+        return cls(
+            task,
+            [
+                _fit_one(
+                    estimator,
+                    vectors,
+                    column,
+                    seed,
+                )
+                for column in labels
+            ],
+        )
 
     def predict(self, vectors: np.ndarray) -> np.ndarray:
         """Probabilities (n, K) of vectors (n, d)."""
         if isinstance(self.task, MultiClass):
             return _class_columns(self._classifiers[0], vectors, self.task.size)
         positives = [
-            _class_columns(classifier, vectors, 2)[:, 1] for classifier in self._classifiers
+            _class_columns(
+                classifier,
+                vectors,
+                2,
+            )[:, 1]
+            for classifier in self._classifiers
         ]
         return np.stack(positives, 1)
 
 
-def _fit_one(estimator: Any, vectors: np.ndarray, classes: np.ndarray, seed: int) -> Any:
+def _fit_one(
+    estimator: Any,
+    vectors: np.ndarray,
+    classes: np.ndarray,
+    seed: int,
+) -> Any:
     from sklearn.base import clone
 
     if (classes == classes[0]).all():
@@ -74,8 +95,10 @@ def _class_columns(classifier: Any, vectors: np.ndarray, size: int) -> np.ndarra
         probs[:, classifier] = 1
         return probs
     seen = np.asarray(classifier.classes_, np.int64)
-    probs[:, seen] = np.clip(classifier.predict_proba(vectors), 0, 1)
-    return probs / np.maximum(probs.sum(1, keepdims=True), 1e-12)
+    predicted = classifier.predict_proba(vectors)
+    probs[:, seen] = np.clip(predicted, 0, 1)
+    totals = probs.sum(1, keepdims=True)
+    return probs / np.maximum(totals, 1e-12)
 
 
 def find_estimator(name: str, params: dict[str, Any]) -> Any:

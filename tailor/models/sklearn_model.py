@@ -19,6 +19,7 @@ from tailor.models.inputs import find_device
 from tailor.models.sklearn_classifiers import FittedClassifiers, estimator_path, find_estimator
 from tailor.models.source_model import DEFAULT_DROPOUT, SourceModel
 from tailor.models.targets import Targets
+from tailor.models.uninformed import uninformed_probability
 from tailor.pools.base import Pool
 from tailor.selection.pool_view import COLUMNS
 from tailor.task import MultiClass, Task
@@ -96,7 +97,8 @@ class SklearnModel(SourceModel):
         progress: ProgressCallback = quiet,
     ) -> None:
         positions, labels = self._check_training_set(positions, labels)
-        self._learn(self.source.take_host(positions).astype(np.float32), labels, seed)
+        vectors = self.source.take_host(positions).astype(np.float32)
+        self._learn(vectors, labels, seed)
 
     def predict(self, positions: np.ndarray, progress: ProgressCallback = quiet) -> Prediction:
         fitted = self._trained()
@@ -145,7 +147,8 @@ class SklearnModel(SourceModel):
         rng = np.random.default_rng(seed)
         for _ in range(passes):
             kept = rng.random(vectors.shape, np.float32) >= DEFAULT_DROPOUT
-            yield self._probabilities(fitted, positions, vectors * kept / scale)
+            dropped = vectors * kept / scale
+            yield self._probabilities(fitted, positions, dropped)
 
     def save(self, folder: Path) -> None:
         import torch
@@ -183,7 +186,11 @@ class SklearnModel(SourceModel):
                 f"{self.source.fingerprint!r}"
             )
         self.estimator.set_params(**settings["params"])
-        self._learn(tensors["vectors"].numpy(), tensors["labels"].numpy(), int(settings["seed"]))
+        self._learn(
+            tensors["vectors"].numpy(),
+            tensors["labels"].numpy(),
+            int(settings["seed"]),
+        )
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -225,7 +232,13 @@ class SklearnModel(SourceModel):
             columns = [labels.argmax(1)]
         else:
             columns = (column.astype(np.int64) for column in labels.T)
-        self._fitted = FittedClassifiers.fit(self.task, self.estimator, vectors, columns, seed)
+        self._fitted = FittedClassifiers.fit(
+            self.task,
+            self.estimator,
+            vectors,
+            columns,
+            seed,
+        )
         self._training = (vectors, labels, seed)
 
     def _likeliest_labels(
@@ -244,7 +257,10 @@ class SklearnModel(SourceModel):
             return
         for first in range(0, self.task.size, COLUMNS):
             block = slice(first, first + COLUMNS)
-            predicted = [self.task.predicted(targets[part][:, block]) for part in parts]
+            predicted = []
+            for part in parts:
+                block_targets = targets[part][:, block]
+                predicted.append(self.task.predicted(block_targets))
             for column in np.concatenate(predicted).T:
                 yield column.astype(np.int64)
 
@@ -255,10 +271,9 @@ class SklearnModel(SourceModel):
         vectors: np.ndarray,
     ) -> np.ndarray:
         """(n, K) float32 of vectors (n, d), uniform where a position can't be read."""
-        from tailor.models.losses import uniform
-
         readable = np.flatnonzero(self.source.readable[positions])
-        probs = np.full((len(vectors), self.task.size), uniform(self.task), np.float32)
+        probability = uninformed_probability(self.task)
+        probs = np.full((len(vectors), self.task.size), probability, np.float32)
         for part in _chunks(readable):
             probs[part] = fitted.predict(vectors[part])
         return probs

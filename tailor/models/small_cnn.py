@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -25,16 +27,25 @@ class SmallCNN(PictureNetwork, FoldableModule):
     def __init__(self, classes: int = 10) -> None:
         super().__init__()
         channels = (3, 32, 64, self.width)
-        self.convs = nn.ModuleList(
-            nn.Conv2d(inputs, outputs, 3, 2, 1, bias=False)
-            for inputs, outputs in zip(channels, channels[1:])
-        )
-        self.norms = nn.ModuleList(nn.BatchNorm2d(outputs) for outputs in channels[1:])
+        self.convs = nn.ModuleList()
+        self.norms = nn.ModuleList()
+        for inputs, outputs in pairwise(channels):
+            conv = nn.Conv2d(
+                inputs,
+                outputs,
+                kernel_size=3,
+                stride=2,
+                padding=1,
+                bias=False,
+            )
+            self.convs.append(conv)
+            self.norms.append(nn.BatchNorm2d(outputs))
         self.fc = nn.Linear(self.width, classes)
 
     def embed(self, x: Tensor) -> Tensor:
         for conv, norm in zip(self.convs, self.norms):
-            x = F.relu(norm(conv(x)), inplace=True)
+            x = norm(conv(x))
+            x = F.relu(x, inplace=True)
         return x.mean((2, 3))
 
     def classify(self, features: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -140,8 +141,9 @@ class Source(ABC):
     def batch(self) -> int:
         """Rows that are predicted at once."""
         numbers = self.batch_numbers[self.device.partition(":")[0]]
-        row_numbers = max(1, int(np.prod(self.shape or (1,))))
-        return int(np.clip(numbers // row_numbers, SMALLEST_BATCH, LARGEST_BATCH))
+        row_numbers = math.prod(self.shape or (1,))
+        rows = numbers // max(1, row_numbers)
+        return min(max(rows, SMALLEST_BATCH), LARGEST_BATCH)
 
     def resident(self) -> bool:
         """Bring all rows to the GPU, if there is one and they fit; whether they are there."""
@@ -159,10 +161,12 @@ class Source(ABC):
             dtype=_torch_dtype(self.data),
             device=self.device,
         )
-        step = max(1, TRANSFER // max(1, self.data[0].nbytes))
+        row_bytes = max(1, self.data[0].nbytes)
+        step = max(1, TRANSFER // row_bytes)
         for start in range(0, len(device_data), step):
-            part = np.array(self.data[start : start + step])
-            device_data[start : start + len(part)].copy_(torch.from_numpy(part))
+            part = slice(start, start + step)
+            host_rows = torch.from_numpy(np.array(self.data[part]))
+            device_data[part].copy_(host_rows)
         self._device_data = device_data
         self._device_rows = torch.from_numpy(self.rows).to(self.device)
         return True
@@ -174,8 +178,8 @@ class Source(ABC):
         if self._device_data is not None and self._device_rows is not None:
             device_rows = self._device_rows[positions]
             return self.arrange(self._device_data.index_select(0, device_rows))
-        rows = torch.from_numpy(self.take_host(positions.cpu().numpy()))
-        return self.arrange(rows.to(self.device))
+        host_rows = self.take_host(positions.cpu().numpy())
+        return self.arrange(torch.from_numpy(host_rows).to(self.device))
 
     def loader(self, positions: np.ndarray) -> tuple[Callable[[torch.Tensor], torch.Tensor], bool]:
         """How training reads its examples at positions (n,), all readable.
@@ -190,18 +194,23 @@ class Source(ABC):
 
         contiguous = np.ascontiguousarray(positions, np.int64)
         device_positions = torch.from_numpy(contiguous).to(self.device)
-        if not self.resident() and len(positions) * self.cache.row_bytes <= HELD:
-            block = torch.from_numpy(self.take_host(positions)).to(self.device)
+        training_bytes = len(positions) * self.cache.row_bytes
+        if not self.resident() and training_bytes <= HELD:
+            host_rows = self.take_host(positions)
+            block = torch.from_numpy(host_rows).to(self.device)
             return lambda index: self.arrange(block.index_select(0, index)), True
-        return lambda index: self.take(device_positions[index]), self._device_data is not None
+        on_device = self._device_data is not None
+        return lambda index: self.take(device_positions[index]), on_device
 
     def take_host(self, positions: np.ndarray) -> np.ndarray:
         """positions (n,) int64, all readable -> (n, *shape), a copy in memory."""
         rows = self.rows[positions]
         # Rows that follow each other are one read of the file.
-        is_one_span = len(rows) > 0 and rows[-1] - rows[0] == len(rows) - 1
-        if is_one_span and (np.diff(rows) == 1).all():
-            return np.array(self.data[rows[0] : rows[-1] + 1])
+        if len(rows) > 0:
+            first = rows[0]
+            stop = rows[-1] + 1
+            if stop - first == len(rows) and (np.diff(rows) == 1).all():
+                return np.array(self.data[first:stop])
         return np.asarray(self.data[rows])
 
     def compute(
@@ -219,7 +228,8 @@ class Source(ABC):
             keys = self._compute_unkeyed(positions, step)
         else:
             keys = [digest(key) for key in content_keys]
-            missing = positions.start + np.flatnonzero(self.cache.find(keys) < 0)
+            is_missing = self.cache.find(keys) < 0
+            missing = positions.start + np.flatnonzero(is_missing)
             for piece in _pieces(missing.tolist(), self.piece):
                 piece_keys = [keys[position - positions.start] for position in piece]
                 self._keep(piece, piece_keys, self.pool.read(piece))
@@ -238,7 +248,8 @@ class Source(ABC):
         for piece in _pieces(positions, self.piece):
             examples = self.pool.read(piece)
             piece_keys = [_content_key(example) for example in examples]
-            missing = np.flatnonzero(self.cache.find(piece_keys) < 0).tolist()
+            is_missing = self.cache.find(piece_keys) < 0
+            missing = np.flatnonzero(is_missing).tolist()
             self._keep(
                 [piece[row] for row in missing],
                 [piece_keys[row] for row in missing],
@@ -258,7 +269,10 @@ class Source(ABC):
         good_keys = []
         good_examples = []
         for position, key, example in zip(positions, keys, examples, strict=True):
-            reason = example.reason if isinstance(example, Unreadable) else self.problem(example)
+            if isinstance(example, Unreadable):
+                reason: str | None = example.reason
+            else:
+                reason = self.problem(example)
             if reason is None:
                 good_keys.append(key)
                 good_examples.append(example)
@@ -269,7 +283,8 @@ class Source(ABC):
 
 
 def _pieces(positions: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    return (positions[start : start + size] for start in range(0, len(positions), size))
+    for start in range(0, len(positions), size):
+        yield positions[start : start + size]
 
 
 def _content_key(example: Any) -> bytes:

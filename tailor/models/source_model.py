@@ -39,7 +39,8 @@ class SourceModel(Model):
         # only when the first pass is asked for.
         self._trained()
         self._ensure_prepared()
-        return self.dropout_at(np.arange(len(self.source.rows)), passes, seed=seed)
+        everything = np.arange(len(self.source.rows))
+        return self.dropout_at(everything, passes, seed=seed)
 
     @abstractmethod
     def dropout_at(

@@ -37,14 +37,18 @@ class Standardisation:
         """
         if positions is None:
             positions = np.arange(len(self.source.rows))
-        if self._measured is None or not np.array_equal(self._measured[0], positions):
-            readable = positions[self.source.readable[positions]]
-            if len(readable) == 0:
-                shape = self.source.shape or (1,)
-                return np.zeros(shape, np.float32), np.ones(shape, np.float32)
-            mean, deviation = self._moments(readable)
-            self._measured = (positions.copy(), mean, deviation)
-        return self._measured[1:]
+        if self._measured is not None:
+            measured_positions, mean, deviation = self._measured
+            if np.array_equal(measured_positions, positions):
+                return mean, deviation
+        is_readable = self.source.readable[positions]
+        if not is_readable.any():
+            shape = self.source.shape or (1,)
+            zeros = np.zeros(shape, np.float32)
+            return zeros, np.ones_like(zeros)
+        mean, deviation = self._moments(positions[is_readable])
+        self._measured = (positions.copy(), mean, deviation)
+        return mean, deviation
 
     def _moments(self, readable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         step = max(1, -(-len(readable) // MEASURED_ROWS))
@@ -52,12 +56,14 @@ class Standardisation:
         total = 0.0
         total_squares = 0.0
         for start in range(0, len(sample), CHUNK):
-            rows = self.source.take_host(sample[start : start + CHUNK]).astype(np.float64)
+            chunk = sample[start : start + CHUNK]
+            rows = self.source.take_host(chunk).astype(np.float64)
             total = total + rows.sum(0)
             total_squares = total_squares + (rows**2).sum(0)
         mean = np.asarray(total / len(sample))
         # Rounding may take the variance of a constant feature below 0.
-        variance = np.maximum(total_squares / len(sample) - mean**2, 0)
+        mean_square = total_squares / len(sample)
+        variance = np.maximum(mean_square - mean**2, 0)
         deviation = np.sqrt(variance)
         deviation = np.where(deviation > SMALLEST_DEVIATION, deviation, 1)
         return mean.astype(np.float32), deviation.astype(np.float32)
@@ -81,5 +87,6 @@ class Standardisation:
                 part = readable[start : start + source.batch]
                 rows = source.take(torch.from_numpy(part))
                 features[part] = head.embed(rows).numpy()
-        self._standardised = (tuple(array.copy() for array in computed_from), features)
+        copies = tuple(array.copy() for array in computed_from)
+        self._standardised = (copies, features)
         return features

@@ -50,8 +50,11 @@ class Targets:
 
     def sum(self, axis: int, dtype: Any) -> Any:
         """(K,) over the rows, as an array's: axis must be 0."""
-        starts = range(0, len(self), CHUNK)
-        return sum(self[start : start + CHUNK].sum(axis, dtype=dtype) for start in starts)
+        total: Any = 0
+        for start in range(0, len(self), CHUNK):
+            rows = self[start : start + CHUNK]
+            total = total + rows.sum(axis, dtype=dtype)
+        return total
 
 
 class TargetsOnDevice:

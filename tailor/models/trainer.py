@@ -50,7 +50,9 @@ def train(
     size = len(positions)
     batch = max(2, min(recipe.batch, size))
     steps_per_epoch = -(-size // batch)
-    total = recipe.steps if recipe.steps is not None else recipe.epochs * steps_per_epoch
+    total = recipe.steps
+    if total is None:
+        total = recipe.epochs * steps_per_epoch
     net.train()
     take, on_device = source.loader(positions)
     device_targets: Tensor | TargetsOnDevice
@@ -62,7 +64,15 @@ def train(
         device_targets = torch.from_numpy(contiguous).to(device)
 
     def make_step() -> TrainingStep:
-        return TrainingStep(net, take, device_targets, loss, recipe, batch, device)
+        return TrainingStep(
+            net,
+            take,
+            device_targets,
+            loss,
+            recipe,
+            batch,
+            device,
+        )
 
     step = make_step()
     replay: Callable[[], None] | None = None
@@ -105,7 +115,8 @@ def draw_batches(size: int, batch: int, generator: torch.Generator) -> Iterator[
     repeats = 1 + -(-missing // size)
     while True:
         order = torch.randperm(size, generator=generator)
-        yield from order.repeat(repeats)[: size + missing].split(batch)
+        filled_up = order.repeat(repeats)[: size + missing]
+        yield from filled_up.split(batch)
 
 
 def _capture(step: TrainingStep, device: str) -> Callable[[], None] | None:
@@ -115,7 +126,11 @@ def _capture(step: TrainingStep, device: str) -> Callable[[], None] | None:
             return step.capture()
     except RuntimeError as error:
         torch.cuda.synchronize(device)
-        warnings.warn(f"no CUDA graph, a plain loop instead: {error}", Notice, stacklevel=3)
+        warnings.warn(
+            f"no CUDA graph, a plain loop instead: {error}",
+            Notice,
+            stacklevel=3,
+        )
         return None
 
 

@@ -45,20 +45,33 @@ class TrainingStep:
         self.targets = targets
         self.loss = loss
         self.device = device
-        self.index = torch.zeros(batch, dtype=torch.int64, device=device)
+        self.index = torch.zeros(
+            batch,
+            dtype=torch.int64,
+            device=device,
+        )
         self.keep_rate = 1 - recipe.dropout
         self.mask: Tensor | None = None
         if recipe.dropout:
             self.mask = torch.ones(batch, net.width, device=device)
         self.mirrored: Tensor | None = None
         if recipe.flip:
-            self.mirrored = torch.zeros(batch, 1, 1, 1, dtype=torch.bool, device=device)
+            self.mirrored = torch.zeros(
+                batch,
+                1,
+                1,
+                1,
+                dtype=torch.bool,
+                device=device,
+            )
         cuda = device.startswith("cuda")
         self.half_weights: HalfPrecisionWeights | None = None
         if cuda and net.convolutions_cast:
             self.half_weights = HalfPrecisionWeights(net)
         # As a tensor, the learning rate can change between two replays of a graph.
-        lr: Tensor | float = torch.tensor(recipe.lr, device=device) if cuda else recipe.lr
+        lr: Tensor | float = recipe.lr
+        if cuda:
+            lr = torch.tensor(recipe.lr, device=device)
         self.optimizer = torch.optim.Adam(
             [parameter for parameter in net.parameters() if parameter.requires_grad],
             lr=lr,
@@ -71,9 +84,14 @@ class TrainingStep:
         """Set what changes from step to step: index (batch,) and the random numbers."""
         self.index.copy_(index, non_blocking=True)
         if self.mask is not None:
-            self.mask.bernoulli_(self.keep_rate, generator=generator).div_(self.keep_rate)
+            self.mask.bernoulli_(self.keep_rate, generator=generator)
+            self.mask.div_(self.keep_rate)
         if self.mirrored is not None:
-            uniform = torch.rand(self.mirrored.shape, generator=generator, device=self.device)
+            uniform = torch.rand(
+                self.mirrored.shape,
+                generator=generator,
+                device=self.device,
+            )
             self.mirrored.copy_(uniform < 0.5)
 
     def set_learning_rate(self, lr: float) -> None:
@@ -94,9 +112,12 @@ class TrainingStep:
             else:
                 self.half_weights.refresh()
                 logits, _ = torch.func.functional_call(
-                    self.net, self.half_weights.half, (x, self.mask)
+                    self.net,
+                    self.half_weights.half,
+                    (x, self.mask),
                 )
-        self.loss(logits.float(), self.targets[self.index]).backward()
+        loss = self.loss(logits.float(), self.targets[self.index])
+        loss.backward()
         if self.half_weights is not None:
             self.half_weights.give_back()
         self.optimizer.step()

@@ -42,8 +42,18 @@ def build(make: Callable[[], AnyModule], generator: torch.Generator) -> AnyModul
             )
         elif isinstance(layer, nn.Linear):
             bound = layer.in_features**-0.5
-            nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
-            nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
+            nn.init.uniform_(
+                layer.weight,
+                -bound,
+                bound,
+                generator=generator,
+            )
+            nn.init.uniform_(
+                layer.bias,
+                -bound,
+                bound,
+                generator=generator,
+            )
         elif isinstance(layer, nn.BatchNorm2d):
             layer.reset_running_stats()
             nn.init.ones_(layer.weight)
@@ -80,7 +90,11 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
             from safetensors.torch import load_file
 
             return load_file(path)
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        state = torch.load(
+            path,
+            map_location="cpu",
+            weights_only=True,
+        )
     except Exception as error:  # a file that is no such file fails in many ways
         raise InputError(
             f"weights: {str(path)!r} can't be read as plain weights: {error}"

@@ -21,7 +21,8 @@ def feature_width(model_name: str, pool: Pool, **options: Any) -> int | None:
     options = text_options | options
 
     def option(key: str) -> Any:
-        return options.get(key, registry.options(name)[key].default)
+        default = registry.options(name)[key].default
+        return options.get(key, default)
 
     if name == "finetune":
         from tailor.models.finetune import network_class
@@ -34,7 +35,8 @@ def feature_width(model_name: str, pool: Pool, **options: Any) -> int | None:
     if name == "sklearn":
         from tailor.models.sklearn_model import PLAIN_BACKBONES
 
-        return backbone_width(option("backbone") or PLAIN_BACKBONES.get(pool.kind), pool)
+        backbone = option("backbone") or PLAIN_BACKBONES.get(pool.kind)
+        return backbone_width(backbone, pool)
     return None
 
 

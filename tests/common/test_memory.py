@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailor.common.memory import available
+from tailor.common.memory import available_memory
 
 MIB = 2**20
 
@@ -33,8 +33,8 @@ def system(root, limit=None):
     [(None, 900), ("max", 900), (1000 * MIB, 400), (5000 * MIB, 900), (550 * MIB, 0)],
 )
 def test_a_container_has_no_more_than_its_limit(tmp_path, limit, free):
-    assert available(system(tmp_path, limit)) == free * MIB
+    assert available_memory(system(tmp_path, limit)) == free * MIB
 
 
 def test_a_system_that_does_not_say(tmp_path):
-    assert available(tmp_path) is None
+    assert available_memory(tmp_path) is None
