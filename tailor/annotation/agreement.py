@@ -61,17 +61,20 @@ def _figures(task: Task, answers: AnswerPairs) -> dict[str, Any]:
     equal = sum(first == second for first, second in answers)
     figures: dict[str, Any] = {"n": len(answers), "equal": equal / len(answers)}
     if isinstance(task, MultiClass):
-        first = np.array([pair[0][0] for pair in answers])
-        second = np.array([pair[1][0] for pair in answers])
-        return figures | {"kappa": cohen_kappa(first, second)}
-    kappas: dict[str, float | None] = {}
-    for k, name in enumerate(task.classes):
-        first = np.array([k in pair[0] for pair in answers], np.int64)
-        second = np.array([k in pair[1] for pair in answers], np.int64)
-        kappas[name] = cohen_kappa(first, second)
+        classes = np.array([(first[0], second[0]) for first, second in answers])
+        figures["kappa"] = cohen_kappa(*classes.T)
+        return figures
+    kappas = {name: cohen_kappa(*_gave_class(k, answers).T) for k, name in enumerate(task.classes)}
     defined = [kappa for kappa in kappas.values() if kappa is not None]
-    mean = float(np.mean(defined)) if defined else None
-    return figures | {"kappa": mean, "classes": kappas}
+    figures["kappa"] = float(np.mean(defined)) if defined else None
+    figures["classes"] = kappas
+    return figures
+
+
+def _gave_class(k: int, answers: AnswerPairs) -> np.ndarray:
+    """(n, 2) int: whether each of the two gave class k, for each example."""
+    gave = [(k in first, k in second) for first, second in answers]
+    return np.array(gave, np.int64)
 
 
 def cohen_kappa(first: np.ndarray, second: np.ndarray) -> float | None:

@@ -84,10 +84,13 @@ class Annotators:
 
 def _answers_in(event: Event) -> Iterator[tuple[str, int]]:
     """(annotator, position) of every answer, skip and vote in an event."""
-    changes = event.body["events"] if event.kind == "several" else [(event.kind, event.body)]
+    changes = [(event.kind, event.body)]
+    if event.kind == "several":
+        changes = event.body["events"]
     for kind, body in changes:
         if kind == "vote":
             yield body["by"], body["position"]
         elif kind == "told" and body.get("by"):
-            yield from ((body["by"], position) for position, _ in body["answers"])
-            yield from ((body["by"], position) for position in body["skipped"])
+            answered = [position for position, _ in body["answers"]]
+            for position in answered + body["skipped"]:
+                yield body["by"], position

@@ -63,17 +63,20 @@ class AnswerCollector:
         run_state = session.run_state
         position = session._position(answer.id)
         label = checked_label(run_state.task, answer.id, answer.label)
-        if not answer.settles and self._is_vote(answer.annotator, position):
+        annotator = answer.annotator
+        if not answer.settles and self._is_vote(annotator, position):
             wanted = self._assignment.votes_wanted(position)
-            return [session.voting(answer.id, label, answer.annotator, wanted)]
-        if label is not None or run_state.label_of(position) is None:
-            return [session.telling({answer.id: label}, answer.annotator)]
+            return [session.voting(answer.id, label, annotator, wanted)]
+        is_labelled = run_state.label_of(position) is not None
+        if label is not None or not is_labelled:
+            return [session.telling({answer.id: label}, annotator)]
         labelled_by, _ = run_state.who.get(position, (None, None))
-        if not answer.settles and labelled_by != answer.annotator:
+        if not answer.settles and labelled_by != annotator:
             # A page that did not know of the label: nobody's answer is lost by another's skip.
             return []
-        skip = ("told", {"answers": [], "skipped": [position], "by": answer.annotator})
-        return [session.withdrawing([answer.id], answer.annotator), skip]
+        withdrawal = session.withdrawing([answer.id], annotator)
+        skip = {"answers": [], "skipped": [position], "by": annotator}
+        return [withdrawal, ("told", skip)]
 
     def _is_vote(self, annotator: str, position: int) -> bool:
         """Whether an answer is one vote among several: while the example is undecided, from those

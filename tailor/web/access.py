@@ -51,6 +51,10 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _per_minute(tries: float) -> RateLimiter:
+    return RateLimiter(rate=tries / 60, burst=tries)
+
+
 class Access:
     """Sign-in to one project.
 
@@ -81,10 +85,8 @@ class Access:
         folder_hash = sha256(os.fsencode(folder.resolve())).hexdigest()
         self.cookie_name = f"tailor-{folder_hash[:12]}"
         # Never by the name alone: then any stranger could lock anyone out.
-        per_name = self.limits.tries
-        per_address = self.limits.tries_in_all
-        self._tries_by_name = RateLimiter(per_name / 60, per_name)
-        self._tries_by_address = RateLimiter(per_address / 60, per_address)
+        self._tries_by_name = _per_minute(self.limits.tries)
+        self._tries_by_address = _per_minute(self.limits.tries_in_all)
         self._may_be_open = is_loopback(host) and not hosts and not len(self.users)
         self._check_token()
         if not self._may_be_open and not self.token and not len(self.users):

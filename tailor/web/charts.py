@@ -46,27 +46,50 @@ def accuracy_line(estimates: Sequence[dict[str, Any]]) -> AccuracyLine | None:
     lowest = min(estimate["lower"] for estimate in estimates)
     # A good model is shown closer, so that a gain can be seen.
     floor = 0.5 if lowest >= 0.5 else 0.0
-    shares = (0.5, 0.75, 1.0) if floor else (0.0, 0.5, 1.0)
-
-    def x(labels: float) -> float:
-        return round(LEFT + (WIDTH - LEFT - RIGHT) * labels / most_labels, 1)
-
-    def y(share: float) -> float:
-        return round(TOP + (HEIGHT - TOP - BOTTOM) * (1 - (share - floor) / (1 - floor)), 1)
-
-    points = tuple((x(estimate["labels"]), y(estimate["accuracy"])) for estimate in estimates)
-    upper = [f"{x(estimate['labels'])},{y(estimate['upper'])}" for estimate in estimates]
-    lower = [f"{x(estimate['labels'])},{y(estimate['lower'])}" for estimate in estimates]
-    outline = upper + lower[::-1]
+    scale = _Scale(most_labels, floor)
+    line = [scale.point(estimate["labels"], estimate["accuracy"]) for estimate in estimates]
+    upper = [scale.point(estimate["labels"], estimate["upper"]) for estimate in estimates]
+    lower = [scale.point(estimate["labels"], estimate["lower"]) for estimate in estimates]
+    band = ""
+    if len(estimates) > 1:
+        band = _svg_path(upper + lower[::-1]) + "Z"
+    x_ticks = [Tick(scale.x(labels), f"{labels:,}") for labels in (0, most_labels)]
+    shares = (floor, (floor + 1) / 2, 1.0)
+    y_ticks = [Tick(scale.y(share), f"{share:.0%}") for share in shares]
     return AccuracyLine(
-        path="M" + " L".join(f"{px},{py}" for px, py in points),
-        band="M" + " L".join(outline) + "Z" if len(points) > 1 else "",
-        points=points,
-        x_ticks=tuple(Tick(x(labels), f"{labels:,}") for labels in (0, most_labels)),
-        y_ticks=tuple(Tick(y(share), f"{share:.0%}") for share in shares),
+        path=_svg_path(line),
+        band=band,
+        points=tuple(line),
+        x_ticks=tuple(x_ticks),
+        y_ticks=tuple(y_ticks),
         last=estimates[-1],
         description=_describe(estimates),
     )
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """From labels and shares to places in the box."""
+
+    most_labels: int
+    floor: float  # the share at the bottom
+
+    def x(self, labels: float) -> float:
+        width = WIDTH - LEFT - RIGHT
+        return round(LEFT + width * labels / self.most_labels, 1)
+
+    def y(self, share: float) -> float:
+        height = HEIGHT - TOP - BOTTOM
+        from_bottom = (share - self.floor) / (1 - self.floor)
+        return round(TOP + height * (1 - from_bottom), 1)
+
+    def point(self, labels: float, share: float) -> tuple[float, float]:
+        return self.x(labels), self.y(share)
+
+
+def _svg_path(points: Sequence[tuple[float, float]]) -> str:
+    corners = [f"{x},{y}" for x, y in points]
+    return "M" + " L".join(corners)
 
 
 def _describe(estimates: Sequence[dict[str, Any]]) -> str:
@@ -91,7 +114,14 @@ class Bar:
 def class_bars(counts: Sequence[dict[str, Any]]) -> list[Bar]:
     """counts: [{"name", "count"}, ...], rarest first."""
     longest = max((row["count"] for row in counts), default=0)
-    return [Bar(row["name"], row["count"], _percent(row["count"], longest)) for row in counts]
+    return [
+        Bar(
+            row["name"],
+            row["count"],
+            share=_percent(row["count"], longest),
+        )
+        for row in counts
+    ]
 
 
 def arm_bars(arms: Sequence[dict[str, Any]]) -> list[Bar]:
@@ -103,7 +133,7 @@ def arm_bars(arms: Sequence[dict[str, Any]]) -> list[Bar]:
         Bar(
             arm["name"],
             arm["pulls"],
-            _percent(arm["pulls"], longest),
+            share=_percent(arm["pulls"], longest),
             note=_found_most(arm["found"]) or "nothing answered yet",
             this_round=arm["round_pulls"],
         )
@@ -117,10 +147,8 @@ def _percent(count: int, longest: int) -> float:
 
 def _found_most(found: dict[str, int]) -> str:
     """ "cat 9, dog 3, fox 2, others 1" """
-    most_first = sorted(
-        ((name, count) for name, count in found.items() if count),
-        key=lambda item: (-item[1], item[0]),
-    )
+    counts = [(name, count) for name, count in found.items() if count]
+    most_first = sorted(counts, key=lambda item: (-item[1], item[0]))
     parts = [f"{name} {count}" for name, count in most_first[:CLASSES_NAMED]]
     others = sum(count for _, count in most_first[CLASSES_NAMED:])
     if others:

@@ -45,17 +45,19 @@ class PictureCache:
         self._pictures: OrderedDict[tuple[str, int], Picture] = OrderedDict()
 
     def get(self, id: str, side: int) -> Picture | None:
+        key = (id, side)
         with self._lock:
-            if (id, side) in self._pictures:
-                self._pictures.move_to_end((id, side))
-            return self._pictures.get((id, side))
+            if key in self._pictures:
+                self._pictures.move_to_end(key)
+            return self._pictures.get(key)
 
     def put(self, id: str, side: int, picture: Picture) -> None:
+        key = (id, side)
         with self._lock:
-            before = self._pictures.pop((id, side), None)
+            before = self._pictures.pop(key, None)
             if before is not None:
                 self._used -= len(before.content)
-            self._pictures[id, side] = picture
+            self._pictures[key] = picture
             self._used += len(picture.content)
             while self._used > self._memory and len(self._pictures) > 1:
                 _, oldest = self._pictures.popitem(last=False)
@@ -87,14 +89,15 @@ class Examples:
         with self._reading:
             examples = dict(zip(present, self.pool.read(present)))
         return [
-            self._shown(None if position is None else examples[position]) for position in positions
+            self._shown(examples[position])
+            if position is not None
+            else _unreadable("not in the pool any more")
+            for position in positions
         ]
 
     def _shown(self, example: Any) -> dict[str, Any]:
-        if example is None:
-            return {"kind": "unreadable", "reason": "not in the pool any more"}
         if isinstance(example, Unreadable):
-            return {"kind": "unreadable", "reason": example.reason}
+            return _unreadable(example.reason)
         if self.kind == "text":
             # Halves of surrogate pairs can't be sent.
             text = example[:LONGEST_TEXT].encode("utf-8", "replace").decode()
@@ -166,6 +169,10 @@ class Examples:
             return True
         pause = LOOK_AGAIN * max(1.0, 4 * self._listing_time)
         return time.monotonic() >= self._listed_at + pause
+
+
+def _unreadable(reason: str) -> dict[str, Any]:
+    return {"kind": "unreadable", "reason": reason}
 
 
 def _encode(pixels: np.ndarray, side: int) -> Picture:

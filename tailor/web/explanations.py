@@ -66,10 +66,12 @@ def explain_to_annotator(why: dict[str, Any]) -> dict[str, Any]:
     sentences = [idea.format(class_name)]
     expected = why.get("expected") or {}
     if expected:
-        likeliest, share = max(expected.items(), key=lambda item: item[1])
+        likeliest = max(expected, key=expected.__getitem__)
+        share = expected[likeliest]
         sentences.append(f"Of what {arm} picks, about {share:.0%} is expected to be {likeliest}.")
-    if why.get("round", -1) >= 0:
-        sentences.append(f"Asked for in round {why['round'] + 1}.")
+    round_number = why.get("round", -1)
+    if round_number >= 0:
+        sentences.append(f"Asked for in round {round_number + 1}.")
     return {**why, "sentences": sentences}
 
 

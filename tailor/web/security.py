@@ -53,9 +53,11 @@ class Guard:
         # lets everybody in.
         self.any_host = not is_loopback(access.host) and not hosts
         self._too_large = f"a request may hold {self.limits.body} bytes"
+        rate = self.limits.rate
+        burst = self.limits.burst
         people = self.limits.people
-        self._visitor_rates = RateLimiter(self.limits.rate, self.limits.burst)
-        self._address_rates = RateLimiter(people * self.limits.rate, people * self.limits.burst)
+        self._visitor_rates = RateLimiter(rate, burst)
+        self._address_rates = RateLimiter(people * rate, people * burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -117,11 +119,14 @@ class Guard:
         """Seconds until this request may come. Someone signed in has limits of his own, with any
         number of browsers; strangers share those of their address.
         """
-        address, _ = scope.get("client") or ("nobody", 0)
+        address, _port = scope.get("client") or ("nobody", 0)
         client = client_network(address)
         visitor = self._visitor(headers)
         key = f"visitor {visitor.name}" if visitor else f"address {client}"
-        return self._visitor_rates.take(key) or self._address_rates.take(client)
+        wait = self._visitor_rates.take(key)
+        if wait:
+            return wait
+        return self._address_rates.take(client)
 
     def _visitor(self, headers: Headers) -> Visitor | None:
         try:

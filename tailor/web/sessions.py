@@ -110,7 +110,8 @@ def _leave_at_most(most: int, sessions: dict[str, BrowserSession], owner: str) -
     """
     keys = [key for key, session in sessions.items() if session.owner == owner]
     keys.sort(key=lambda key: (sessions[key].used, sessions[key].since))
-    for key in keys[: max(0, len(keys) - most)]:
+    surplus = max(0, len(keys) - most)
+    for key in keys[:surplus]:
         del sessions[key]
 
 

@@ -33,9 +33,11 @@ MESSAGES = {
 def validation_message(error: dict[str, Any]) -> str:
     """One of pydantic's errors in our words: where it is, and what is needed."""
     template = MESSAGES.get(error["type"], "it can't be used")
-    message = template.format_map(_Limits(error.get("ctx") or {}))
+    limits = _Limits(error.get("ctx") or {})
+    message = template.format_map(limits)
     # The first part says where the value came from: "body", "query", "path".
-    field = ".".join(part for part in error["loc"][1:] if isinstance(part, str))
+    location = error["loc"][1:]
+    field = ".".join(part for part in location if isinstance(part, str))
     if not field or error["type"] == "json_invalid":
         return message
     return f"{field}: {message}"
