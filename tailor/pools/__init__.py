@@ -60,33 +60,28 @@ def open_pool(
 
     The other options go to that pool. None leaves an option at the pool's own default.
 
-    ================  =============================================  ===============================
-    option            pools that take it                             meaning
-    ================  =============================================  ===============================
-    column            parquet, text, huggingface, remote             the column of the examples
-    key               parquet, text, huggingface, remote             the column of the ids
-    label             parquet, text, huggingface, remote             the column of the labels
-    labels            image-folder, remote                           "folder": the first folder of a
-                                                                     path is the class
-    labels            arrays                                         labels (N,) or (N, K), a .npy
-                                                                     file, or a name in the .npz
-    label_separator   text, remote                                   between labels in one cell
-    ids               arrays, torch                                  one id a row
-    classes           torch                                          names for labels that are
-                                                                     numbers
-    array             arrays                                         the examples' name in an .npz
-    split             parquet                                        "train", ..., or "all"
-    order             parquet, remote                                (file, rows) of an earlier time
-    delimiter         text, remote                                   between the cells of a CSV
-    encoding          text, remote                                   of a text file; else utf-8
-    format            text                                           "csv" or "jsonl"
-    max_side          image-folder, parquet, huggingface, remote     images are shrunk to this
-    threads           image-folder, parquet, huggingface             images decoded at once
-    cache             remote                                         folder for local copies
-    cache_bytes       parquet, remote                                bytes in memory, or of copies
-    storage           remote                                         options for fsspec
-    plugin_options    pools of other packages                        what they alone take
-    ================  =============================================  ===============================
+    | option | pools that take it | meaning |
+    |---|---|---|
+    | column | parquet, text, huggingface, remote | the column of the examples |
+    | key | parquet, text, huggingface, remote | the column of the ids |
+    | label | parquet, text, huggingface, remote | the column of the labels |
+    | labels | image-folder, remote | "folder": the first folder of a path is the class |
+    | labels | arrays | labels (N,) or (N, K), a .npy file, or a name in the .npz |
+    | label_separator | text, remote | the text between labels in one cell |
+    | ids | arrays, torch | (N,) the ids |
+    | classes | torch | names for labels that are numbers |
+    | array | arrays | the name of the examples' array in an .npz |
+    | split | parquet | "train", "test", ... or "all" |
+    | order | parquet, remote | (name, rows) of the files of an earlier time |
+    | delimiter | text, remote | the character between the cells of a CSV |
+    | encoding | text, remote | of a text file; by default utf-8 |
+    | format | text | "csv" or "jsonl" |
+    | max_side | image-folder, parquet, huggingface, remote | pixels to shrink images to |
+    | threads | image-folder, parquet, huggingface | images decoded at once |
+    | cache | remote | the folder for local copies |
+    | cache_bytes | parquet, remote | bytes kept in memory; bytes of local copies |
+    | storage | remote | options for fsspec, such as endpoint_url |
+    | plugin_options | pools of other packages | whatever they take besides |
 
     Raises InputError where the source can't be opened, and UnknownName (an InputError that lists
     the right names) for an option that this kind of pool does not take.

@@ -1,3 +1,3 @@
-"""Label Studio as the place where people answer: batches go there as tasks, annotations come back
-as they are made.
+"""Label Studio as the place where people answer: each batch goes there as tasks, and annotations
+come back as they are made.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,112 +11,152 @@ from tailor.integrations.label_studio.annotations import SettledAnswer, settled
 from tailor.integrations.label_studio.task_mirror import TaskMirror
 from tailor.run.session import SKIP, Session
 
-#: ends the name under which an annotator of Label Studio is kept
-VIA = " (Label Studio)"
+#: Ends the name under which an annotator of Label Studio is kept in the run.
+VIA_STUDIO = " (Label Studio)"
 
 
 class AnnotationReader:
     """Makes the run say what the annotations say.
 
     An answer that came into the run by another way stays as long as no annotation is newer. A label
-    whose task was deleted stays too: what was known is known; to take it back, delete the
+    whose task was deleted stays too, as what was known is known; to take it back, delete the
     annotation.
+
+    say  called with a message for the user
     """
 
     def __init__(
-        self, session: Session, task_mirror: TaskMirror, say: Callable[[str], None]
+        self,
+        session: Session,
+        task_mirror: TaskMirror,
+        say: Callable[[str], None],
     ) -> None:
         self.session = session
         self.task_mirror = task_mirror
         self._say = say
-        self._skipped = self._skipped_before()  # in Label Studio, that is
-        self._said: set[tuple[str, str]] = set()
+        self._skipped_in_studio = self._skips_of_earlier_sessions()
+        self._reported: set[tuple[str, str]] = set()  # (example, problem)
 
-    def take(self, examples: Iterable[str]) -> None:
-        """Compare these, which are in the run, and tell what differs."""
-        run_state = self.session.run_state
-        answers: dict[str, dict[str, Any]] = {}
+    def read(self, examples: Iterable[str]) -> None:
+        """Compare the annotations of these examples, which are in the run, with its labels, and
+        tell or withdraw what differs.
+        """
+        answers_by_annotator: dict[str, dict[str, Any]] = {}
         withdrawn: list[str] = []
-        for one in sorted(set(examples) & self.task_mirror.shown.keys()):
-            answer, label, (ours, at) = (
-                settled(self.task_mirror.annotations(one)),
-                self._label(one),
-                self._told_here(one),
-            )
-            skipped = run_state.is_skipped(run_state.position[one])
-            if answer is None:
-                if one in self._skipped if skipped else label is not None and ours:
-                    withdrawn.append(one)
-            elif answer.classes is None:
-                if label is not None and ours:
-                    withdrawn.append(one)
-                if ours if label is not None else not skipped:
-                    answers.setdefault(self._name(answer), {})[one] = SKIP
-            elif answer.classes != label and (label is None or ours or answer.at > at):
-                given = self._given(one, answer.classes)
-                if given is not SKIP:
-                    answers.setdefault(self._name(answer), {})[one] = given
+        for example in sorted(set(examples) & self.task_mirror.tasks_by_example.keys()):
+            answer = settled(self.task_mirror.annotations(example))
+            if self._is_withdrawn(example, answer):
+                withdrawn.append(example)
+            if answer is not None and self._is_new(example, answer):
+                told = self._as_told(example, answer)
+                if told is not None:
+                    name = self.task_mirror.studio.user_name(answer.user) + VIA_STUDIO
+                    answers_by_annotator.setdefault(name, {})[example] = told
         if withdrawn:
             self.session.withdraw(withdrawn)
-            self._skipped -= set(withdrawn)
-        for by, told in answers.items():
-            self.session.tell(told, by=by)
-            self._skipped = (self._skipped - told.keys()) | {
-                one for one, given in told.items() if given is SKIP
-            }
-
-    def _given(self, one: str, classes: tuple[str, ...]) -> Any:
-        """An answer as `tell` takes it; SKIP, with a word about it, where the run can't have it."""
-        task = self.session.run_state.task
-        unknown = [name for name in classes if name not in task.classes]
-        if unknown or (task.kind == "multi-class" and len(classes) != 1):
-            what = (
-                f"{unknown[0]!r}, which is no class of this run"
-                if unknown
-                else f"{len(classes)} classes"
+            self._skipped_in_studio -= set(withdrawn)
+        for annotator, answers in answers_by_annotator.items():
+            self.session.tell(answers, by=annotator)
+            self._skipped_in_studio -= answers.keys()
+            self._skipped_in_studio.update(
+                example for example, answer in answers.items() if answer is SKIP
             )
-            if (one, what) not in self._said:
-                self._say(f"{one} was annotated with {what}: it is left out.")
-                self._said.add((one, what))
+
+    def _is_withdrawn(self, example: str, answer: SettledAnswer | None) -> bool:
+        """Whether what the run has from Label Studio is no longer there: it was deleted, or a skip
+        took the place of a label.
+        """
+        is_labelled_in_studio = self._label(example) is not None and self._is_from_studio(example)
+        if answer is not None:
+            return answer.classes is None and is_labelled_in_studio
+        if self._is_skipped(example):
+            return example in self._skipped_in_studio
+        return is_labelled_in_studio
+
+    def _is_new(self, example: str, answer: SettledAnswer) -> bool:
+        """Whether the run has to be told this answer."""
+        label = self._label(example)
+        if answer.classes is None:
+            # A skip does not touch a label that came by another way.
+            if label is not None:
+                return self._is_from_studio(example)
+            return not self._is_skipped(example)
+        if answer.classes == label:
+            return False
+        if label is None or self._is_from_studio(example):
+            return True
+        return answer.time > self._label_time(example)
+
+    def _as_told(self, example: str, answer: SettledAnswer) -> Any:
+        """An answer as Session.tell takes it; None, with a message, where the run can't have it."""
+        if answer.classes is None:
             return SKIP
+        task = self.session.run_state.task
+        classes = answer.classes
+        unknown = [name for name in classes if name not in task.classes]
+        problem = ""
+        if unknown:
+            problem = f"{unknown[0]!r}, which is no class of this run"
+        elif task.kind == "multi-class" and len(classes) != 1:
+            problem = f"{len(classes)} classes"
+        if problem:
+            if (example, problem) not in self._reported:
+                self._say(f"{example} was annotated with {problem}: it is left out.")
+                self._reported.add((example, problem))
+            return None
         return list(classes) if task.kind == "multi-label" else classes[0]
 
     def unknown_classes(self, examples: Iterable[str]) -> set[str]:
-        """Names in the annotations of these that the run does not know."""
-        chosen = (a.classes or () for one in examples for a in self.task_mirror.annotations(one))
-        return {name for classes in chosen for name in classes} - set(
-            self.session.run_state.task.classes
-        )
+        """Names in the annotations of these examples that are no classes of the run."""
+        names: set[str] = set()
+        for example in examples:
+            for annotation in self.task_mirror.annotations(example):
+                names.update(annotation.classes or ())
+        return names - set(self.session.run_state.task.classes)
 
     # ------------------------------------------------------------------ what the run says
 
-    def _label(self, one: str) -> tuple[str, ...] | None:
+    def _is_skipped(self, example: str) -> bool:
         run_state = self.session.run_state
-        label = run_state.label_of(run_state.position[one])
-        return (
-            None
-            if label is None
-            else tuple(sorted(run_state.task.classes[k] for k in np.flatnonzero(label).tolist()))
-        )
+        return run_state.is_skipped(run_state.position[example])
 
-    def _told_here(self, one: str) -> tuple[bool, float]:
-        """(whether its label came from Label Studio, when it came)"""
-        by, at = self.session.run_state.who.get(self.session.run_state.position[one], (None, 0.0))
-        return (by or "").endswith(VIA), at
+    def _label(self, example: str) -> tuple[str, ...] | None:
+        """The names of an example's classes in the run, sorted; None where it has no label."""
+        run_state = self.session.run_state
+        label = run_state.label_of(run_state.position[example])
+        if label is None:
+            return None
+        names = [run_state.task.classes[index] for index in np.flatnonzero(label).tolist()]
+        return tuple(sorted(names))
 
-    def _name(self, answer: SettledAnswer) -> str:
-        return self.task_mirror.studio.name_of(answer.who) + VIA
+    def _told_by(self, example: str) -> tuple[str, float]:
+        """(annotator, time) of an example's label."""
+        run_state = self.session.run_state
+        annotator, time = run_state.who.get(run_state.position[example], (None, 0.0))
+        return annotator or "", time
 
-    def _skipped_before(self) -> set[str]:
-        found: set[int] = set()
+    def _is_from_studio(self, example: str) -> bool:
+        return self._told_by(example)[0].endswith(VIA_STUDIO)
+
+    def _label_time(self, example: str) -> float:
+        return self._told_by(example)[1]
+
+    def _skips_of_earlier_sessions(self) -> set[str]:
+        """Examples that are skipped in the run because they were skipped in Label Studio."""
+        positions: set[int] = set()
+        for kind, body in self._single_events():
+            if kind == "told":
+                positions -= {position for position, _ in body["answers"]}
+                if (body.get("by") or "").endswith(VIA_STUDIO):
+                    positions |= set(body["skipped"])
+            elif kind in ("withdrawn", "again"):
+                positions -= set(body["positions"])
+        return {self.session.run_state.ids[position] for position in positions}
+
+    def _single_events(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(kind, body) of all events of the run, those written together one by one."""
         for event in self.session.store.events():
-            for kind, body in (
-                event.body["events"] if event.kind == "several" else [(event.kind, event.body)]
-            ):
-                if kind == "told":
-                    found -= {position for position, _ in body["answers"]}
-                    if (body.get("by") or "").endswith(VIA):
-                        found |= set(body["skipped"])
-                elif kind in ("withdrawn", "again"):
-                    found -= set(body["positions"])
-        return {self.session.run_state.ids[p] for p in found}
+            if event.kind == "several":
+                yield from event.body["events"]
+            else:
+                yield event.kind, event.body

@@ -16,35 +16,16 @@ from tailor.integrations.label_studio.frozen_predictions import FrozenPrediction
 from tailor.integrations.label_studio.publisher import prediction
 from tailor.integrations.label_studio.sync import StudioSync
 
-HEADER = "X-Tailor-Secret"
-#: bytes of a request
-LARGEST = 64 * 1024 * 1024
+SECRET_HEADER = "X-Tailor-Secret"
+#: Bytes of a request.
+LARGEST_REQUEST = 64 * 1024 * 1024
 
 
 def make_app(sync: StudioSync, secret: str) -> FastAPI:
-    """Every address but /health wants the secret: in a header of ours, or as the password of basic
-    authentication.
+    """The application that Label Studio calls. Every path but /health wants the secret: in
+    SECRET_HEADER, or as the password of basic authentication.
     """
     app = FastAPI(title="TAILOR for Label Studio", docs_url=None, redoc_url=None, openapi_url=None)
-
-    async def body(request: Request) -> dict[str, Any]:
-        """The checked request's JSON object."""
-        if not _is_known(request, secret):
-            raise HTTPException(
-                401, "the secret is missing or wrong", {"WWW-Authenticate": "Basic"}
-            )
-        content = bytearray()
-        async for part in request.stream():
-            content += part
-            if len(content) > LARGEST:
-                raise HTTPException(413, f"a request may have {LARGEST >> 20} MiB")
-        try:
-            found = json.loads(bytes(content) or b"{}")
-        except (ValueError, RecursionError):
-            raise HTTPException(400, "this is no JSON") from None
-        if not isinstance(found, dict):
-            raise HTTPException(400, "a JSON object is needed")
-        return found
 
     @app.get("/health")
     async def health() -> dict[str, str]:
@@ -54,24 +35,30 @@ def make_app(sync: StudioSync, secret: str) -> FastAPI:
     async def setup(request: Request) -> dict[str, str]:
         # The request also carries an access token of the project's owner: it is not needed, and not
         # kept.
-        number = str((await body(request)).get("project", "")).partition(".")[0]
-        ours = sync.task_mirror.studio.project
-        if number != str(ours):
-            raise HTTPException(400, f"this backend serves project {ours}, not {number or 'none'}")
-        return {"model_version": sync.forecast.version}
+        body = await _checked_body(request, secret)
+        number = str(body.get("project", "")).partition(".")[0]
+        served = sync.task_mirror.studio.project
+        if number != str(served):
+            raise HTTPException(
+                400, f"this backend serves project {served}, not {number or 'none'}"
+            )
+        return {"model_version": sync.frozen_predictions.version}
 
     @app.post("/predict")
     async def predict(request: Request) -> dict[str, Any]:
-        tasks = (await body(request)).get("tasks")
-        forecast = sync.forecast
-        if not isinstance(tasks, list) or not all(isinstance(t, dict) for t in tasks):
+        tasks = (await _checked_body(request, secret)).get("tasks")
+        if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
             raise HTTPException(400, "tasks must be a list of tasks")
-        results = [_predicted(sync, forecast, task) for task in tasks]
-        return {"results": results, "model_version": forecast.version}
+        # Read once: the loop may put newer ones there meanwhile.
+        frozen_predictions = sync.frozen_predictions
+        return {
+            "results": [_predictions(sync, frozen_predictions, task) for task in tasks],
+            "model_version": frozen_predictions.version,
+        }
 
     @app.post("/webhook")
     async def webhook(request: Request) -> dict[str, str]:
-        action = (await body(request)).get("action")
+        action = (await _checked_body(request, secret)).get("action")
         if action == "START_TRAINING":
             sync.train()
         else:
@@ -81,34 +68,48 @@ def make_app(sync: StudioSync, secret: str) -> FastAPI:
     return app
 
 
-def _predicted(
-    sync: StudioSync, forecast: FrozenPredictions, task: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """A list of one prediction, or of none: for the hold-out, and for what is not in the run."""
-    number = task.get("id")
-    data = task.get("data")
-    example = (
-        sync.task_mirror.example_of(number, data)
-        if isinstance(number, int) and isinstance(data, dict)
-        else None
-    )
-    probs = forecast(example) if example is not None else None
-    if probs is None:
-        return []
-    return [
-        {
-            "model_version": forecast.version,
-            **prediction(sync.task_mirror.config, forecast.task, probs),
-        }
-    ]
+async def _checked_body(request: Request, secret: str) -> dict[str, Any]:
+    """The JSON object in a request that shows the secret; HTTPException for any other."""
+    if not _shows_secret(request, secret):
+        raise HTTPException(401, "the secret is missing or wrong", {"WWW-Authenticate": "Basic"})
+    content = bytearray()
+    async for part in request.stream():
+        content += part
+        if len(content) > LARGEST_REQUEST:
+            raise HTTPException(413, f"a request may have {LARGEST_REQUEST >> 20} MiB")
+    try:
+        body = json.loads(bytes(content) or b"{}")
+    except (ValueError, RecursionError):
+        raise HTTPException(400, "this is no JSON") from None
+    if not isinstance(body, dict):
+        raise HTTPException(400, "a JSON object is needed")
+    return body
 
 
-def _is_known(request: Request, secret: str) -> bool:
-    given = request.headers.get(HEADER, "")
-    kind, _, rest = request.headers.get("authorization", "").partition(" ")
-    if not given and kind.lower() == "basic":
+def _shows_secret(request: Request, secret: str) -> bool:
+    shown = request.headers.get(SECRET_HEADER, "")
+    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+    if not shown and scheme.lower() == "basic":
         try:
-            given = base64.b64decode(rest).decode().partition(":")[2]
+            shown = base64.b64decode(credentials).decode().partition(":")[2]
         except (binascii.Error, UnicodeDecodeError):
             return False
-    return secrets.compare_digest(given.encode(), secret.encode())
+    return secrets.compare_digest(shown.encode(), secret.encode())
+
+
+def _predictions(
+    sync: StudioSync,
+    frozen_predictions: FrozenPredictions,
+    task: dict[str, Any],
+) -> list[dict[str, Any]]:
+    """A list of one prediction; empty for the hold-out, and for tasks that are not in the run."""
+    task_id = task.get("id")
+    data = task.get("data")
+    if not isinstance(task_id, int) or not isinstance(data, dict):
+        return []
+    example = sync.task_mirror.example_of(task_id, data)
+    probabilities = None if example is None else frozen_predictions.get(example)
+    if probabilities is None:
+        return []
+    predicted = prediction(sync.task_mirror.config, frozen_predictions.task, probabilities)
+    return [{"model_version": frozen_predictions.version, **predicted}]

@@ -1,4 +1,4 @@
-"""From a run's folder and a Label Studio project to a loop between the two."""
+"""From a run's folder and a Label Studio project to a sync between the two."""
 
 from __future__ import annotations
 
@@ -11,24 +11,29 @@ from pathlib import Path
 from typing import Any
 
 from tailor.errors import InputError
-from tailor.integrations.label_studio.client import Studio, Unreachable
+from tailor.integrations.label_studio.client import Studio
 from tailor.integrations.label_studio.label_config import LabelConfig
 from tailor.integrations.label_studio.project_link import ProjectLink
 from tailor.integrations.label_studio.publisher import Publisher, check_shown
 from tailor.integrations.label_studio.sync import StudioSync, add_classes, pause
-from tailor.integrations.label_studio.task_mirror import ID, TaskMirror
+from tailor.integrations.label_studio.task_mirror import ID_KEY, TaskMirror
 from tailor.integrations.label_studio.task_pool import TaskPool
+from tailor.integrations.label_studio.transport import Unreachable
 from tailor.models.base import ProgressCallback, quiet
 from tailor.pools import open_pool
 from tailor.run import config as toml
 from tailor.run.project import Project
 from tailor.run.settings import Settings
 
-PUSHED, THEIRS = "pushed", "theirs"
+#: Where a project's tasks come from: made from a pool of ours, or its own.
+PUSHED = "pushed"
+THEIRS = "theirs"
 
 
 @dataclass(frozen=True)
 class Connection:
+    """A run that is open for writing, and the project that it is linked to."""
+
     sync: StudioSync
     project_link: ProjectLink
 
@@ -45,97 +50,157 @@ def connected(
     say: Callable[[str], None] = print,
     progress: ProgressCallback = quiet,
 ) -> Iterator[Connection]:
-    """Begin or resume the run in a folder and tie it to the studio's project. It is open for
-    writing inside.
+    """Begin or resume the run in a folder and link it to the studio's project. The run is open for
+    writing inside the context.
 
-    pool: what is to be labelled, for a new run; without one the project's own tasks are. settings:
-    further ones of a new run, by section of tailor.toml. ahead: see Link; by default a quarter of a
-    batch. patience: seconds before the first further try where Label Studio is away; without it
-    that is an error.
+    pool      what is to be labelled, for a new run; without one the project's own tasks are
+    settings  further ones of a new run, by section of tailor.toml
+    ahead     see StudioSync; by default a quarter of a batch
+    patience  seconds before the next try where Label Studio is away; without it that is an error
+              (Unreachable)
+    say       called with a message for the user
+    progress  see ProgressCallback
+
+    Raises InputError where run, pool and project don't fit.
     """
-    failures = 0
-    while True:
-        try:
-            connection = _connect(studio, run, pool, settings, ahead, say, progress)
-            break
-        except Unreachable as error:
-            if patience is None:
-                raise
-            if not failures:
-                say(f"{error}. Waiting for it; Ctrl-C ends this.")
-            failures += 1
-        time.sleep(pause(patience, failures))
-    if failures:
-        say("Label Studio is there.")
+    connecting = _Connecting(studio, run, pool, settings or {}, ahead, say, progress)
+    connection = _with_patience(connecting.connect, patience, say)
     try:
         yield connection
     finally:
         connection.sync.session.store.close()
 
 
-def _connect(
-    studio: Studio,
-    run: Path,
-    pool: Path | None,
-    settings: dict[str, dict[str, Any]] | None,
-    ahead: int | None,
+def _with_patience(
+    connect: Callable[[], Connection],
+    patience: float | None,
     say: Callable[[str], None],
-    progress: ProgressCallback,
 ) -> Connection:
-    """Where it fails half-way because Label Studio is away, it can be done again."""
-    described = studio.describe()
-    config = LabelConfig.read(described["label_config"])
-    known = ProjectLink.find(run)
-    begun = (run / toml.FILE).exists()
-    tasks = known.tasks if known else PUSHED if pool or begun else THEIRS
-    if pool is not None and begun:
-        raise InputError(
-            f"{run / toml.FILE} names the pool already: leave --pool out, or name another --run"
+    """connect(), tried again while Label Studio is away."""
+    failures = 0
+    while True:
+        try:
+            connection = connect()
+        except Unreachable as error:
+            if patience is None:
+                raise
+            if not failures:
+                say(f"{error}. Waiting for it; Ctrl-C ends this.")
+            failures += 1
+            time.sleep(pause(patience, failures))
+        else:
+            if failures:
+                say("Label Studio is there.")
+            return connection
+
+
+@dataclass(frozen=True)
+class _Connecting:
+    """What `connected` was given. After an Unreachable half-way, `connect` can be called again."""
+
+    studio: Studio
+    run: Path
+    pool: Path | None
+    settings: dict[str, dict[str, Any]]
+    ahead: int | None
+    say: Callable[[str], None]
+    progress: ProgressCallback
+
+    def connect(self) -> Connection:
+        project_settings = self.studio.describe()
+        config = LabelConfig.read(project_settings["label_config"])
+        is_begun = (self.run / toml.FILE).exists()
+        # Nothing is written before it is known to fit.
+        self._check_run(config, is_begun)
+        tasks = self._source_of_tasks(is_begun)
+        self.run.mkdir(parents=True, exist_ok=True)
+        project_link = ProjectLink.find_or_create(
+            self.run, self.studio.url, project_settings, tasks
         )
-    if begun and (kind := Project(run).settings.kind) != config.kind:
-        raise InputError(
-            f"the label config is {config.kind}, the run in {run} {kind}: name another --run"
-        )
-    if not begun:  # nothing is written before it is known to work
+        task_pool = None
+        example_of: Callable[[int, dict[str, Any]], str | None] = _pushed_example
+        if tasks == THEIRS:
+            task_pool = TaskPool(self.run, self.studio, config, self.say)
+            example_of = task_pool.example_of
+        task_mirror = TaskMirror(self.studio, config, example_of)
+        if task_pool is not None:
+            self._copy_tasks(task_mirror, task_pool)
+        if not is_begun:
+            self._begin_run(config, task_pool)
+        sync = self._open_run(config, task_mirror, task_pool)
+        return Connection(sync, project_link)
+
+    def _check_run(self, config: LabelConfig, is_begun: bool) -> None:
+        """Raises InputError unless the run, its pool and the label config fit."""
+        if is_begun:
+            if self.pool is not None:
+                raise InputError(
+                    f"{self.run / toml.FILE} names the pool already: leave --pool out, or name "
+                    "another --run"
+                )
+            run_kind = Project(self.run).settings.kind
+            if run_kind != config.kind:
+                raise InputError(
+                    f"the label config is {config.kind}, the run in {self.run} {run_kind}: name "
+                    "another --run"
+                )
+            return
         Settings(config.kind, config.classes).task  # noqa: B018  checks the class names
-        if pool is not None:
-            check_shown(open_pool(pool), config)
-    run.mkdir(parents=True, exist_ok=True)
-    project_link = ProjectLink.tie(run, studio.url, described, tasks)
-    copies = TaskPool(run, studio, config, say) if tasks == THEIRS else None
-    task_mirror = TaskMirror(
-        studio, config, copies.example_of if copies is not None else _pushed_id
-    )
-    if copies is not None:
-        task_mirror.look()
-        copies.copy(task_mirror.tasks.values())
-        if not copies.size:
+        if self.pool is not None:
+            check_shown(open_pool(self.pool), config)
+
+    def _source_of_tasks(self, is_begun: bool) -> str:
+        """PUSHED or THEIRS: as it was when the run was linked, or as a new link will be."""
+        project_link = ProjectLink.find(self.run)
+        if project_link is not None:
+            return project_link.tasks
+        return PUSHED if self.pool or is_begun else THEIRS
+
+    def _copy_tasks(self, task_mirror: TaskMirror, task_pool: TaskPool) -> None:
+        task_mirror.refresh()
+        task_pool.copy(task_mirror.tasks.values())
+        if not task_pool.size:
             raise InputError(
-                f"project {studio.project} has no task to label: import some there, or give --pool"
+                f"project {self.studio.project} has no task to label: import some there, or give "
+                "--pool"
             )
-    if not begun:
-        where = (
-            copies.settings()
-            if copies is not None
-            else {"path": os.path.relpath(pool or "", run.resolve())}
-        )
-        task = {"kind": config.kind, "classes": list(config.classes)}
-        toml.write(run, {**(settings or {}), "task": task, "pool": where})
-    project = Project(run)
-    session = project.session(progress)
-    try:
-        add_classes(session, config)
-        publisher = Publisher(task_mirror, session, pushes=copies is None, say=say)
-        least = max(1, project.settings.batch // 4) if ahead is None else ahead
-        return Connection(
-            StudioSync(session, task_mirror, publisher, copies, ahead=least, say=say), project_link
-        )
-    except BaseException:
-        session.store.close()
-        raise
+
+    def _begin_run(self, config: LabelConfig, task_pool: TaskPool | None) -> None:
+        """Write the tailor.toml of a new run."""
+        if task_pool is not None:
+            pool_section = task_pool.settings()
+        else:
+            pool_section = {"path": os.path.relpath(self.pool or "", self.run.resolve())}
+        sections = {
+            **self.settings,
+            "task": {"kind": config.kind, "classes": list(config.classes)},
+            "pool": pool_section,
+        }
+        toml.write(self.run, sections)
+
+    def _open_run(
+        self,
+        config: LabelConfig,
+        task_mirror: TaskMirror,
+        task_pool: TaskPool | None,
+    ) -> StudioSync:
+        project = Project(self.run)
+        session = project.session(self.progress)
+        try:
+            add_classes(session, config)
+            publisher = Publisher(
+                task_mirror, session, creates_tasks=task_pool is None, say=self.say
+            )
+            ahead = self.ahead
+            if ahead is None:
+                ahead = max(1, project.settings.batch // 4)
+            return StudioSync(session, task_mirror, publisher, task_pool, ahead=ahead, say=self.say)
+        except BaseException:
+            session.store.close()
+            raise
 
 
-def _pushed_id(task: int, data: dict[str, Any]) -> str | None:
+def _pushed_example(task_id: int, data: dict[str, Any]) -> str | None:
     """Our id in a task's data; tasks that others put into the project have none."""
-    found = data.get(ID)
-    return found if isinstance(found, str) else None
+    example = data.get(ID_KEY)
+    return example if isinstance(example, str) else None

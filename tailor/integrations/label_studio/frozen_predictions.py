@@ -1,5 +1,5 @@
-"""What the model says of each example, frozen, so that another thread can read it while the run
-goes on.
+"""The model's predictions for all examples, frozen, so that another thread can read them while the
+run goes on.
 """
 
 from __future__ import annotations
@@ -15,39 +15,58 @@ from tailor.task import Task
 
 @dataclass(frozen=True)
 class FrozenPredictions:
-    """Of every example since a round was opened; after a restart, until the next one, of those
-    asked before.
+    """Predictions of one version of the model.
+
+    After a restart, until the next round opens, only the examples asked before have one.
+
+    version        names the model in Label Studio
+    task           the classes at that time
+    when_asked     by example: (K,) the probabilities at the time when it was asked
+    probabilities  (N, K) by position; None after a restart
+    position       by example
+    holdout        examples for which there is no prediction: they measure the model
     """
 
     version: str
     task: Task
-    asked: Mapping[str, np.ndarray]
-    probs: np.ndarray | None  # (N, K)
+    when_asked: Mapping[str, np.ndarray]
+    probabilities: np.ndarray | None
     position: Mapping[str, int]
-    holdout: frozenset[str]  # nothing is said of these: they measure the model
+    holdout: frozenset[str]
 
     @classmethod
-    def of(cls, session: Session, probs: np.ndarray | None = None) -> FrozenPredictions:
-        """probs: where a model was trained outside a round."""
+    def of(
+        cls, session: Session, trained_probabilities: np.ndarray | None = None
+    ) -> FrozenPredictions:
+        """The predictions of a session now.
+
+        trained_probabilities  (N, K) of a model that was trained outside a round
+        """
         run_state = session.run_state
         version = f"TAILOR round {len(run_state.rounds) - 1}" if run_state.rounds else "TAILOR"
-        if probs is not None:
+        probabilities = session.probs
+        if trained_probabilities is not None:
             version += f", {run_state.answered()} labels"
+            probabilities = trained_probabilities
         ids = run_state.ids
+        holdout_positions = np.flatnonzero(run_state.in_holdout).tolist()
         return cls(
-            version,
-            run_state.task,
-            {ids[p]: row for p, row in run_state.predicted.items()},
-            session.probs if probs is None else probs,
-            dict(run_state.position),
-            frozenset(ids[p] for p in np.flatnonzero(run_state.in_holdout).tolist()),
+            version=version,
+            task=run_state.task,
+            when_asked={ids[position]: row for position, row in run_state.predicted.items()},
+            probabilities=probabilities,
+            position=dict(run_state.position),
+            holdout=frozenset(ids[position] for position in holdout_positions),
         )
 
-    def __call__(self, example: str) -> np.ndarray | None:
-        """(K,) probabilities, or None."""
+    def get(self, example: str) -> np.ndarray | None:
+        """(K,) probabilities of an example; None where there is no prediction."""
         if example in self.holdout:
             return None
-        at = self.position.get(example)
-        if self.probs is not None and at is not None and at < len(self.probs):
-            return self.probs[at]
-        return self.asked.get(example)
+        position = self.position.get(example)
+        if self.probabilities is None or position is None:
+            return self.when_asked.get(example)
+        if position >= len(self.probabilities):  # it joined later
+            return self.when_asked.get(example)
+        row: np.ndarray = self.probabilities[position]
+        return row

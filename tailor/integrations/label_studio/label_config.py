@@ -11,114 +11,153 @@ from xml.etree import ElementTree
 
 from tailor.errors import InputError
 
-#: tags that only arrange or explain
-PLAIN = frozenset({"View", "Style", "Header", "Collapse", "Panel", "Markdown", "Filter"})
-OBJECTS = {"Image": "image", "Text": "text"}
-KINDS = {"single": "multi-class", "single-radio": "multi-class", "multiple": "multi-label"}
-CAN = "TAILOR works with one <Choices> on an <Image> or a <Text>"
+#: Tags that only arrange or explain.
+LAYOUT_TAGS = frozenset({"View", "Style", "Header", "Collapse", "Panel", "Markdown", "Filter"})
+#: Tags that show something, with the kind of pool that holds it.
+SUBJECT_TAGS = {"Image": "image", "Text": "text"}
+#: The kind of task, by the attribute `choice` of <Choices>.
+KIND_BY_CHOICE = {"single": "multi-class", "single-radio": "multi-class", "multiple": "multi-label"}
+SUPPORTED = "TAILOR works with one <Choices> on an <Image> or a <Text>"
 
 
 @dataclass(frozen=True)
 class LabelConfig:
-    """One question, with its choices, about a picture or a text."""
+    """One question, with its choices, about a picture or a text.
 
-    kind: str  # "multi-class" or "multi-label"
+    kind        "multi-class" or "multi-label"
+    classes     the choices, in order
+    shows       "image" or "text"
+    key         the key in a task's data that holds the picture or text
+    other_keys  further keys that a task's data must have
+    control     the name of the <Choices>
+    subject     the name of the <Image> or <Text>
+    """
+
+    kind: str
     classes: tuple[str, ...]
-    shows: str  # "image" or "text"
-    key: str  # where a task's data hold it
-    others: tuple[str, ...]  # further keys that a task's data must have
-    control: str  # the name of the <Choices>
-    subject: str  # the name of the <Image> or <Text>
+    shows: str
+    key: str
+    other_keys: tuple[str, ...]
+    control: str
+    subject: str
 
     @classmethod
-    def read(cls, text: str) -> LabelConfig:
-        """From its XML; an InputError names what can't be worked with."""
-        if "<!DOCTYPE" in text or "<!ENTITY" in text:
-            raise InputError("the label config declares entities: write it without a DOCTYPE")
-        try:
-            tags = list(ElementTree.fromstring(text).iter())
-        except ElementTree.ParseError as error:
+    def read(cls, xml: str) -> LabelConfig:
+        """From the XML of a label config. Raises InputError that names what can't be worked with.
+
+        >>> config = LabelConfig.read(
+        ...     '<View><Text name="news" value="$text"/><Choices name="topic" toName="news">'
+        ...     '<Choice value="sport"/><Choice value="science"/></Choices></View>'
+        ... )
+        >>> config.kind, config.classes, config.key
+        ('multi-class', ('sport', 'science'), 'text')
+        """
+        tags = _parse(xml)
+        control = _find_control(tags)
+        subjects = {tag.get("name"): tag for tag in tags if tag.tag in SUBJECT_TAGS}
+        subject_name = control.get("toName")
+        if subject_name not in subjects:
             raise InputError(
-                f"the label config is no XML ({error}): mend it in Label Studio"
-            ) from None
-        odd = sorted({t.tag for t in tags} - PLAIN - set(OBJECTS) - {"Choices", "Choice"})
-        if odd:
-            raise InputError(f"the label config has {_listed(odd)}: {CAN}")
-        controls = [t for t in tags if t.tag == "Choices"]
-        if len(controls) != 1:
-            raise InputError(f"the label config has {len(controls)} <Choices>: {CAN}")
-        control = controls[0]
-        subjects = {t.get("name"): t for t in tags if t.tag in OBJECTS}
-        if control.get("toName") not in subjects:
-            raise InputError(
-                f"<Choices> points to {control.get('toName')!r}, which is no <Image> or <Text>: "
-                f"{CAN}"
+                f"<Choices> points to {subject_name!r}, which is no <Image> or <Text>: {SUPPORTED}"
             )
-        subject = subjects.pop(control.get("toName"))
-        for tag, key in (
-            (control, "value"),
-            (control, "perRegion"),
-            (control, "perItem"),
-            (subject, "valueList"),
-        ):
-            if tag.get(key) not in (None, "false"):
-                raise InputError(
-                    f"<{tag.tag} {key}={tag.get(key)!r}> can't be worked with: {CAN}, choices "
-                    "listed in it"
-                )
-        if subject.get("valueType") == "url":
-            raise InputError(
-                "<Text valueType=\"url\"> can't be worked with: let the task's data hold the "
-                "text itself"
-            )
-        if control.get("choice", "single") not in KINDS:
-            raise InputError(
-                f"<Choices choice={control.get('choice')!r}>: it must be one of {', '.join(KINDS)}"
-            )
+        subject = subjects.pop(subject_name)
+        _check_attributes(control, subject)
         choices = list(control.iter("Choice"))
-        if any(list(c) for c in choices):
+        if any(len(choice) for choice in choices):
             raise InputError(
                 "a <Choice> lies inside another: only a flat list of choices can be worked with"
             )
         return cls(
-            KINDS[control.get("choice", "single")],
-            tuple(c.get("alias") or c.get("value") or "" for c in choices),
-            OBJECTS[subject.tag],
-            _key(subject),
-            tuple(_key(t) for t in subjects.values()),
-            control.get("name") or "",
-            control.get("toName") or "",
+            kind=KIND_BY_CHOICE[control.get("choice", "single")],
+            # The alias, where there is one, is what annotations hold.
+            classes=tuple(choice.get("alias") or choice.get("value") or "" for choice in choices),
+            shows=SUBJECT_TAGS[subject.tag],
+            key=_data_key(subject),
+            other_keys=tuple(_data_key(tag) for tag in subjects.values()),
+            control=control.get("name") or "",
+            subject=subject_name or "",
         )
 
-    def written(self, classes: Sequence[str]) -> list[dict[str, Any]]:
+    def result(self, classes: Sequence[str]) -> list[dict[str, Any]]:
         """These classes as the result of an annotation or a prediction."""
         if not classes:
             return []
-        value = {"choices": list(classes)}
         return [
-            {"from_name": self.control, "to_name": self.subject, "type": "choices", "value": value}
+            {
+                "from_name": self.control,
+                "to_name": self.subject,
+                "type": "choices",
+                "value": {"choices": list(classes)},
+            }
         ]
 
     def chosen(self, result: Sequence[dict[str, Any]]) -> tuple[str, ...]:
-        """The classes in the result of an annotation, sorted; the config may not know all of them
+        """The classes in the result of an annotation, sorted. The config may not know all of them
         any more.
         """
-        found = [
-            one.get("value", {}).get("choices", [])
-            for one in result
-            if one.get("from_name") == self.control
-        ]
-        return tuple(sorted({name for names in found for name in names}))
+        names: set[str] = set()
+        for entry in result:
+            if entry.get("from_name") == self.control:
+                names.update(entry.get("value", {}).get("choices", []))
+        return tuple(sorted(names))
 
 
-def _key(tag: ElementTree.Element) -> str:
+def _parse(xml: str) -> list[ElementTree.Element]:
+    """All tags of a label config; InputError where it is no XML or has tags of other kinds."""
+    # Entities could be nested until they fill the memory.
+    if "<!DOCTYPE" in xml or "<!ENTITY" in xml:
+        raise InputError("the label config declares entities: write it without a DOCTYPE")
+    try:
+        tags = list(ElementTree.fromstring(xml).iter())
+    except ElementTree.ParseError as error:
+        raise InputError(f"the label config is no XML ({error}): mend it in Label Studio") from None
+    supported = {*LAYOUT_TAGS, *SUBJECT_TAGS, "Choices", "Choice"}
+    unsupported = sorted({tag.tag for tag in tags} - supported)
+    if unsupported:
+        names = ", ".join(f"<{name}>" for name in unsupported)
+        raise InputError(f"the label config has {names}: {SUPPORTED}")
+    return tags
+
+
+def _find_control(tags: Sequence[ElementTree.Element]) -> ElementTree.Element:
+    controls = [tag for tag in tags if tag.tag == "Choices"]
+    if len(controls) != 1:
+        raise InputError(f"the label config has {len(controls)} <Choices>: {SUPPORTED}")
+    return controls[0]
+
+
+def _check_attributes(control: ElementTree.Element, subject: ElementTree.Element) -> None:
+    """Raises InputError for choices or subjects that come from a task's data or concern parts of
+    it.
+    """
+    unsupported = (
+        (control, "value"),
+        (control, "perRegion"),
+        (control, "perItem"),
+        (subject, "valueList"),
+    )
+    for tag, attribute in unsupported:
+        if tag.get(attribute) not in (None, "false"):
+            raise InputError(
+                f"<{tag.tag} {attribute}={tag.get(attribute)!r}> can't be worked with: "
+                f"{SUPPORTED}, choices listed in it"
+            )
+    if subject.get("valueType") == "url":
+        raise InputError(
+            "<Text valueType=\"url\"> can't be worked with: let the task's data hold the text "
+            "itself"
+        )
+    choice = control.get("choice", "single")
+    if choice not in KIND_BY_CHOICE:
+        raise InputError(
+            f"<Choices choice={choice!r}>: it must be one of {', '.join(KIND_BY_CHOICE)}"
+        )
+
+
+def _data_key(tag: ElementTree.Element) -> str:
     value = tag.get("value") or ""
     if not value.startswith("$"):
         raise InputError(
             f"<{tag.tag} value={value!r}>: it must name a field of the task's data, such as $image"
         )
     return value[1:]
-
-
-def _listed(tags: Sequence[str]) -> str:
-    return ", ".join(f"<{tag}>" for tag in tags)

@@ -16,16 +16,26 @@ FILE = "label-studio.json"
 
 @dataclass(frozen=True)
 class ProjectLink:
-    """Between a run and a project. The secret is what Label Studio must show when it calls us."""
+    """The link between a run and a project.
+
+    url         Label Studio's address
+    project     the number of the project
+    created_at  tells the project from another one with the same number
+    tasks       "pushed": made from a pool of ours; "theirs": the project's own
+    secret      what Label Studio must show when it calls us
+    """
 
     url: str
     project: int
-    created_at: str  # tells a project from another one with the same number
-    tasks: str  # "pushed": from a pool of ours; "theirs": the project's own
+    created_at: str
+    tasks: str
     secret: str
 
     @classmethod
     def find(cls, run: Path) -> ProjectLink | None:
+        """The link in a run's folder; None where there is none. Raises InputError where its file is
+        broken.
+        """
         path = run / FILE
         if not path.exists():
             return None
@@ -37,22 +47,37 @@ class ProjectLink:
             ) from None
 
     @classmethod
-    def tie(cls, run: Path, url: str, described: dict[str, Any], tasks: str) -> ProjectLink:
-        """The bond of a run, made where there is none; the address of Label Studio may change."""
-        known = cls.find(run)
-        if known is None:
+    def find_or_create(
+        cls,
+        run: Path,
+        url: str,
+        project: dict[str, Any],
+        tasks: str,
+    ) -> ProjectLink:
+        """The link of a run to this project, created where the run has none. The address of Label
+        Studio may have changed since.
+
+        project  its settings, as Studio.describe gives them
+
+        Raises InputError where the run belongs to another project.
+        """
+        existing = cls.find(run)
+        if existing is None:
             project_link = cls(
-                url, described["id"], described["created_at"], tasks, secrets.token_urlsafe(32)
+                url=url,
+                project=project["id"],
+                created_at=project["created_at"],
+                tasks=tasks,
+                secret=secrets.token_urlsafe(32),
             )
-        elif (known.project, known.created_at) != (described["id"], described["created_at"]):
+        elif (existing.project, existing.created_at) != (project["id"], project["created_at"]):
             raise InputError(
-                f"the run in {run} belongs to project {known.project} at {known.url}, not to "
-                f"project {described['id']} "
-                f"({described['title']!r}) at {url}: name another --run"
+                f"the run in {run} belongs to project {existing.project} at {existing.url}, not to "
+                f"project {project['id']} ({project['title']!r}) at {url}: name another --run"
             )
         else:
-            project_link = replace(known, url=url)
-        if project_link != known:
+            project_link = replace(existing, url=url)
+        if project_link != existing:
             content = json.dumps(asdict(project_link), indent=1)
             write_atomically(run / FILE, content, private=True)  # it holds a secret
         return project_link

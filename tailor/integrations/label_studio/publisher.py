@@ -12,7 +12,14 @@ import numpy as np
 
 from tailor.errors import InputError
 from tailor.integrations.label_studio.label_config import LabelConfig
-from tailor.integrations.label_studio.task_mirror import ARM, ID, ROUND, TaskMirror
+from tailor.integrations.label_studio.studio_tasks import column_filter
+from tailor.integrations.label_studio.task_mirror import (
+    ARM_KEY,
+    ID_KEY,
+    ROUND_KEY,
+    MirroredTask,
+    TaskMirror,
+)
 from tailor.pools.base import Pool, Unreadable
 from tailor.run.session import Session
 from tailor.run.state import PickRecord
@@ -21,201 +28,232 @@ from tailor.task import Task
 if TYPE_CHECKING:
     from tailor.web.examples import Examples
 
-#: the model version of predictions that come with a task. One for all rounds: Label Studio shows
+#: The model version of predictions that come with a task. One for all rounds: Label Studio shows
 #: annotators the predictions of one version alone, and those of the round before must not vanish
-#: while they wait
-VERSION = "TAILOR"
-#: pictures in one upload; Label Studio takes 100 files and 250 MB at once
-CHUNK = 20
-#: pixels of the longer side of an uploaded picture, at most
-LARGEST = 1600
-#: the Data Manager's tab that lists what was asked
+#: while they wait.
+MODEL_VERSION = "TAILOR"
+#: Pictures in one upload; Label Studio takes 100 files and 250 MB at once.
+PICTURES_AT_ONCE = 20
+#: Texts in one import.
+TEXTS_AT_ONCE = 200
+#: Pixels of the longer side of an uploaded picture, at most.
+LARGEST_SIDE = 1600
+#: Characters of the name of an uploaded file.
+LONGEST_NAME = 80
+#: The Data Manager's tab that lists what was asked.
 TAB = "TAILOR"
-VIEWS = "/api/dm/views/"
-GONE = Unreadable("it has vanished from the pool")
+VANISHED = Unreadable("it has vanished from the pool")
 
 
-def prediction(config: LabelConfig, task: Task, probs: np.ndarray) -> dict[str, Any]:
-    """probs (K,) -> what the model says and how sure it is, as Label Studio writes it."""
-    own = task.predicted(probs[None])[0]
-    sure = probs[own] if task.kind == "multi-class" else np.where(own, probs, 1 - probs)
-    classes = [task.classes[k] for k in np.flatnonzero(own).tolist()]
-    return {"result": config.written(classes), "score": round(float(sure.mean()), 4)}
+def prediction(config: LabelConfig, task: Task, probabilities: np.ndarray) -> dict[str, Any]:
+    """probabilities (K,) -> the predicted classes and a score from 0 to 1, as Label Studio writes a
+    prediction.
+    """
+    predicted = task.predicted(probabilities[None])[0]
+    if task.kind == "multi-class":
+        confidences = probabilities[predicted]
+    else:
+        confidences = np.where(predicted, probabilities, 1 - probabilities)
+    classes = [task.classes[index] for index in np.flatnonzero(predicted).tolist()]
+    return {
+        "result": config.result(classes),
+        "score": round(float(confidences.mean()), 4),
+    }
 
 
 def check_shown(pool: Pool, config: LabelConfig) -> None:
-    """Tasks can be made of the pool's examples."""
+    """Raises InputError unless tasks can be made of the pool's examples."""
     if pool.kind != config.shows:
         raise InputError(
             f"the pool holds {pool.kind}s, the label config shows {config.shows}s: they must fit"
         )
-    if config.others:
-        keys = ", ".join(f"${key}" for key in config.others)
+    if config.other_keys:
+        keys = ", ".join(f"${key}" for key in config.other_keys)
         raise InputError(
             f"the label config also shows {keys}, which the pool does not have: remove it there"
         )
 
 
 class Publisher:
-    """Every example that waits for an answer has a task in Label Studio, with the arm, the round
-    and a prediction.
+    """Sees to it that every example that waits for an answer has a task in Label Studio, with the
+    arm, the round and a prediction.
 
-    pushes: whether tasks are made from the session's pool; else the project's own tasks are the
-    pool.
+    creates_tasks  whether tasks are made from the session's pool; else the project's own tasks are
+                   the pool
+    say            called with a message for the user
     """
 
     def __init__(
-        self, task_mirror: TaskMirror, session: Session, *, pushes: bool, say: Callable[[str], None]
+        self,
+        task_mirror: TaskMirror,
+        session: Session,
+        *,
+        creates_tasks: bool,
+        say: Callable[[str], None],
     ) -> None:
         self.task_mirror = task_mirror
         self.studio = task_mirror.studio
         self.session = session
         self.pool = session.pool
-        self._pushes = pushes
+        self._creates_tasks = creates_tasks
         self._say = say
-        self._unshown: set[str] = set()  # can't be read: said once
+        self._reported: set[str] = set()  # examples that can't be shown
         self._examples: Examples | None = None
-        if pushes:
+        if creates_tasks:
             check_shown(self.pool, self.config)
 
     @property
     def config(self) -> LabelConfig:
         return self.task_mirror.config
 
-    def push(self, pick_records: Sequence[PickRecord]) -> int:
-        """What is not there yet is added -> how many. Safe to repeat after a failure half-way."""
-        done = 0
-        new = [s for s in pick_records if self.task_mirror.task_of(s.id) is None]
-        if self._pushes:
-            for chunk in _chunks(new, CHUNK if self.config.shows == "image" else 10 * CHUNK):
-                done += self._create(chunk)
-        return done + self._mark([s for s in pick_records if self._is_unmarked(s)])
+    def publish(self, pick_records: Sequence[PickRecord]) -> int:
+        """Add what is not in Label Studio yet -> how many tasks were added or marked. Safe to
+        repeat after a failure half-way.
+        """
+        published = 0
+        if self._creates_tasks:
+            chunk_size = PICTURES_AT_ONCE if self.config.shows == "image" else TEXTS_AT_ONCE
+            unpublished = [
+                record for record in pick_records if self.task_mirror.task_of(record.id) is None
+            ]
+            for chunk in _chunks(unpublished, chunk_size):
+                published += self._create_tasks(chunk)
+        unmarked = [record for record in pick_records if self._is_unmarked(record)]
+        if unmarked:
+            self._mark_tasks(unmarked)
+        return published + len(unmarked)
 
     # ------------------------------------------------------------------ new tasks
 
-    def _create(self, pick_records: Sequence[PickRecord]) -> int:
-        shown = self._contents(pick_records)
-        tasks: list[dict[str, Any]] = [
-            {
-                "data": {self.config.key: shown[s.id], ID: s.id, **_why(s)},
-                "predictions": self._predictions(s),
-            }
-            for s in pick_records
-            if s.id in shown
-        ]
+    def _create_tasks(self, pick_records: Sequence[PickRecord]) -> int:
+        contents = self._contents([record.id for record in pick_records])
+        tasks: list[dict[str, Any]] = []
+        for record in pick_records:
+            if record.id in contents:
+                content = {self.config.key: contents[record.id], ID_KEY: record.id}
+                tasks.append(
+                    {
+                        "data": {**content, **_marks(record)},
+                        "predictions": self._predictions(record),
+                    }
+                )
         if tasks:
-            ids = self.studio.add_tasks(tasks)
-            for one, made in zip(ids, tasks):
-                self.task_mirror.put({"id": one, "data": made["data"]})
+            task_ids = self.studio.tasks.add(tasks)
+            for task_id, task in zip(task_ids, tasks):
+                self.task_mirror.update({"id": task_id, "data": task["data"]})
         return len(tasks)
 
-    def _contents(self, pick_records: Sequence[PickRecord]) -> dict[str, str]:
-        """By id: the text itself, or where Label Studio keeps the picture. What can't be read is
+    def _contents(self, examples: Sequence[str]) -> dict[str, str]:
+        """By example: the text itself, or the path of the uploaded picture. What can't be read is
         left out.
         """
-        read = self._texts if self.config.shows == "text" else self._pictures
-        found = read([s.id for s in pick_records])
-        for one, content in found.items():
-            if isinstance(content, Unreadable) and one not in self._unshown:
-                self._say(f"{one} can't be shown: {content.reason}.")
-                self._unshown.add(one)
-        fine = {
-            one: content for one, content in found.items() if not isinstance(content, Unreadable)
-        }
-        if self.config.shows == "text":
-            return fine
-        return dict(zip(fine, self.studio.upload(list(fine.values())) if fine else ()))
+        is_text = self.config.shows == "text"
+        contents = self._texts(examples) if is_text else self._pictures(examples)
+        readable: dict[str, Any] = {}
+        for example, content in contents.items():
+            if not isinstance(content, Unreadable):
+                readable[example] = content
+            elif example not in self._reported:
+                self._say(f"{example} can't be shown: {content.reason}.")
+                self._reported.add(example)
+        if is_text or not readable:
+            return readable
+        paths = self.studio.tasks.upload(list(readable.values()))
+        return dict(zip(readable, paths))
 
-    def _texts(self, ids: Sequence[str]) -> dict[str, Any]:
-        place = {one: at for at, one in enumerate(self.pool.ids)}
-        return {one: self.pool.read([place[one]])[0] if one in place else GONE for one in ids}
+    def _texts(self, examples: Sequence[str]) -> dict[str, Any]:
+        positions = {example: position for position, example in enumerate(self.pool.ids)}
+        texts: dict[str, Any] = {}
+        for example in examples:
+            position = positions.get(example)
+            texts[example] = VANISHED if position is None else self.pool.read([position])[0]
+        return texts
 
-    def _pictures(self, ids: Sequence[str]) -> dict[str, Any]:
-        """Each as (name, content, type), decoded and encoded anew: nothing but pixels gets
-        through.
+    def _pictures(self, examples: Sequence[str]) -> dict[str, Any]:
+        """By example: (file name, content, media type), or Unreadable. Pictures are decoded and
+        encoded anew, so that nothing but pixels gets through.
         """
         from tailor.web.examples import Examples, Picture
 
         if self._examples is None:
             self._examples = Examples(self.pool, memory=0)
-        found: dict[str, Any] = {}
-        for one in ids:
-            picture = self._examples.picture(one, LARGEST)
-            name = re.sub(r"[^A-Za-z0-9_-]", "_", one.rsplit("/", 1)[-1].rsplit(".", 1)[0])[:80]
-            if isinstance(picture, Picture):
-                found[one] = (
-                    f"{name}.{picture.media_type.rpartition('/')[2]}",
-                    picture.content,
-                    picture.media_type,
-                )
-            else:
-                found[one] = picture or GONE
-        return found
+        pictures: dict[str, Any] = {}
+        for example in examples:
+            picture = self._examples.picture(example, LARGEST_SIDE)
+            if not isinstance(picture, Picture):
+                pictures[example] = picture or VANISHED
+                continue
+            stem = example.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+            safe_stem = re.sub(r"[^A-Za-z0-9_-]", "_", stem)[:LONGEST_NAME]
+            suffix = picture.media_type.rpartition("/")[2]
+            pictures[example] = (f"{safe_stem}.{suffix}", picture.content, picture.media_type)
+        return pictures
 
     # ------------------------------------------------------------------ tasks that are there
 
-    def _is_unmarked(self, pick_record: PickRecord) -> bool:
-        task = self.task_mirror.task_of(pick_record.id)
-        return task is not None and task.data.get(ROUND) != pick_record.round
+    def _is_unmarked(self, record: PickRecord) -> bool:
+        task = self.task_mirror.task_of(record.id)
+        return task is not None and task.data.get(ROUND_KEY) != record.round
 
-    def _mark(self, pick_records: Sequence[PickRecord]) -> int:
-        """The prediction first, the mark last: after a failure between the two, the mark is still
-        missing.
+    def _mark_tasks(self, pick_records: Sequence[PickRecord]) -> None:
+        """Write into tasks why they were asked, the prediction first and the mark last: after a
+        failure between the two the mark is still missing.
         """
-        tasks = {s.id: t for s in pick_records if (t := self.task_mirror.task_of(s.id)) is not None}
-        new = [s for s in pick_records if VERSION not in tasks[s.id].predicted_by]
-        predictions = [{"task": tasks[s.id].id, **p} for s in new for p in self._predictions(s)]
+        tasks: dict[str, MirroredTask] = {}
+        predictions: list[dict[str, Any]] = []
+        for record in pick_records:
+            task = self.task_mirror.task_of(record.id)
+            assert task is not None
+            tasks[record.id] = task
+            if MODEL_VERSION not in task.model_versions:
+                for predicted in self._predictions(record):
+                    predictions.append({"task": task.id, **predicted})
         if predictions:
-            self.studio.add_predictions(predictions)
-            if not self.studio.describe()[
-                "model_version"
-            ]:  # with none chosen, annotators would see none
-                self.studio.change(model_version=VERSION)
-        for pick_record in pick_records:
-            task = tasks[pick_record.id]
-            data = {**task.data, **_why(pick_record)}
-            self.studio.set_data(task.id, data)
-            self.task_mirror.remark(task.id, data)
-        if pick_records:
-            self._show_tab()
-        return len(pick_records)
+            self.studio.tasks.add_predictions(predictions)
+            # With no version chosen, annotators would see no prediction.
+            if not self.studio.describe()["model_version"]:
+                self.studio.change_settings(model_version=MODEL_VERSION)
+        for record in pick_records:
+            task = tasks[record.id]
+            data = {**task.data, **_marks(record)}
+            self.studio.tasks.set_data(task.id, data)
+            self.task_mirror.set_data(task.id, data)
+        self._show_tab()
 
     def _show_tab(self) -> None:
-        """A tab in the Data Manager with what was asked, in that order: the free edition has no
-        queue of ours.
+        """Make a tab in the Data Manager that lists what was asked, in that order: the free edition
+        lets nobody change the order in which it hands out tasks.
         """
-        if any((v.get("data") or {}).get("title") == TAB for v in self.studio.listed(VIEWS)):
+        titles = {(tab.get("data") or {}).get("title") for tab in self.studio.tabs.list_items()}
+        if TAB in titles:
             return
-        asked = {
-            "filter": f"filter:tasks:data.{ROUND}",
-            "operator": "greater",
-            "type": "Number",
-            "value": -1,
-        }
-        filters = {"conjunction": "and", "items": [asked]}
-        column = f"tasks:data.{ROUND}"
-        order = {
-            "ordering": [column],
-            "columnsDisplayType": {column: "Number"},
-        }  # as text, round 10 would precede 9
-        self.studio.add(VIEWS, data={"title": TAB, "filters": filters, **order})
+        was_asked = column_filter(f"data.{ROUND_KEY}", "greater", "Number", -1)
+        column = f"tasks:data.{ROUND_KEY}"
+        self.studio.tabs.add(
+            data={
+                "title": TAB,
+                "filters": {"conjunction": "and", "items": [was_asked]},
+                "ordering": [column],
+                # As text, round 10 would precede 9.
+                "columnsDisplayType": {column: "Number"},
+            }
+        )
 
     # ------------------------------------------------------------------ predictions
 
-    def _predictions(self, pick_record: PickRecord) -> list[dict[str, Any]]:
-        """Empty for the hold-out, which measures the model: it must not lead the annotator."""
-        if pick_record.predicted is None or pick_record.arm == "hold-out":
+    def _predictions(self, record: PickRecord) -> list[dict[str, Any]]:
+        """A list of one prediction. Empty for the hold-out, which measures the model: it must not
+        lead the annotator.
+        """
+        if record.predicted is None or record.arm == "hold-out":
             return []
-        return [
-            {
-                "model_version": VERSION,
-                **prediction(self.config, self.session.run_state.task, pick_record.predicted),
-            }
-        ]
+        predicted = prediction(self.config, self.session.run_state.task, record.predicted)
+        return [{"model_version": MODEL_VERSION, **predicted}]
 
 
-def _why(pick_record: PickRecord) -> dict[str, Any]:
-    return {ROUND: pick_record.round, ARM: pick_record.arm}
+def _marks(record: PickRecord) -> dict[str, Any]:
+    """Why an example was asked, as it stands in its task's data."""
+    return {ROUND_KEY: record.round, ARM_KEY: record.arm}
 
 
 def _chunks(pick_records: Sequence[PickRecord], size: int) -> Iterator[Sequence[PickRecord]]:

@@ -12,138 +12,147 @@ from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from tailor.common.atomic_files import write_atomically
-from tailor.integrations.label_studio.client import Studio, StudioError, Unreachable
+from tailor.integrations.label_studio.client import Studio
 from tailor.integrations.label_studio.label_config import LabelConfig
 from tailor.integrations.label_studio.task_mirror import MirroredTask
+from tailor.integrations.label_studio.transport import StudioError, Unreachable
 from tailor.pools.image_decoding import IMAGE_SUFFIXES
 
-#: in the run's folder
+#: Where copies lie in the run's folder.
 TEXTS = Path("label-studio", "texts.jsonl")
 PICTURES = Path("label-studio", "pictures")
 
 
 class TaskPool:
-    """Copies what new tasks show. What is copied stays as it was, even where the task changes or
-    goes away.
+    """Copies what new tasks show. A copy stays as it was, even where the task changes or goes away.
 
-    A task's id is the example's; a picture's has the file's suffix too.
+    The id of an example is the number of its task, followed by the file's suffix for a picture.
+
+    run  the run's folder
+    say  called with a message about each task that has nothing to copy
     """
 
     def __init__(
-        self, run: Path, studio: Studio, config: LabelConfig, say: Callable[[str], None]
+        self,
+        run: Path,
+        studio: Studio,
+        config: LabelConfig,
+        say: Callable[[str], None],
     ) -> None:
         self.studio = studio
         self.config = config
         self._say = say
-        self.path = run / (TEXTS if config.shows == "text" else PICTURES)
-        self._failed: set[str] = set()  # tried once in this process
-        self._have = self._read()
+        self._shows_text = config.shows == "text"
+        self.path = run / (TEXTS if self._shows_text else PICTURES)
+        self._failed: set[str] = set()  # not tried again in this process
+        self._copied = self._copied_texts() if self._shows_text else self._copied_pictures()
 
     def settings(self) -> dict[str, Any]:
         """The [pool] section of the run's tailor.toml."""
-        if self.config.shows == "text":
+        if self._shows_text:
             return {"path": TEXTS.as_posix(), "kind": "text", "key": "id", "column": "text"}
         return {"path": PICTURES.as_posix(), "kind": "image-folder"}
 
-    def example_of(self, task: int, data: dict[str, Any]) -> str:
-        return (
-            str(task)
-            if self.config.shows == "text"
-            else f"{task}{_suffix(str(data.get(self.config.key, '')))}"
-        )
-
-    def copy(self, tasks: Iterable[MirroredTask]) -> int:
-        """Copy what is new -> how many there were."""
-        new = [(self.example_of(t.id, t.data), t) for t in sorted(tasks, key=lambda t: t.id)]
-        new = [
-            (one, task) for one, task in new if one not in self._have and one not in self._failed
-        ]
-        add = self._add_texts if self.config.shows == "text" else self._add_pictures
-        return add(new) if new else 0
+    def example_of(self, task_id: int, data: dict[str, Any]) -> str:
+        """The id of the example that a task shows."""
+        if self._shows_text:
+            return str(task_id)
+        return f"{task_id}{_suffix(str(data.get(self.config.key, '')))}"
 
     @property
     def size(self) -> int:
-        return len(self._have)
+        return len(self._copied)
 
-    def _add_texts(self, new: list[tuple[str, MirroredTask]]) -> int:
-        found = {one: task.data.get(self.config.key) for one, task in new}
-        self._fail(
-            {one for one, text in found.items() if not isinstance(text, str) or not text},
-            "has no text",
-        )
-        lines = [
-            json.dumps({"id": one, "text": text}) + "\n"
-            for one, text in found.items()
-            if one not in self._failed
-        ]
+    def copy(self, tasks: Iterable[MirroredTask]) -> None:
+        """Copy what tasks show that are not copied yet. Raises Unreachable where Label Studio is
+        away.
+        """
+        new_tasks: dict[str, MirroredTask] = {}
+        for task in sorted(tasks, key=lambda task: task.id):
+            example = self.example_of(task.id, task.data)
+            if example not in self._copied and example not in self._failed:
+                new_tasks[example] = task
+        if not new_tasks:
+            return
+        if self._shows_text:
+            self._add_texts(new_tasks)
+        else:
+            self._add_pictures(new_tasks)
+
+    def _add_texts(self, new_tasks: dict[str, MirroredTask]) -> None:
+        lines = []
+        copied = []
+        for example, task in new_tasks.items():
+            text = task.data.get(self.config.key)
+            if not isinstance(text, str) or not text:
+                self._leave_out(example, "has no text")
+                continue
+            lines.append(json.dumps({"id": example, "text": text}) + "\n")
+            copied.append(example)
         with self.path.open("a", encoding="utf-8") as file:
             file.write("".join(lines))
-        self._have.update(found.keys() - self._failed)
-        return len(lines)
+        self._copied.update(copied)
 
-    def _add_pictures(self, new: list[tuple[str, MirroredTask]]) -> int:
-        before = len(self._have)
-        for one, task in new:
+    def _add_pictures(self, new_tasks: dict[str, MirroredTask]) -> None:
+        for example, task in new_tasks.items():
             try:
                 content = self._picture(task)
             except Unreachable:
                 raise
             except StudioError as error:
-                self._fail({one}, f"has no picture: {error}")
+                self._leave_out(example, f"has no picture: {error}")
                 continue
             # Not forced to the disk: for many small pictures that takes longer than fetching them.
-            write_atomically(self.path / one, content, durable=False)
-            self._have.add(one)
-        return len(self._have) - before
+            write_atomically(self.path / example, content, durable=False)
+            self._copied.add(example)
 
     def _picture(self, task: MirroredTask) -> bytes:
         link = task.data.get(self.config.key)
         if not isinstance(link, str) or not link:
             raise StudioError(f"its {self.config.key} is {link!r}")
         if link.startswith("data:"):
-            return _inline(link)
+            return _inline_content(link)
         if urlsplit(link).scheme not in ("", "http", "https"):  # in cloud storage
-            link = self.studio.resolved(task.id)[self.config.key]
-        return self.studio.fetch(link)
+            link = self.studio.tasks.resolved_data(task.id)[self.config.key]
+        return self.studio.links.fetch(link)
 
-    def _fail(self, examples: set[str], why: str) -> None:
-        for one in sorted(examples - self._failed):
-            self._say(f"task {one.partition('.')[0]} {why}; it is left out")
-        self._failed |= examples
+    def _leave_out(self, example: str, reason: str) -> None:
+        self._say(f"task {example.partition('.')[0]} {reason}; it is left out")
+        self._failed.add(example)
 
-    def _read(self) -> set[str]:
-        """What was copied before. A line that was being written when the process ended is taken
-        away.
-        """
-        if self.config.shows == "image":
-            self.path.mkdir(parents=True, exist_ok=True)
-            return {file.name for file in self.path.iterdir() if not file.name.startswith(".")}
+    def _copied_pictures(self) -> set[str]:
+        self.path.mkdir(parents=True, exist_ok=True)
+        return {file.name for file in self.path.iterdir() if not file.name.startswith(".")}
+
+    def _copied_texts(self) -> set[str]:
+        """A line that was being written when the process ended is taken away."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a+b") as file:
             file.seek(0)
             content = file.read()
-            whole = content[: content.rfind(b"\n") + 1]
-            file.truncate(len(whole))
-        return {json.loads(line)["id"] for line in whole.splitlines()}
+            whole_lines = content[: content.rfind(b"\n") + 1]
+            file.truncate(len(whole_lines))
+        return {json.loads(line)["id"] for line in whole_lines.splitlines()}
 
 
 def _suffix(link: str) -> str:
-    """Of the picture behind a link, as well as it can be told."""
+    """The file suffix of the picture behind a link, as well as it can be told."""
     if link.startswith("data:image/"):
-        found = "." + re.split(r"[;,+]", link[len("data:image/") :], maxsplit=1)[0].lower()
+        media_type = link.removeprefix("data:image/")
+        suffix = "." + re.split(r"[;,+]", media_type, maxsplit=1)[0].lower()
     else:
-        names = re.findall(r"\.[A-Za-z]{3,4}(?=$|[?&#])", link)
-        found = names[-1].lower() if names else ""
-    return found if found in IMAGE_SUFFIXES else ".jpg"
+        # Before a query too: pictures behind a signed link end in .jpg?signature=...
+        candidates = re.findall(r"\.[A-Za-z]{3,4}(?=$|[?&#])", link)
+        suffix = candidates[-1].lower() if candidates else ""
+    return suffix if suffix in IMAGE_SUFFIXES else ".jpg"
 
 
-def _inline(link: str) -> bytes:
-    head, _, body = link.partition(",")
+def _inline_content(link: str) -> bytes:
+    """The bytes in a data: link. Raises StudioError where they are broken."""
+    header, _, body = link.partition(",")
+    if not header.endswith(";base64"):
+        return unquote_to_bytes(body)
     try:
-        return (
-            base64.b64decode(body, validate=True)
-            if head.endswith(";base64")
-            else unquote_to_bytes(body)
-        )
+        return base64.b64decode(body, validate=True)
     except binascii.Error as error:
         raise StudioError(f"its data: link is broken: {error}") from None

@@ -12,14 +12,17 @@ import uvicorn
 from fastapi import FastAPI
 
 from tailor.errors import InputError
-from tailor.integrations.label_studio.backend import HEADER, make_app
-from tailor.integrations.label_studio.client import Studio, StudioError
+from tailor.integrations.label_studio.backend import SECRET_HEADER, make_app
+from tailor.integrations.label_studio.client import Studio
 from tailor.integrations.label_studio.sync import StudioSync
+from tailor.integrations.label_studio.transport import StudioError
 from tailor.web.connections import Patience, impatient_protocol
 
-USER = "tailor"  # for HTTP's basic authentication, which is what Label Studio knows for backends
-TITLE = "TAILOR (live)"
-WEBHOOKS, BACKENDS = "/api/webhooks/", "/api/ml"
+#: For HTTP's basic authentication, which is what Label Studio knows for backends.
+USER = "tailor"
+#: The title of our backend in a project.
+BACKEND_TITLE = "TAILOR (live)"
+#: What the webhook is called for.
 ACTIONS = [
     "ANNOTATION_CREATED",
     "ANNOTATIONS_CREATED",
@@ -28,9 +31,9 @@ ACTIONS = [
     "TASKS_CREATED",
     "TASKS_DELETED",
 ]
-#: with whoever calls: a request may be large, and all come from Label Studio's address
+#: With callers: a request may be large, and all come from Label Studio's address.
 PATIENCE = Patience(seconds=60.0, of_address=None)
-LOCAL = "It calls addresses in private networks only where it was started with"
+LOCAL_ADDRESSES = "It calls addresses in private networks only where it was started with"
 
 
 @contextlib.contextmanager
@@ -44,24 +47,30 @@ def listening(
     backend: bool = False,
     say: Callable[[str], None],
 ) -> Iterator[str]:
-    """Label Studio's calls reach the link inside -> the address it calls.
+    """Inside the context Label Studio's calls reach the sync -> the address that it calls.
 
-    reach: that address, where it is not HOST:PORT. backend: add us to the project's models.
+    host, port  where to listen; port 0 finds a free one
+    reach       the address under which Label Studio reaches it, where that is another one
+    backend     whether to add us to the project's models
+    say         called with a message where Label Studio refuses the webhook
+
+    Raises InputError where the port is taken or Label Studio refuses the backend.
     """
     receiver = Receiver(make_app(sync, secret), host, port)
     studio = sync.task_mirror.studio
-    at = reach.rstrip("/") or f"http://{f'[{host}]' if ':' in host else host}:{receiver.port}"
+    url_host = f"[{host}]" if ":" in host else host
+    address = reach.rstrip("/") or f"http://{url_host}:{receiver.port}"
     try:
         try:
-            set_webhook(studio, f"{at}/webhook", secret)
+            set_webhook(studio, f"{address}/webhook", secret)
         except StudioError as error:
             say(
-                f"No webhook, so we look now and then: {error}. {LOCAL} "
+                f"No webhook, so we look now and then: {error}. {LOCAL_ADDRESSES} "
                 "SSRF_PROTECTION_ENABLED=false."
             )
         if backend:
-            set_backend(studio, at, secret)
-        yield at
+            set_backend(studio, address, secret)
+        yield address
     finally:
         with contextlib.suppress(StudioError, InputError):
             remove_webhooks(studio, secret)
@@ -69,16 +78,18 @@ def listening(
 
 
 class Receiver:
-    """An app behind a socket, in a thread of its own. Port 0 finds a free one."""
+    """An application behind a socket, in a thread of its own. Raises InputError where the port is
+    taken; port 0 finds a free one.
+    """
 
     def __init__(self, app: FastAPI, host: str, port: int) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             self._socket = socket.create_server((host, port), family=family)
         except OSError as error:
-            problem = error.strerror or error
+            reason = error.strerror or error
             raise InputError(
-                f"can't listen on {host}:{port}: {problem}; name another --listen"
+                f"can't listen on {host}:{port}: {reason}; name another --listen"
             ) from None
         self.port: int = self._socket.getsockname()[1]
         config = uvicorn.Config(
@@ -91,7 +102,9 @@ class Receiver:
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), daemon=True
+            target=self._server.run,
+            args=([self._socket],),
+            daemon=True,
         )
         self._thread.start()
 
@@ -102,55 +115,59 @@ class Receiver:
 
 
 def set_webhook(studio: Studio, url: str, secret: str) -> None:
-    """Have the project call us. One that is there for this address, such as a backend's own, gets
-    the secret; those that a process of ours left behind when it was killed go.
+    """Have the project call a URL. A webhook that is there for it, such as a backend's own, gets
+    the secret. Those of ours for other URLs are removed: a killed process left them behind.
     """
     values: dict[str, Any] = {
         "url": url,
-        "headers": {HEADER: secret},
+        "headers": {SECRET_HEADER: secret},
         "actions": ACTIONS,
         "send_payload": False,
         "send_for_all_actions": False,
         "is_active": True,
     }
-    listed = studio.listed(WEBHOOKS)
-    known = [w["id"] for w in listed if w["url"] == url]
-    for one in known:
-        studio.update(WEBHOOKS, one, **values)
-    if not known:
-        studio.add(WEBHOOKS, **values)
-    for webhook in listed:
+    webhooks = studio.webhooks.list_items()
+    ids_for_url = [webhook["id"] for webhook in webhooks if webhook["url"] == url]
+    for webhook_id in ids_for_url:
+        studio.webhooks.update(webhook_id, **values)
+    if not ids_for_url:
+        studio.webhooks.add(**values)
+    for webhook in webhooks:
         if webhook["url"] != url and _is_ours(webhook, secret):
-            studio.remove(WEBHOOKS, webhook["id"])
+            studio.webhooks.remove(webhook["id"])
 
 
 def remove_webhooks(studio: Studio, secret: str) -> None:
-    """While nobody listens, every annotation would wait for the call to fail."""
-    for webhook in studio.listed(WEBHOOKS):
+    """Remove our webhooks: while nobody listens, every annotation would wait for a call to fail."""
+    for webhook in studio.webhooks.list_items():
         if _is_ours(webhook, secret):
-            studio.remove(WEBHOOKS, webhook["id"])
+            studio.webhooks.remove(webhook["id"])
 
 
 def _is_ours(webhook: dict[str, Any], secret: str) -> bool:
-    return (webhook.get("headers") or {}).get(HEADER) == secret
+    return (webhook.get("headers") or {}).get(SECRET_HEADER) == secret
 
 
 def set_backend(studio: Studio, url: str, secret: str) -> None:
-    """Add us to the project's models, or renew what is there under our title."""
+    """Add us to the project's models, or renew the entry under our title. Raises InputError where
+    Label Studio refuses it.
+    """
     values = {
         "url": url,
-        "title": TITLE,
+        "title": BACKEND_TITLE,
         "auth_method": "BASIC_AUTH",
         "basic_auth_user": USER,
         "basic_auth_pass": secret,
     }
-    known = [b["id"] for b in studio.listed(BACKENDS) if b["title"] == TITLE]
+    backends = studio.backends.list_items()
+    our_ids = [backend["id"] for backend in backends if backend["title"] == BACKEND_TITLE]
     try:
-        if known:
-            studio.update(BACKENDS, known[0], project=studio.project, **values)
+        if our_ids:
+            studio.backends.update(our_ids[0], project=studio.project, **values)
         else:
-            studio.add(BACKENDS, **values)
+            studio.backends.add(**values)
     except StudioError as error:
         raise InputError(
-            f"Label Studio can't have {url} as a backend: {error}. {LOCAL} ML_BLOCK_LOCAL_IP=false"
+            f"Label Studio can't have {url} as a backend: {error}. {LOCAL_ADDRESSES} "
+            "ML_BLOCK_LOCAL_IP=false"
         ) from None

@@ -30,9 +30,11 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture
-def answer_writer(server):
-    """desk("text", "single", ["a", "b"]): a project of its own."""
+def make_project(server):
+    """make_project("text", "single", ["a", "b"]): a project of its own."""
     from studio_runs import label_config
-    from studio_server import Desk
+    from studio_server import AnnotatedProject
 
-    return lambda shows, choice, classes: Desk(server, label_config(shows, choice, classes))
+    return lambda shows, choice, classes: AnnotatedProject(
+        server, label_config(shows, choice, classes)
+    )

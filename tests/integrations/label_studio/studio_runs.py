@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from studio_server import TOKEN, Desk
+from studio_server import TOKEN, AnnotatedProject
 
 from tailor.integrations.label_studio.client import Studio
 from tailor.integrations.label_studio.connect import connected
@@ -78,19 +78,19 @@ def settings(shows: str, **selection) -> dict:
 
 
 @contextlib.contextmanager
-def linked(
-    answer_writer: Desk,
+def connected_run(
+    project: AnnotatedProject,
     run: Path,
     *,
     token: str = TOKEN,
-    said: list | None = None,
+    messages: list | None = None,
     allow_links=(),
     **options,
 ):
-    """A run tied to the desk's project, as `tailor label-studio connect` ties it."""
-    studio = Studio(answer_writer.server.url, token, answer_writer.id, allow_links=allow_links)
+    """A run linked to a project, as `tailor label-studio connect` links it."""
+    studio = Studio(project.server.url, token, project.id, allow_links=allow_links)
     with connected(
-        studio, run, say=[].append if said is None else said.append, **options
+        studio, run, say=[].append if messages is None else messages.append, **options
     ) as connection:
         yield connection
     studio.close()

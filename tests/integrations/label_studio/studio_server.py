@@ -97,7 +97,7 @@ class Server:
             self._process = None
 
 
-class Door:
+class LateAddress:
     """Another address of a server, at which nobody answers before it is opened."""
 
     def __init__(self, server: Server) -> None:
@@ -162,7 +162,7 @@ def wait_for(condition, seconds: float = 120, otherwise=lambda: "it did not happ
     return found
 
 
-class Desk:
+class AnnotatedProject:
     """A project in Label Studio, and an annotator at work in it."""
 
     def __init__(self, server: Server, config: str, title: str = "a project") -> None:
@@ -184,10 +184,10 @@ class Desk:
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text[:1000]}"
         return answer.json() if answer.content else None
 
-    def project(self) -> dict:
+    def settings(self) -> dict:
         return self.call("GET", f"/api/projects/{self.id}")
 
-    def change(self, **settings) -> None:
+    def change_settings(self, **settings) -> None:
         self.call("PATCH", f"/api/projects/{self.id}", json=settings)
 
     def load(self, *data: dict) -> list[int]:

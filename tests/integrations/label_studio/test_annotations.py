@@ -9,25 +9,27 @@ SINGLE = LabelConfig("multi-class", ("a", "b"), "text", "text", (), "c", "s")
 SEVERAL = LabelConfig("multi-label", ("a", "b"), "text", "text", (), "c", "s")
 
 
-def given(*classes, cancelled=False, who=1, config=SINGLE, at="2026-01-01T00:00:00.500000Z"):
-    result = config.written(classes)
+def annotation(
+    *classes, cancelled=False, user=1, config=SINGLE, time="2026-01-01T00:00:00.500000Z"
+):
+    result = config.result(classes)
     return {
         "id": 1,
         "result": result,
         "was_cancelled": cancelled,
-        "completed_by": who,
-        "updated_at": at,
+        "completed_by": user,
+        "updated_at": time,
     }
 
 
 def test_annotations_are_read():
-    assert Annotation.read(given("a"), SINGLE) == Annotation(1, 1, 1767225600.5, ("a",))
-    assert Annotation.read(given("a", who={"id": 7}), SINGLE).who == 7
-    assert Annotation.read(given("a", cancelled=True), SINGLE).classes is None
+    assert Annotation.read(annotation("a"), SINGLE) == Annotation(1, 1, 1767225600.5, ("a",))
+    assert Annotation.read(annotation("a", user={"id": 7}), SINGLE).user == 7
+    assert Annotation.read(annotation("a", cancelled=True), SINGLE).classes is None
     assert (
-        Annotation.read(given(), SINGLE).classes is None
+        Annotation.read(annotation(), SINGLE).classes is None
     )  # submitted without a choice: nothing is known
-    assert Annotation.read(given(), SEVERAL).classes == ()  # none of these
+    assert Annotation.read(annotation(), SEVERAL).classes == ()  # none of these
 
 
 def test_nobody_one_and_a_majority():

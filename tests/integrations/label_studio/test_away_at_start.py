@@ -9,11 +9,11 @@ import sys
 
 import pytest
 from studio_runs import WORDS, texts
-from studio_server import TOKEN, Door, http, wait_for
+from studio_server import TOKEN, LateAddress, http, wait_for
 
 from tailor.errors import InputError
 from tailor.integrations.label_studio import connect
-from tailor.integrations.label_studio.client import Unreachable
+from tailor.integrations.label_studio.transport import Unreachable
 
 
 class Away:
@@ -31,15 +31,15 @@ class Away:
 
 def test_the_pauses_grow_and_it_is_said_once(tmp_path, monkeypatch):
     pauses = []
-    said = []
+    messages = []
     monkeypatch.setattr(connect.time, "sleep", pauses.append)
     with (
         pytest.raises(InputError, match="no project 7"),
-        connect.connected(Away(6), tmp_path / "run", patience=5.0, say=said.append),
+        connect.connected(Away(6), tmp_path / "run", patience=5.0, say=messages.append),
     ):
         pass
     assert pauses == [10, 20, 30, 30, 30, 30]  # seconds: at least twice a minute
-    assert said == [
+    assert messages == [
         "Label Studio can't be reached: nobody is there. Waiting for it; Ctrl-C ends this."
     ]
     assert not (tmp_path / "run").exists()
@@ -73,34 +73,36 @@ def start(url, run, *more, log):
     return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
 
 
-def test_the_command_waits_until_it_is_there(answer_writer, server, tmp_path):
-    there = answer_writer("text", "single", WORDS)
-    door = Door(server)
+def test_the_command_waits_until_it_is_there(make_project, server, tmp_path):
+    project = make_project("text", "single", WORDS)
+    late_address = LateAddress(server)
     pool = texts(tmp_path / "news.jsonl")
     log = tmp_path / "log"
     with log.open("w") as file:
-        child = start(door.url, tmp_path / "run", "--project", there.id, "--pool", pool, log=file)
+        child = start(
+            late_address.url, tmp_path / "run", "--project", project.id, "--pool", pool, log=file
+        )
         try:
             wait_for(
-                lambda: f"Label Studio at {door.url} can't be reached" in log.read_text(),
+                lambda: f"Label Studio at {late_address.url} can't be reached" in log.read_text(),
                 180,
                 log.read_text,
             )
             assert child.poll() is None
             assert not (tmp_path / "run").exists()
-            door.open()
-            wait_for(lambda: len(there.tasks()) == 6, 180, log.read_text)
+            late_address.open()
+            wait_for(lambda: len(project.tasks()) == 6, 180, log.read_text)
             child.send_signal(signal.SIGINT)
             assert child.wait(180) == 130
         finally:
             child.kill()
             child.wait()
-            door.close()
+            late_address.close()
     text = log.read_text()
     assert text.count("Waiting for it; Ctrl-C ends this.") == 1
     assert "Label Studio is there." in text
     go_on = (
-        f"tailor label-studio connect --url {door.url} --project {there.id} --run "
+        f"tailor label-studio connect --url {late_address.url} --project {project.id} --run "
         f"{tmp_path / 'run'}\n"
     )
     assert f"Go on with: {go_on}" in text

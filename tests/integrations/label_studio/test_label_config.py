@@ -35,13 +35,13 @@ def test_odds_and_ends():
     )
     assert config.classes == ("A", "b")  # the alias is what annotations hold
     assert config.kind == "multi-class"  # single is the default
-    assert (config.key, config.others) == ("photo", ("title",))
+    assert (config.key, config.other_keys) == ("photo", ("title",))
 
 
 def test_answers_are_written_and_read():
     config = read(choices())
-    assert config.chosen(config.written(["b", "a"])) == ("a", "b")
-    assert config.chosen(config.written([])) == ()
+    assert config.chosen(config.result(["b", "a"])) == ("a", "b")
+    assert config.chosen(config.result([])) == ()
     other = {"from_name": "elsewhere", "value": {"choices": ["x"]}}
     assert config.chosen([other, {"from_name": "c", "value": {"choices": ["gone"]}}]) == ("gone",)
     assert config.chosen([{"from_name": "c"}]) == ()

@@ -9,13 +9,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 
 import pytest
-from studio_runs import COLOURS, linked, settings
+from studio_runs import COLOURS, connected_run, settings
 from studio_server import TOKEN, http
 from test_their_tasks import picture
 
 from tailor.errors import InputError
-from tailor.integrations.label_studio.client import REDIRECTS, Studio, StudioError
+from tailor.integrations.label_studio.client import Studio
+from tailor.integrations.label_studio.link_fetcher import MOST_REDIRECTS
 from tailor.integrations.label_studio.link_guard import LinkGuard, LinkRefused, is_public
+from tailor.integrations.label_studio.transport import StudioError
 
 STUDIO = "http://127.0.0.1:8080"
 
@@ -149,7 +151,7 @@ def test_its_own_pictures_are_fetched_with_the_token(url, monkeypatch):
         return httpx.Response(200, content=b"a picture", request=request)
 
     monkeypatch.setattr(httpx.Client, "send", send)
-    assert Studio(url, TOKEN, 1).fetch("/data/upload/1.png") == b"a picture"
+    assert Studio(url, TOKEN, 1).links.fetch("/data/upload/1.png") == b"a picture"
     assert [request.headers["Authorization"] for request in sent] == [f"Token {TOKEN}"]
 
 
@@ -175,9 +177,9 @@ def test_a_link_to_this_machine_is_not_followed(site):
     secret = site("127.0.0.1")
     for link in (secret.url, secret.url.replace("127.0.0.1", "localhost")):
         with pytest.raises(StudioError, match="which is not public"):
-            Studio(STUDIO, TOKEN, 1).fetch(link)
+            Studio(STUDIO, TOKEN, 1).links.fetch(link)
     assert secret.asked == []
-    assert Studio(STUDIO, TOKEN, 1, allow_links=["127.0.0.1"]).fetch(secret.url) == b"content"
+    assert Studio(STUDIO, TOKEN, 1, allow_links=["127.0.0.1"]).links.fetch(secret.url) == b"content"
     assert "Authorization" not in secret.asked[0]
     assert secret.asked[0]["Host"] == f"127.0.0.1:{secret.port}"
 
@@ -189,7 +191,7 @@ def test_every_place_that_a_link_leads_through_is_checked(site):
     allowed = Studio(studio.url, TOKEN, 1, allow_links=["127.0.0.2"])
     for link in (outside.url, "/data/1.png", studio.url + "/data/1.png"):
         with pytest.raises(StudioError, match=r"127.0.0.1 is at 127.0.0.1, which is not public"):
-            allowed.fetch(link)
+            allowed.links.fetch(link)
     assert secret.asked == []
     assert len(outside.asked) == 3
     assert not any("Authorization" in asked for asked in outside.asked)
@@ -199,8 +201,8 @@ def test_every_place_that_a_link_leads_through_is_checked(site):
 def test_a_link_that_leads_round_in_circles(site):
     outside = site("127.0.0.2", location="/again")
     with pytest.raises(StudioError, match="more than 10 times"):
-        Studio(STUDIO, TOKEN, 1, allow_links=["127.0.0.2"]).fetch(outside.url)
-    assert len(outside.asked) == REDIRECTS
+        Studio(STUDIO, TOKEN, 1, allow_links=["127.0.0.2"]).links.fetch(outside.url)
+    assert len(outside.asked) == MOST_REDIRECTS
 
 
 def test_a_name_that_changes_its_address_meanwhile(site, monkeypatch):
@@ -215,11 +217,11 @@ def test_a_name_that_changes_its_address_meanwhile(site, monkeypatch):
 
     monkeypatch.setattr(socket, "getaddrinfo", lookup)
     studio = Studio(STUDIO, TOKEN, 1, allow_links=["127.0.0.2"])
-    assert studio.fetch(f"http://pictures.test:{outside.port}/1.png") == b"a picture"
+    assert studio.links.fetch(f"http://pictures.test:{outside.port}/1.png") == b"a picture"
     assert outside.asked[0]["Host"] == f"pictures.test:{outside.port}"
     assert len(answers) == 2
     with pytest.raises(StudioError, match="not public"):
-        studio.fetch(f"http://pictures.test:{outside.port}/1.png")
+        studio.links.fetch(f"http://pictures.test:{outside.port}/1.png")
     assert secret.asked == []
 
 
@@ -229,24 +231,24 @@ def test_a_name_that_changes_its_address_meanwhile(site, monkeypatch):
 def test_odd_links(link):
     http()
     with pytest.raises(StudioError, match="can't be fetched"):
-        Studio(STUDIO, TOKEN, 1).fetch(link)
+        Studio(STUDIO, TOKEN, 1).links.fetch(link)
 
 
-def test_a_project_with_links_to_this_machine(answer_writer, site, tmp_path):
-    there = answer_writer("image", "multiple", COLOURS)
+def test_a_project_with_links_to_this_machine(make_project, site, tmp_path):
+    project = make_project("image", "multiple", COLOURS)
     secret = site("127.0.0.1", content=picture("red"))
     link = f"{secret.url}/1.png"
-    there.load({"image": link}, {"image": link.replace("127.0.0.1", "localhost")})
-    said = []
+    project.load({"image": link}, {"image": link.replace("127.0.0.1", "localhost")})
+    messages = []
     with (
         pytest.raises(InputError, match="has no task to label"),
-        linked(there, tmp_path / "run", settings=settings("image"), said=said),
+        connected_run(project, tmp_path / "run", settings=settings("image"), messages=messages),
     ):
         pass
     assert secret.asked == []
-    assert sum("has no picture" in text and "--allow-links" in text for text in said) == 2
-    with linked(
-        there, tmp_path / "run", settings=settings("image"), allow_links=["127.0.0.0/8", "::1"]
+    assert sum("has no picture" in text and "--allow-links" in text for text in messages) == 2
+    with connected_run(
+        project, tmp_path / "run", settings=settings("image"), allow_links=["127.0.0.0/8", "::1"]
     ) as connection:
-        assert len(connection.link.session.run_state.ids) == 2
+        assert len(connection.sync.session.run_state.ids) == 2
     assert len(secret.asked) == 2

@@ -9,109 +9,113 @@ import sys
 import threading
 
 import pytest
-from studio_runs import WORDS, label_of, labels, linked, settings, texts, topic
+from studio_runs import WORDS, connected_run, label_of, labels, settings, texts, topic
 from studio_server import TOKEN, wait_for
 
 from tailor.errors import InputError
-from tailor.integrations.label_studio.client import Unreachable
+from tailor.integrations.label_studio.transport import Unreachable
 from tailor.run.project import Project
 
 
-def test_annotations_made_while_we_were_away(answer_writer, tmp_path):
-    there = answer_writer("text", "single", WORDS)
+def test_annotations_made_while_we_were_away(make_project, tmp_path):
+    project = make_project("text", "single", WORDS)
     pool = texts(tmp_path / "news.jsonl")
-    with linked(
-        there, tmp_path / "run", pool=pool, settings=settings("text"), ahead=0
+    with connected_run(
+        project, tmp_path / "run", pool=pool, settings=settings("text"), ahead=0
     ) as connection:
         connection.sync.step()
-        a, b, c, *_ = there.waiting()
-        marks = [there.annotate(t, "sport") for t in (a, b)]
-        skip = there.skip(c)
+        a, b, c, *_ = project.waiting()
+        marks = [project.annotate(t, "sport") for t in (a, b)]
+        skip = project.skip(c)
         connection.sync.step()
         before = labels(connection.sync)
     name = [t["data"]["tailor_id"] for t in (a, b, c)]
     assert before == {name[0]: ("sport",), name[1]: ("sport",)}
-    there.correct(marks[0], "science")
-    there.delete(marks[1])
-    there.delete(skip)
-    d = there.waiting()[-1]
-    there.annotate(d, "politics")
-    with linked(there, tmp_path / "run", ahead=0) as connection:
+    project.correct(marks[0], "science")
+    project.delete(marks[1])
+    project.delete(skip)
+    d = project.waiting()[-1]
+    project.annotate(d, "politics")
+    with connected_run(project, tmp_path / "run", ahead=0) as connection:
         connection.sync.step()
         assert labels(connection.sync) == {
             name[0]: ("science",),
             d["data"]["tailor_id"]: ("politics",),
         }
         assert {name[1], name[2]} <= {s.id for s in connection.sync.session.waiting()}
-        assert len(there.tasks()) == 8  # nothing was pushed twice
+        assert len(project.tasks()) == 8  # nothing was pushed twice
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_push_that_fails_half_way(answer_writer, tmp_path, moment):
+def test_a_push_that_fails_half_way(make_project, tmp_path, moment):
     """Label Studio took the tasks, or did not, and we never heard of it."""
-    there = answer_writer("text", "single", WORDS)
+    project = make_project("text", "single", WORDS)
     pool = texts(tmp_path / "news.jsonl")
-    with linked(there, tmp_path / "run", pool=pool, settings=settings("text")) as connection:
+    with connected_run(
+        project, tmp_path / "run", pool=pool, settings=settings("text")
+    ) as connection:
         sync = connection.sync
-        push = sync.task_mirror.studio.add_tasks
+        push = sync.task_mirror.studio.tasks.add
 
         def fail(tasks):
             if moment == "after":
                 push(tasks)
             raise Unreachable("the line went dead")
 
-        sync.task_mirror.studio.add_tasks = fail
+        sync.task_mirror.studio.tasks.add = fail
         with pytest.raises(Unreachable):
             sync.step()
         assert len(sync.session.waiting()) == 8
-        assert len(there.tasks()) == (8 if moment == "after" else 0)
-        sync.task_mirror.studio.add_tasks = push
+        assert len(project.tasks()) == (8 if moment == "after" else 0)
+        sync.task_mirror.studio.tasks.add = push
         sync.step()
-        assert len(there.tasks()) == 8
-        assert len(there.by_example()) == 8
-    with linked(there, tmp_path / "run") as connection:
+        assert len(project.tasks()) == 8
+        assert len(project.by_example()) == 8
+    with connected_run(project, tmp_path / "run") as connection:
         connection.sync.step()
-        assert len(there.tasks()) == 8
+        assert len(project.tasks()) == 8
 
 
-def test_label_studio_restarts_in_the_middle(answer_writer, server, tmp_path):
-    there = answer_writer("text", "single", WORDS)
+def test_label_studio_restarts_in_the_middle(make_project, server, tmp_path):
+    project = make_project("text", "single", WORDS)
     pool = texts(tmp_path / "news.jsonl")
-    said = []
+    messages = []
     stop = threading.Event()
-    options = {"pool": pool, "settings": settings("text"), "ahead": 2, "said": said}
-    with linked(there, tmp_path / "run", **options) as connection:
+    options = {"pool": pool, "settings": settings("text"), "ahead": 2, "said": messages}
+    with connected_run(project, tmp_path / "run", **options) as connection:
         sync = connection.sync
         thread = threading.Thread(target=sync.run, args=(0.2, stop))
         thread.start()
         try:
-            tasks = wait_for(there.waiting)
-            there.annotate(tasks[0], "sport")
+            tasks = wait_for(project.waiting)
+            project.annotate(tasks[0], "sport")
             wait_for(lambda: sync.session.run_state.answered() == 1)
             server.stop()
-            wait_for(lambda: any("can't be reached" in text for text in said))
+            wait_for(lambda: any("can't be reached" in text for text in messages))
             server.start()
-            wait_for(lambda: "Label Studio is back." in said)
-            for task in there.waiting()[:5]:
-                there.annotate(task, topic(task["data"]["text"]))
-            wait_for(lambda: len(there.tasks()) == 16)
+            wait_for(lambda: "Label Studio is back." in messages)
+            for task in project.waiting()[:5]:
+                project.annotate(task, topic(task["data"]["text"]))
+            wait_for(lambda: len(project.tasks()) == 16)
         finally:
             stop.set()
             sync.wake()
             thread.join()
         assert sync.session.run_state.answered() == 6
-        assert len(there.by_example()) == 16
-        assert sum("Trying again" in text for text in said) == 1  # said once, however long it takes
+        assert len(project.by_example()) == 16
+        assert (
+            sum("Trying again" in text for text in messages) == 1
+        )  # said once, however long it takes
 
 
-def command(there, run, *more):
+def command(project, run, *more):
     words = [
         "label-studio",
         "connect",
         "--url",
-        there.server.url,
+        project.server.url,
         "--project",
-        there.id,
+        project.id,
         "--run",
         run,
         *more,
@@ -123,8 +127,8 @@ def environment():
     return os.environ | {"LABEL_STUDIO_API_KEY": TOKEN, "COLUMNS": "200"}
 
 
-def test_the_command_is_killed_and_goes_on(answer_writer, tmp_path):
-    there = answer_writer("text", "single", WORDS)
+def test_the_command_is_killed_and_goes_on(make_project, tmp_path):
+    project = make_project("text", "single", WORDS)
     texts(tmp_path / "news.jsonl")
     run = tmp_path / "run"
     log = tmp_path / "log"
@@ -151,22 +155,22 @@ def test_the_command_is_killed_and_goes_on(answer_writer, tmp_path):
         return Project(run).run_state().answered()
 
     with log.open("w") as file:
-        words = command(there, run, "--listen", "127.0.0.1:0", "--poll", "600", "--ahead", "0")
+        words = command(project, run, "--listen", "127.0.0.1:0", "--poll", "600", "--ahead", "0")
         first = subprocess.Popen(words, env=environment(), stdout=file, stderr=file)
         try:
-            wait_for(lambda: len(there.tasks()) == 8, 120, log.read_text)
+            wait_for(lambda: len(project.tasks()) == 8, 120, log.read_text)
             hooks = wait_for(
-                lambda: there.call("GET", "/api/webhooks/", params={"project": there.id})
+                lambda: project.call("GET", "/api/webhooks/", params={"project": project.id})
             )
             assert len(hooks) == 1
-            there.annotate(there.waiting()[0], "sport")
+            project.annotate(project.waiting()[0], "sport")
             wait_for(
                 lambda: answered() == 1, 60, log.read_text
             )  # the next look is minutes away: the webhook did it
         finally:
             first.send_signal(signal.SIGKILL)
             first.wait()
-        there.annotate(there.waiting()[0], "science")  # nobody listens
+        project.annotate(project.waiting()[0], "science")  # nobody listens
         assert answered() == 1
         second = subprocess.Popen(words, env=environment(), stdout=file, stderr=file)
         try:
@@ -182,45 +186,53 @@ def test_the_command_is_killed_and_goes_on(answer_writer, tmp_path):
     assert oct((run / "label-studio.json").stat().st_mode & 0o777) == "0o600"
     # The killed one could not take its webhook away; the one that was stopped politely did, for
     # both.
-    assert there.call("GET", "/api/webhooks/", params={"project": there.id}) == []
+    assert project.call("GET", "/api/webhooks/", params={"project": project.id}) == []
 
 
-def test_one_pass(answer_writer, tmp_path):
-    there = answer_writer("text", "single", WORDS)
+def test_one_pass(make_project, tmp_path):
+    project = make_project("text", "single", WORDS)
     pool = texts(tmp_path / "news.jsonl")
     done = subprocess.run(
-        command(there, tmp_path / "run", "--pool", pool, "--batch", 6, "--once"),
+        command(project, tmp_path / "run", "--pool", pool, "--batch", 6, "--once"),
         env=environment(),
         capture_output=True,
         text=True,
         check=True,
     )
     assert "6 tasks pushed" in done.stderr
-    assert len(there.tasks()) == 6
+    assert len(project.tasks()) == 6
 
 
-def test_the_run_of_another_project(answer_writer, tmp_path):
-    first = answer_writer("text", "single", WORDS)
-    second = answer_writer("text", "single", WORDS)
+def test_the_run_of_another_project(make_project, tmp_path):
+    first = make_project("text", "single", WORDS)
+    second = make_project("text", "single", WORDS)
     pool = texts(tmp_path / "news.jsonl")
-    with linked(first, tmp_path / "run", pool=pool, settings=settings("text")):
+    with connected_run(first, tmp_path / "run", pool=pool, settings=settings("text")):
         pass
-    with pytest.raises(InputError, match="belongs to project"), linked(second, tmp_path / "run"):
+    with (
+        pytest.raises(InputError, match="belongs to project"),
+        connected_run(second, tmp_path / "run"),
+    ):
         pass
 
 
-def test_the_address_of_label_studio_may_change(answer_writer, tmp_path):
-    there = answer_writer("text", "single", WORDS)
+def test_the_address_of_label_studio_may_change(make_project, tmp_path):
+    project = make_project("text", "single", WORDS)
     pool = texts(tmp_path / "news.jsonl")
-    with linked(there, tmp_path / "run", pool=pool, settings=settings("text")) as connection:
+    with connected_run(
+        project, tmp_path / "run", pool=pool, settings=settings("text")
+    ) as connection:
         connection.sync.step()
-        one = there.waiting()[0]
-        there.annotate(one, "sport")
-    there.server.url, before = there.server.url.replace("127.0.0.1", "localhost"), there.server.url
+        one = project.waiting()[0]
+        project.annotate(one, "sport")
+    project.server.url, before = (
+        project.server.url.replace("127.0.0.1", "localhost"),
+        project.server.url,
+    )
     try:
-        with linked(there, tmp_path / "run") as connection:
+        with connected_run(project, tmp_path / "run") as connection:
             connection.sync.step()
             assert label_of(connection.sync, one["data"]["tailor_id"]) == ("sport",)
-            assert connection.project_link.url == there.server.url
+            assert connection.project_link.url == project.server.url
     finally:
-        there.server.url = before
+        project.server.url = before
