@@ -11,7 +11,7 @@ from pathlib import Path
 from tailor.errors import without_paths
 from tailor.run.session import GivenUp, Session
 from tailor.run.session_round import SessionRound
-from tailor.storage.base import Away, StoreError
+from tailor.storage.base import StoreError, StoreUnreachable
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ class Planner:
         return True
 
     def _report(self, error: Exception) -> None:
-        is_away = isinstance(error, Away)
+        is_away = isinstance(error, StoreUnreachable)
         log.error("the next round could not be prepared: %s", error, exc_info=not is_away)
         reason = NO_DATABASE if is_away else without_paths(error, self._folders)
         self.trouble = f"the next round could not be prepared: {reason}"

@@ -21,17 +21,17 @@ def move(
     """Move a run's store from SQLite to PostgreSQL or back: all of it or nothing, compared event by
     event.
     """
-    from tailor.storage import is_url, place_of, shown
+    from tailor.storage import describe_place, is_url, parse_place
     from tailor.storage.move import move as move_store
 
-    old = place_of(source, Path())
-    new = place_of(target, Path())
+    old = parse_place(source, Path())
+    new = parse_place(target, Path())
     files = [Path(place) for place in (old, new) if not is_url(place)]
     run = (
         (files[0] if files else Path("here")).absolute().parent.name
     )  # as a project there would name it
     moved = move_store(old, new, run=run)
-    to = shown(new, run)
+    to = describe_place(new, run)
     typer.echo(
         f"{moved.events} events and {moved.examples} examples are in {to} now (sha256 "
         f"{moved.sha256[:16]})."

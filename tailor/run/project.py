@@ -24,7 +24,7 @@ from tailor.run.session import Session
 from tailor.run.settings import Settings
 from tailor.run.state import RunState, begun_with, rebuild
 from tailor.run.stopping import Budget, ClassCounts, Plateau, StoppingRule, TargetAccuracy
-from tailor.storage import Event, Store, StoreError, begun, open_store, place_of
+from tailor.storage import Event, Store, StoreError, is_begun, open_store, parse_place
 from tailor.task import Task
 
 STORE, CACHE, ENGINE = "run.db", "cache", "engine"
@@ -38,7 +38,7 @@ class Project:
         self.config = config.read(self.folder)
         self.settings = self._settings()
         where = os.environ.get("TAILOR_STORE") or self.config.section("run").get("store", STORE)
-        self.place = place_of(where, self.folder)
+        self.place = parse_place(where, self.folder)
         #: what a user should know about tailor.toml and the run, in words
         self.notes: list[str] = []
         self._follow_classes()
@@ -65,7 +65,7 @@ class Project:
         return open_store(self.place, run=self.folder.resolve().name, readonly=readonly)
 
     def begun(self) -> bool:
-        return begun(self.place, self.folder.resolve().name)
+        return is_begun(self.place, self.folder.resolve().name)
 
     def _settings(self) -> Settings:
         task = self.config.section("task")

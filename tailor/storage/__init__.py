@@ -1,4 +1,4 @@
-"""What must not be lost."""
+"""Stores: the append-only events of a run, in an SQLite file or in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -6,38 +6,53 @@ from pathlib import Path
 
 from tailor.errors import InputError
 from tailor.storage.address import Address, is_url
-from tailor.storage.base import Away, Busy, Event, Missing, Store, StoreError
+from tailor.storage.base import (
+    Event,
+    Store,
+    StoreBusy,
+    StoreError,
+    StoreMissing,
+    StoreUnreachable,
+)
 from tailor.storage.postgres import PostgresStore
 from tailor.storage.sqlite import SqliteStore
 
-#: the event that ends a store whose run went on elsewhere
+#: The kind of the event that ends a store whose run went on elsewhere.
 MOVED = "moved"
 
 
-def place_of(given: str, folder: Path) -> str | Path:
-    """What a user wrote: a postgresql:// URL, or a path from a folder."""
-    kind, separator, _ = given.partition("://")
-    if separator and not is_url(given):
+def parse_place(text: str, folder: Path) -> str | Path:
+    """Where a store is, from what a user wrote: a postgresql:// URL as it is, or a path relative to
+    a folder. Raises InputError for a URL of any other kind.
+    """
+    scheme, separator, _ = text.partition("://")
+    if not separator:
+        return folder / text
+    if not is_url(text):
         raise InputError(
-            f"{kind}:// is no store: write the path of a file (SQLite), or "
+            f"{scheme}:// is no store: write the path of a file (SQLite), or "
             "postgresql://HOST/DATABASE"
         )
-    return given if separator else folder / given
+    return text
 
 
 def open_store(place: str | Path, *, run: str | None = None, readonly: bool = False) -> Store:
-    """The store at a path (SQLite) or a postgresql:// URL; `run` names the run where the URL does
-    not.
+    """Open the store at a path (SQLite) or a postgresql:// URL, and create it where it isn't there.
+
+    run       the name of the run, where the URL names none
+    readonly  open it for reading; StoreMissing where there is nothing
+
+    Raises StoreBusy where another process writes to it, StoreUnreachable where the server does not
+    answer, and StoreError where it was moved elsewhere or can't be opened.
     """
-    store = open_as_it_is(place, run=run, readonly=readonly)
+    store = open_even_if_moved(place, run=run, readonly=readonly)
     try:
-        last = store.last()
-        if last is not None and last.kind == MOVED:
-            to = last.body.get("to")
+        last_event = store.last()
+        if last_event is not None and last_event.kind == MOVED:
             raise StoreError(
-                f"the run in {shown(place, run)} was moved to {to}: name that as `store` under "
-                "[run] in "
-                "tailor.toml, or in TAILOR_STORE. This copy is left as it was"
+                f"the run in {describe_place(place, run)} was moved to "
+                f"{last_event.body.get('to')}: name that as `store` under [run] in tailor.toml, "
+                "or in TAILOR_STORE. This copy is left as it was"
             )
     except BaseException:
         store.close()
@@ -45,40 +60,45 @@ def open_store(place: str | Path, *, run: str | None = None, readonly: bool = Fa
     return store
 
 
-def open_as_it_is(place: str | Path, *, run: str | None = None, readonly: bool = False) -> Store:
-    """open_store, also for one that was moved away from."""
+def open_even_if_moved(
+    place: str | Path, *, run: str | None = None, readonly: bool = False
+) -> Store:
+    """As open_store, also for a store that was moved elsewhere."""
     if is_url(place):
         return PostgresStore(str(place), run, readonly=readonly)
     return SqliteStore(place, readonly=readonly)
 
 
-def begun(place: str | Path, run: str | None = None) -> bool:
-    """Whether there is anything at a place."""
+def is_begun(place: str | Path, run: str | None = None) -> bool:
+    """Whether there is a run at a place."""
     try:
         with open_store(place, run=run, readonly=True) as store:
             return store.last() is not None
-    except Missing:
+    except StoreMissing:
         return False
 
 
-def shown(place: str | Path, run: str | None = None) -> str:
-    """A place in full, but for its password."""
-    return str(Address.parse(str(place), run) if is_url(place) else Path(place).absolute())
+def describe_place(place: str | Path, run: str | None = None) -> str:
+    """A place in full for a message, without its password."""
+    if is_url(place):
+        return str(Address.parse(str(place), run))
+    return str(Path(place).absolute())
 
 
 __all__ = [
-    "Away",
-    "Busy",
+    "MOVED",
     "Event",
-    "Missing",
     "PostgresStore",
     "SqliteStore",
     "Store",
+    "StoreBusy",
     "StoreError",
-    "begun",
+    "StoreMissing",
+    "StoreUnreachable",
+    "describe_place",
+    "is_begun",
     "is_url",
-    "open_as_it_is",
+    "open_even_if_moved",
     "open_store",
-    "place_of",
-    "shown",
+    "parse_place",
 ]

@@ -1,109 +1,138 @@
-"""Where a run is in PostgreSQL: reading a URL without ever repeating its password."""
+"""The URL of a run in PostgreSQL, read without ever repeating its password."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from tailor.errors import InputError
 from tailor.storage.base import StoreError
 
-SCHEMES = ("postgresql", "postgres")
-SCHEMA = "tailor_"
-#: PostgreSQL's limit for a name is 63 bytes, of which the prefix takes some
-LONGEST = 63 - len(SCHEMA)
+URL_SCHEMES = ("postgresql", "postgres")
+#: Begins the name of a run's schema.
+SCHEMA_PREFIX = "tailor_"
+#: Bytes of a run's name: PostgreSQL's limit for any name is 63, of which the prefix takes some.
+LONGEST_RUN_NAME = 63 - len(SCHEMA_PREFIX)
 
 
 def is_url(place: object) -> bool:
-    return isinstance(place, str) and place.partition("://")[0] in SCHEMES and "://" in place
+    """Whether it is a postgresql:// URL.
+
+    >>> is_url("postgresql://localhost/birds"), is_url("birds.db")
+    (True, False)
+    """
+    if not isinstance(place, str):
+        return False
+    scheme, separator, _ = place.partition("://")
+    return bool(separator) and scheme in URL_SCHEMES
 
 
 @dataclass(frozen=True)
 class Address:
-    """A run in a database. str() shows it without the password."""
+    """A run in a database. str() shows it without the password.
 
-    settings: dict[str, Any] = field(
-        repr=False
-    )  # as libpq names them; it finds the rest in PGUSER, ~/.pgpass, ...
+    settings  of the connection, as libpq names them; it finds the rest in PGUSER, ~/.pgpass, ...
+    run       the name of the run
+    """
+
+    settings: dict[str, Any] = field(repr=False)
     run: str
 
     @classmethod
     def parse(cls, url: str, run: str | None = None) -> Address:
-        """postgresql://USER:PASSWORD@HOST:PORT/DATABASE?run=NAME; `run` stands in where the URL
-        names none.
+        """From postgresql://USER:PASSWORD@HOST:PORT/DATABASE?run=NAME; `run` stands in where the
+        URL names none.
+
+        Raises InputError where it can't be read (the message does not show the URL) or names no
+        run.
         """
         psycopg = driver()
         try:
             parts = urlsplit(url)
-            login = "@" in parts.netloc
-            host = parts.netloc.rpartition("@")[2]
             options = parse_qsl(
                 parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)
             )
-            # A raw @, / or # of a password moves what follows it to another part, where a message
-            # might show it.
-            if (
-                parts.netloc.count("@") > login
-                or "@" in parts.path + parts.query
-                or parts.fragment
-                or "#" in url
-            ):
-                raise ValueError
-            _ = None if "," in host else parts.port  # raises for one that is no number
-            rest = urlencode([(k, v) for k, v in options if k != "run"], quote_via=quote)
-            bare = f"postgresql://{parts.netloc}{parts.path}" + (f"?{rest}" if rest else "")
-            settings = psycopg.conninfo.conninfo_to_dict(bare)
+            _check_no_raw_password(url, parts)
+            other_options = [(name, value) for name, value in options if name != "run"]
+            query = urlencode(other_options, quote_via=quote)
+            libpq_url = f"postgresql://{parts.netloc}{parts.path}"
+            if query:
+                libpq_url += f"?{query}"
+            settings = psycopg.conninfo.conninfo_to_dict(libpq_url)
         except (ValueError, psycopg.Error):
             raise InputError(
                 "the store's URL can't be read (it is not shown, as it may hold a password): write "
                 "postgresql://USER:PASSWORD@HOST:PORT/DATABASE?run=NAME, and in a password %40 "
-                "for @, %2F for /, "
-                "%23 for #, %25 for %, %3A for :, %3F for ?"
+                "for @, %2F for /, %23 for #, %25 for %, %3A for :, %3F for ?"
             ) from None
-        named = dict(options).get("run", run)
-        if not named:
+        run_name = dict(options).get("run", run)
+        if not run_name:
             raise InputError("the store's URL names no run: add ?run=NAME to it")
-        return cls(settings, _checked(named))
+        return cls(settings, _checked_run_name(run_name))
 
     @property
     def schema(self) -> str:
-        return SCHEMA + self.run
+        return SCHEMA_PREFIX + self.run
 
     def __str__(self) -> str:
-        hosts, ports = (str(self.settings.get(key, "")).split(",") for key in ("host", "port"))
-        ports = ports * len(hosts) if len(ports) == 1 else ports
-        shown = [f"[{h}]" if ":" in h else quote(h, safe="") for h in hosts]
-        where = ",".join(f"{h}:{p}" if p else h for h, p in zip(shown, ports))
-        user, database = (
-            quote(str(self.settings.get(key, "")), safe="") for key in ("user", "dbname")
-        )
-        return (
-            f"postgresql://{user and user + '@'}{where}/{database}?run={quote(self.run, safe='')}"
-        )
+        user = self._quoted("user")
+        login = f"{user}@" if user else ""
+        run = quote(self.run, safe="")
+        return f"postgresql://{login}{self._servers()}/{self._quoted('dbname')}?run={run}"
 
-    def hide(self, text: str) -> str:
-        """A message of the driver on one line, and the password in no form."""
-        secrets = {str(v) for k, v in self.settings.items() if "password" in k and v}
-        for secret in (
-            secrets | {quote(s, safe="") for s in secrets} | {unquote(s) for s in secrets}
-        ):
-            text = text.replace(secret, "***")
+    def _quoted(self, setting: str) -> str:
+        return quote(str(self.settings.get(setting, "")), safe="")
+
+    def _servers(self) -> str:
+        """HOST:PORT, or several with commas between them, as libpq takes them."""
+        hosts = str(self.settings.get("host", "")).split(",")
+        ports = str(self.settings.get("port", "")).split(",")
+        if len(ports) == 1:
+            ports = ports * len(hosts)
+        servers = []
+        for host, port in zip(hosts, ports):
+            quoted_host = f"[{host}]" if ":" in host else quote(host, safe="")
+            servers.append(f"{quoted_host}:{port}" if port else quoted_host)
+        return ",".join(servers)
+
+    def hide_password(self, text: str) -> str:
+        """A message of the driver on one line, without the password in any form."""
+        passwords = {
+            str(value) for name, value in self.settings.items() if "password" in name and value
+        }
+        for password in passwords:
+            for written in (password, quote(password, safe=""), unquote(password)):
+                text = text.replace(written, "***")
         return " ".join(text.split())
 
 
-def _checked(run: str) -> str:
+def _check_no_raw_password(url: str, parts: SplitResult) -> None:
+    """Raises ValueError where a password may have been written raw: its @, / or # moves what
+    follows to another part of the URL, where a message might show it.
+    """
+    has_login = "@" in parts.netloc
+    if parts.netloc.count("@") > has_login or "@" in parts.path + parts.query:
+        raise ValueError
+    if parts.fragment or "#" in url:
+        raise ValueError
+    host = parts.netloc.rpartition("@")[2]
+    if "," not in host:
+        _ = parts.port  # raises ValueError for one that is no number
+
+
+def _checked_run_name(run: str) -> str:
     size = len(run.encode(errors="replace"))
-    if "\0" in run or not run.isprintable() or size > LONGEST:
+    if "\0" in run or not run.isprintable() or size > LONGEST_RUN_NAME:
         raise InputError(
-            f"{run!r} can't be the name of a run in PostgreSQL ({size} bytes; at most {LONGEST}, "
-            "and all printable): "
-            "add ?run=NAME to the store's URL"
+            f"{run!r} can't be the name of a run in PostgreSQL ({size} bytes; at most "
+            f"{LONGEST_RUN_NAME}, and all printable): add ?run=NAME to the store's URL"
         )
     return run
 
 
 def driver() -> Any:
+    """psycopg, which only the extra `postgres` installs. Raises StoreError where it is missing."""
     try:
         import psycopg
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""What must not be lost: an append-only list of events, and the ids behind the positions."""
+"""The interface of a store: an append-only list of events, and the ids of the run's examples."""
 
 from __future__ import annotations
 
@@ -15,64 +15,72 @@ class StoreError(TailorError):
     """The store can't be read or written. What was acknowledged before is untouched."""
 
 
-class Busy(StoreError):
+class StoreBusy(StoreError):
     """Another process is writing to this run."""
 
 
-class Away(StoreError):
+class StoreUnreachable(StoreError):
     """The store can't be reached for now. What was acknowledged is safe; a later call tries again
     by itself.
     """
 
 
-class Missing(StoreError):
+class StoreMissing(StoreError):
     """There is nothing to read: no run was begun here."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened. `body` is plain JSON; `data` holds arrays that would be wasteful as
-    text.
+    """Something that happened in a run.
+
+    number  1, 2, ...: the order of all events
+    time    seconds since 1970
+    kind    what happened, such as "told"
+    body    plain JSON
+    data    arrays that would be wasteful as text
     """
 
-    number: int  # 1, 2, ...: the order of all events
-    time: float  # seconds since 1970
+    number: int
+    time: float
     kind: str
     body: dict[str, Any]
     data: bytes | None = None
 
 
 class Store(ABC):
-    """Events of one run. One process writes at a time; any may read. Threads may share a store.
+    """The events of one run. One process writes at a time, any may read, and threads may share a
+    store.
 
     append() returns when the event is safe: after a crash at any later moment it is there. Numbers
     have no holes: what was rolled back leaves none. An append that raises was not taken in, but for
     one whose connection broke meanwhile: events() tells.
+
+    All methods raise StoreError where the store can't be read or written.
     """
 
     @abstractmethod
     def append(self, kind: str, body: dict[str, Any], data: bytes | None = None) -> int:
-        """Add an event; its number."""
+        """Add an event -> its number. `body` must be plain JSON without NaN (ValueError)."""
 
     @abstractmethod
     def add_examples(self, ids: Sequence[str]) -> None:
-        """New ids, at the positions that follow the last, with an event "examples" that counts
-        them; all or none.
+        """Add ids at the positions that follow the last, with an event "examples" that counts them;
+        all or none.
         """
 
     @abstractmethod
     def events(self, after: int = 0) -> Iterator[Event]:
-        """Events in order, those with a number above `after` that are there when the first is
+        """The events with a number above `after`, in order, that are there when the first is
         taken.
         """
 
     def find(self, kind: str) -> Iterator[Event]:
-        """Events of one kind, in order."""
+        """The events of one kind, in order."""
         return (event for event in self.events() if event.kind == kind)
 
     @abstractmethod
     def last(self) -> Event | None:
-        """The newest event."""
+        """The newest event; None where there is none."""
 
     @abstractmethod
     def examples(self) -> list[str]:
@@ -80,17 +88,20 @@ class Store(ABC):
 
     @abstractmethod
     def restore(
-        self, ids: Sequence[str], events: Iterable[Event], verify: Callable[[], None]
+        self,
+        ids: Sequence[str],
+        events: Iterable[Event],
+        verify: Callable[[], None],
     ) -> None:
-        """Everything of another store into this empty one, numbers and times as they were; all or
-        none.
+        """Take everything of another store into this empty one, numbers and times as they were; all
+        or none.
 
-        `verify` may read what is here before it counts: where it raises, nothing came in.
+        verify  may read what is here before it counts: where it raises, nothing came in
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Let go. Idempotent."""
+        """Let go of the store. May be called again."""
 
     def __enter__(self) -> Store:
         return self
@@ -100,43 +111,55 @@ class Store(ABC):
 
 
 def encode(body: dict[str, Any]) -> str:
-    """The body of an event as it is kept: JSON in ASCII, so that any text fits into any store."""
+    """The body of an event as it is stored: JSON in ASCII, so that any text fits into any store."""
     return json.dumps(body, separators=(",", ":"), allow_nan=False)
 
 
-def decode(row: tuple[int, float, str, str, bytes | None], where: object) -> Event:
-    number, at, kind, body, data = row
+def decode(row: tuple[int, float, str, str, bytes | None], place: object) -> Event:
+    """An event from a row (number, time, kind, body, data). Raises StoreError where it is damaged.
+
+    place  of the store, for the message
+    """
+    number, time, kind, encoded_body, data = row
     try:
-        found = json.loads(body)
+        body = json.loads(encoded_body)
     except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(
-            f"event {number} of {where} is damaged: {error}; restore a copy"
+            f"event {number} of {place} is damaged: {error}; restore a copy"
         ) from error
-    plain = isinstance(found, dict) and isinstance(kind, str) and isinstance(at, int | float)
-    if not plain or not isinstance(data, bytes | None):
+    has_right_types = (
+        isinstance(body, dict)
+        and isinstance(kind, str)
+        and isinstance(time, int | float)
+        and isinstance(data, bytes | None)
+    )
+    if not has_right_types:
         raise StoreError(
-            f"event {number} of {where} is damaged: it is not what was written; restore a copy"
+            f"event {number} of {place} is damaged: it is not what was written; restore a copy"
         )
-    return Event(number, at, kind, found, data)
+    return Event(number, time, kind, body, data)
 
 
 def check_text(*texts: str) -> None:
-    """Text that no store can hold: half of a surrogate pair, as a file name that is not UTF-8 has
-    it.
+    """Raises InputError for text that no store can hold: half of a surrogate pair, as in a file
+    name that is not UTF-8.
     """
     try:
         for text in texts:
             text.encode()
     except UnicodeEncodeError as error:
-        text = error.object
         raise InputError(
-            f"{text!r} is not valid Unicode and can't be stored: rename it; nothing was changed"
+            f"{error.object!r} is not valid Unicode and can't be stored: rename it; nothing was "
+            "changed"
         ) from None
 
 
-def check_empty(store: Store, where: object) -> None:
-    if (last := store.last()) is not None or store.examples():
-        count = last.number if last else 0
-        raise StoreError(
-            f"{where} holds {count} events already: name a place that is empty; nothing was changed"
-        )
+def check_empty(store: Store, place: object) -> None:
+    """Raises StoreError where the store holds anything."""
+    last_event = store.last()
+    if last_event is None and not store.examples():
+        return
+    count = last_event.number if last_event else 0
+    raise StoreError(
+        f"{place} holds {count} events already: name a place that is empty; nothing was changed"
+    )

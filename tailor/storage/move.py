@@ -1,4 +1,4 @@
-"""A run from one store to another: all of it or nothing, compared before it counts."""
+"""Moving a run from one store to another: all of it or nothing, compared before it counts."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailor.storage import MOVED, open_as_it_is, shown
-from tailor.storage.base import Event, Missing, Store, StoreError, encode
+from tailor.storage import MOVED, describe_place, open_even_if_moved
+from tailor.storage.base import Event, Store, StoreError, StoreMissing, encode
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a store holds: equal if and only if every id and every event is, byte by byte."""
+    """What a store holds: equal if and only if every id and every event is, byte by byte.
+
+    examples, events  how many there are
+    sha256            of all of them
+    """
 
     examples: int
     events: int
@@ -21,72 +25,78 @@ class Fingerprint:
 
 
 def fingerprint(ids: Sequence[str], events: Iterable[Event]) -> Fingerprint:
+    """The fingerprint of these ids and events."""
     digest = hashlib.sha256()
-    count = 0
+    event_count = 0
 
-    def add(*parts: bytes) -> None:
-        for part in parts:
-            digest.update(len(part).to_bytes(8, "big") + part)
+    def add(part: bytes) -> None:
+        # With its length before it, so that no two lists of parts give the same bytes.
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
 
-    for one in ids:
-        add(one.encode())
+    for example_id in ids:
+        add(example_id.encode())
     for event in events:
-        count += 1
-        add(
-            str(event.number).encode(),
-            event.time.hex().encode(),
-            event.kind.encode(),
-            encode(event.body).encode(),
-        )
-        add(b"none" if event.data is None else b"some", event.data or b"")
-    return Fingerprint(len(ids), count, digest.hexdigest())
+        event_count += 1
+        add(str(event.number).encode())
+        add(event.time.hex().encode())
+        add(event.kind.encode())
+        add(encode(event.body).encode())
+        add(b"none" if event.data is None else b"some")
+        add(event.data or b"")
+    return Fingerprint(len(ids), event_count, digest.hexdigest())
 
 
 def move(source: str | Path, target: str | Path, *, run: str | None = None) -> Fingerprint:
-    """Everything at `source` to `target`, which must be empty. Nobody can write to either
+    """Move everything at `source` to `target`, which must be empty. Nobody can write to either
     meanwhile.
 
     The source keeps all it had, and a last event that says where the run went on: it opens no more,
     but can be moved from again.
+
+    Raises StoreError where there is no run at the source, where the target is not empty, and where
+    what arrived differs; nothing was moved then.
     """
-    if not _is_there(source, run):
-        raise StoreError(
-            f"there is no run in {shown(source, run)}: name the file or the URL of one"
-        )
-    to = shown(target, run)
-    if shown(source, run) == to:
-        raise StoreError(f"{to} would be moved to itself: name another place")
-    with open_as_it_is(source, run=run) as old, open_as_it_is(target, run=run) as new:
-        ids = old.examples()
-        expected = fingerprint(ids, _still_there(old))
+    source_name = describe_place(source, run)
+    target_name = describe_place(target, run)
+    if not _has_events(source, run):
+        raise StoreError(f"there is no run in {source_name}: name the file or the URL of one")
+    if source_name == target_name:
+        raise StoreError(f"{target_name} would be moved to itself: name another place")
+    with (
+        open_even_if_moved(source, run=run) as old_store,
+        open_even_if_moved(target, run=run) as new_store,
+    ):
+        ids = old_store.examples()
+        sent = fingerprint(ids, _events_to_move(old_store))
 
         def verify() -> None:
-            found = fingerprint(new.examples(), new.events())
-            if found != expected:
+            arrived = fingerprint(new_store.examples(), new_store.events())
+            if arrived != sent:
                 raise StoreError(
-                    f"what arrived differs from what was sent ({found}, {expected}): nothing was "
+                    f"what arrived differs from what was sent ({arrived}, {sent}): nothing was "
                     "moved"
                 )
 
-        new.restore(ids, _still_there(old), verify)
+        new_store.restore(ids, _events_to_move(old_store), verify)
         try:
-            old.append(MOVED, {"to": to})
+            old_store.append(MOVED, {"to": target_name})
         except StoreError as error:
             raise StoreError(
-                f"the run is in {to} now, but its old place could not be marked as left ({error}): "
-                "put it aside, so that nobody goes on there"
+                f"the run is in {target_name} now, but its old place could not be marked as left "
+                f"({error}): put it aside, so that nobody goes on there"
             ) from error
-    return expected
+    return sent
 
 
-def _is_there(place: str | Path, run: str | None) -> bool:
+def _has_events(place: str | Path, run: str | None) -> bool:
     try:
-        with open_as_it_is(place, run=run, readonly=True) as store:
+        with open_even_if_moved(place, run=run, readonly=True) as store:
             return store.last() is not None
-    except Missing:
+    except StoreMissing:
         return False
 
 
-def _still_there(store: Store) -> Iterator[Event]:
+def _events_to_move(store: Store) -> Iterator[Event]:
     """All events but those that only say that the run was moved."""
     return (event for event in store.events() if event.kind != MOVED)

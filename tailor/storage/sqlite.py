@@ -12,227 +12,79 @@ from pathlib import Path
 from typing import Any
 
 from tailor.storage.base import (
-    Busy,
     Event,
-    Missing,
     Store,
+    StoreBusy,
     StoreError,
+    StoreMissing,
     check_empty,
     check_text,
     decode,
     encode,
 )
+from tailor.storage.sqlite_schema import bring_up_to_date, transaction
 
-APPLICATION = 0x5441494C  # "TAIL"
-#: Each step brings a file from version i to i + 1, in one transaction with the record of it.
-MIGRATIONS = [
-    """
-    CREATE TABLE events (
-        number INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, kind TEXT NOT NULL,
-        body TEXT NOT NULL, data BLOB
-    ) STRICT;
-    CREATE TABLE examples (position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE) STRICT;
-    """,
-]
-VERSION = len(MIGRATIONS)
+SELECT_EVENTS = "SELECT number, time, kind, body, data FROM events"
+LAST_NUMBER = "(SELECT max(number) FROM events)"
+INSERT_EXAMPLES = "INSERT INTO examples VALUES (?, ?)"
+INSERT_EVENTS = "INSERT INTO events (number, time, kind, body, data) VALUES (?, ?, ?, ?, ?)"
+#: Seconds to wait for another program that holds the file.
+LOCKED_SECONDS = 10
+
+#: What to do, by words in SQLite's message.
+ADVICE = {
+    "full": "free some space and go on, nothing acknowledged is lost",
+    "readonly": "the file or its folder is read-only: make it writable, or copy the run elsewhere",
+    "malformed": "the file is damaged and was left as it is: restore a copy of it",
+    "not a database": "the file is no SQLite database, or damaged; it was left as it is",
+    "unable to open": "check that the folder exists and may be written",
+    "locked": "another program holds the file: close it",
+    "UNIQUE": "an id is there already",
+}
 
 
 class SqliteStore(Store):
-    """WAL, flushed to disk before append() returns. A lock beside the file keeps a second writer
-    out; the system lets go of it when its holder dies, however it dies.
+    """A store in a file with a write-ahead log, flushed to disk before append() returns. A lock
+    beside the file keeps a second writer out; the system lets go of it when its holder dies,
+    however it dies.
+
+    path      the file, created where it isn't there; its folder must exist
+    readonly  open it for reading; StoreMissing where there is nothing
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with SqliteStore(Path(folder) / "run.db") as store:
+    ...         number = store.append("told", {"label": "cat"})
+    ...         print(number, store.last().body)
+    1 {'label': 'cat'}
     """
 
     def __init__(self, path: str | Path, *, readonly: bool = False) -> None:
         self.path = Path(path)
-        self._lock: int | None = None
+        self._lock: int | None = None  # the open lock file
         self._db: sqlite3.Connection | None = None
         self._mutex = threading.RLock()  # threads share the connection: one transaction at a time
         if readonly and not self.path.exists():
-            raise Missing(
+            raise StoreMissing(
                 f"{self.path} does not exist: start a run with `tailor init`, or name the right "
                 "folder"
             )
         try:
             if not readonly:
-                self._lock = self._take_lock()
+                self._lock = take_lock(self.path)
             mode = "ro" if readonly else "rwc"
             self._db = sqlite3.connect(
                 f"{self.path.absolute().as_uri()}?mode={mode}",
                 uri=True,
                 isolation_level=None,
-                timeout=10,
+                timeout=LOCKED_SECONDS,
                 check_same_thread=False,
             )
-            with self._explained("open"):
-                self._check(readonly)
+            with self._explained_errors("open"):
+                bring_up_to_date(self._db, self.path, readonly)
         except BaseException:
             self.close()
             raise
-
-    # ------------------------------------------------------------------ opening
-
-    def _take_lock(self) -> int:
-        import fcntl
-
-        path = self.path.with_name(self.path.name + ".lock")
-        try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise StoreError(
-                f"{path} can't be written ({error.strerror}): the folder of a run must exist and "
-                "be writable"
-            ) from error
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            holder = os.read(handle, 32).decode(errors="replace").strip()
-            os.close(handle)
-            who = f"process {holder}" if holder else "another process"
-            raise Busy(
-                f"{self.path} is in use by {who}: wait for it or stop it; nothing was changed"
-            ) from error
-        os.ftruncate(handle, 0)
-        os.write(handle, str(os.getpid()).encode())
-        return handle
-
-    def _check(self, readonly: bool) -> None:
-        db = self._connection
-        (application,), (version,) = (
-            db.execute("PRAGMA application_id").fetchone(),
-            db.execute("PRAGMA user_version").fetchone(),
-        )
-        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables and application != APPLICATION:
-            raise StoreError(
-                f"{self.path} is a SQLite file, but not a run of tailor: name another file"
-            )
-        if version > VERSION:
-            raise StoreError(
-                f"{self.path} was written by a newer tailor (format {version}, this one knows "
-                f"{VERSION}): upgrade"
-            )
-        if readonly:
-            if not tables:  # as a process leaves it that was killed when it had just made the file
-                raise Missing(
-                    f"{self.path} is empty: start a run with `tailor init`, or name the right "
-                    "folder"
-                )
-            if version < VERSION:
-                raise StoreError(
-                    f"{self.path} has format {version}: open it once for writing to bring it to "
-                    f"{VERSION}"
-                )
-            return
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = FULL")
-        for step in range(version, VERSION):
-            with self._transaction():
-                for statement in MIGRATIONS[step].split(";"):
-                    if statement.strip():
-                        db.execute(statement)
-                db.execute(f"PRAGMA application_id = {APPLICATION}")
-                db.execute(f"PRAGMA user_version = {step + 1}")
-
-    @property
-    def _connection(self) -> sqlite3.Connection:
-        if self._db is None:
-            raise StoreError(f"{self.path} is closed")
-        return self._db
-
-    @contextlib.contextmanager
-    def _explained(self, what: str) -> Iterator[None]:
-        """SQLite's errors in words that say what to do."""
-        try:
-            yield
-        except UnicodeDecodeError as error:  # SQLite quotes the damaged text in its message
-            damaged = _ADVICE["malformed"]
-            raise StoreError(
-                f"can't {what} {self.path}: {error.object[:80]!r}; {damaged}"
-            ) from error
-        except sqlite3.DatabaseError as error:
-            text = str(error)
-            advice = next((say for sign, say in _ADVICE.items() if sign in text), "see the message")
-            raise StoreError(f"can't {what} {self.path}: {text}; {advice}") from error
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._mutex:
-            db = self._connection
-            try:
-                db.execute("BEGIN IMMEDIATE")
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    db.execute("ROLLBACK")
-                raise
-
-    # ------------------------------------------------------------------ use
-
-    def append(self, kind: str, body: dict[str, Any], data: bytes | None = None) -> int:
-        text = encode(body)
-        check_text(kind)
-        with self._explained("write to"), self._transaction() as db:
-            row = db.execute(
-                "INSERT INTO events (time, kind, body, data) VALUES (?, ?, ?, ?)",
-                (time.time(), kind, text, data),
-            )
-            return int(row.lastrowid or 0)
-
-    def add_examples(self, ids: Sequence[str]) -> None:
-        check_text(*ids)
-        with self._explained("write to"), self._transaction() as db:
-            (first,) = db.execute("SELECT count(*) FROM examples").fetchone()
-            db.executemany("INSERT INTO examples VALUES (?, ?)", enumerate(ids, first))
-            body = encode({"first": first, "count": len(ids)})
-            db.execute(
-                "INSERT INTO events (time, kind, body) VALUES (?, 'examples', ?)",
-                (time.time(), body),
-            )
-
-    def events(self, after: int = 0) -> Iterator[Event]:
-        find = f"{_EVENTS} WHERE number > ? AND number <= {_LAST} ORDER BY number"
-        with self._explained("read"):
-            with self._mutex:  # never in the middle of another thread's transaction
-                rows = self._connection.execute(find, (after,))
-            while row := self._next(rows):
-                yield decode(row, self.path)
-
-    def find(self, kind: str) -> Iterator[Event]:
-        with self._explained("read"), self._mutex:
-            rows = self._connection.execute(
-                f"{_EVENTS} WHERE kind = ? ORDER BY number", (kind,)
-            ).fetchall()
-        return (decode(row, self.path) for row in rows)
-
-    def last(self) -> Event | None:
-        with self._explained("read"), self._mutex:
-            row = self._connection.execute(f"{_EVENTS} WHERE number = {_LAST}").fetchone()
-            return decode(row, self.path) if row else None
-
-    def _next(self, rows: sqlite3.Cursor) -> Any:
-        with self._mutex:
-            return rows.fetchone()
-
-    def examples(self) -> list[str]:
-        with self._explained("read"), self._mutex:
-            return [
-                one
-                for (one,) in self._connection.execute("SELECT id FROM examples ORDER BY position")
-            ]
-
-    def restore(
-        self, ids: Sequence[str], events: Iterable[Event], verify: Callable[[], None]
-    ) -> None:
-        check_text(*ids)
-        with self._explained("write to"), self._transaction() as db:
-            check_empty(self, self.path)
-            db.executemany("INSERT INTO examples VALUES (?, ?)", enumerate(ids))
-            rows = ((e.number, e.time, e.kind, encode(e.body), e.data) for e in events)
-            db.executemany(
-                "INSERT INTO events (number, time, kind, body, data) VALUES (?, ?, ?, ?, ?)", rows
-            )
-            verify()
 
     def close(self) -> None:
         if self._db is not None:
@@ -242,17 +94,132 @@ class SqliteStore(Store):
             os.close(self._lock)
             self._lock = None
 
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        if self._db is None:
+            raise StoreError(f"{self.path} is closed")
+        return self._db
 
-_EVENTS, _LAST = (
-    "SELECT number, time, kind, body, data FROM events",
-    "(SELECT max(number) FROM events)",
-)
-_ADVICE = {
-    "full": "free some space and go on, nothing acknowledged is lost",
-    "readonly": "the file or its folder is read-only: make it writable, or copy the run elsewhere",
-    "malformed": "the file is damaged and was left as it is: restore a copy of it",
-    "not a database": "the file is no SQLite database, or damaged; it was left as it is",
-    "unable to open": "check that the folder exists and may be written",
-    "locked": "another program holds the file: close it",
-    "UNIQUE": "an id is there already",
-}
+    @contextlib.contextmanager
+    def _explained_errors(self, action: str) -> Iterator[None]:
+        """SQLite's errors in words that say what to do."""
+        try:
+            yield
+        except UnicodeDecodeError as error:  # SQLite quotes the damaged text in its message
+            damaged_text = error.object[:80]
+            raise StoreError(
+                f"can't {action} {self.path}: {damaged_text!r}; {ADVICE['malformed']}"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            reason = str(error)
+            known_advice = [advice for words, advice in ADVICE.items() if words in reason]
+            advice = known_advice[0] if known_advice else "see the message"
+            raise StoreError(f"can't {action} {self.path}: {reason}; {advice}") from error
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """The connection inside a transaction, for this thread alone."""
+        with self._explained_errors("write to"), self._mutex:
+            db = self._connection
+            with transaction(db):
+                yield db
+
+    # ------------------------------------------------------------------ writing
+
+    def append(self, kind: str, body: dict[str, Any], data: bytes | None = None) -> int:
+        encoded_body = encode(body)
+        check_text(kind)
+        with self._writing() as db:
+            cursor = db.execute(
+                "INSERT INTO events (time, kind, body, data) VALUES (?, ?, ?, ?)",
+                (time.time(), kind, encoded_body, data),
+            )
+            return int(cursor.lastrowid or 0)
+
+    def add_examples(self, ids: Sequence[str]) -> None:
+        check_text(*ids)
+        with self._writing() as db:
+            (first,) = db.execute("SELECT count(*) FROM examples").fetchone()
+            db.executemany(INSERT_EXAMPLES, enumerate(ids, first))
+            body = encode({"first": first, "count": len(ids)})
+            db.execute(
+                "INSERT INTO events (time, kind, body) VALUES (?, 'examples', ?)",
+                (time.time(), body),
+            )
+
+    def restore(
+        self,
+        ids: Sequence[str],
+        events: Iterable[Event],
+        verify: Callable[[], None],
+    ) -> None:
+        check_text(*ids)
+        with self._writing() as db:
+            check_empty(self, self.path)
+            db.executemany(INSERT_EXAMPLES, enumerate(ids))
+            rows = (
+                (event.number, event.time, event.kind, encode(event.body), event.data)
+                for event in events
+            )
+            db.executemany(INSERT_EVENTS, rows)
+            verify()
+
+    # ------------------------------------------------------------------ reading
+
+    def events(self, after: int = 0) -> Iterator[Event]:
+        query = f"{SELECT_EVENTS} WHERE number > ? AND number <= {LAST_NUMBER} ORDER BY number"
+        with self._explained_errors("read"):
+            with self._mutex:  # never in the middle of another thread's transaction
+                rows = self._connection.execute(query, (after,))
+            while True:
+                with self._mutex:
+                    row = rows.fetchone()
+                if row is None:
+                    return
+                yield decode(row, self.path)
+
+    def find(self, kind: str) -> Iterator[Event]:
+        query = f"{SELECT_EVENTS} WHERE kind = ? ORDER BY number"
+        with self._explained_errors("read"), self._mutex:
+            rows = self._connection.execute(query, (kind,)).fetchall()
+        return (decode(row, self.path) for row in rows)
+
+    def last(self) -> Event | None:
+        with self._explained_errors("read"), self._mutex:
+            query = f"{SELECT_EVENTS} WHERE number = {LAST_NUMBER}"
+            row = self._connection.execute(query).fetchone()
+            return decode(row, self.path) if row else None
+
+    def examples(self) -> list[str]:
+        with self._explained_errors("read"), self._mutex:
+            rows = self._connection.execute("SELECT id FROM examples ORDER BY position")
+            return [example_id for (example_id,) in rows]
+
+
+def take_lock(path: Path) -> int:
+    """Lock a run's file for writing -> the open lock file beside it, to be closed at the end.
+
+    Raises StoreBusy where another process has it, StoreError where the folder can't be written.
+    """
+    import fcntl
+
+    lock_path = path.with_name(path.name + ".lock")
+    try:
+        handle = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise StoreError(
+            f"{lock_path} can't be written ({error.strerror}): the folder of a run must exist and "
+            "be writable"
+        ) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        holder = os.read(handle, 32).decode(errors="replace").strip()
+        os.close(handle)
+        process = f"process {holder}" if holder else "another process"
+        raise StoreBusy(
+            f"{path} is in use by {process}: wait for it or stop it; nothing was changed"
+        ) from error
+    os.ftruncate(handle, 0)
+    os.write(handle, str(os.getpid()).encode())
+    return handle

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tailor.errors import InputError, TailorError
-from tailor.storage import Busy, Event, Missing, Store, StoreError
+from tailor.storage import Event, Store, StoreBusy, StoreError, StoreMissing
 
 
 class Opener(Protocol):
@@ -186,12 +186,12 @@ def check_one_writer(place: Place) -> None:
     is there.
     """
     open_it = place()
-    with refused(Missing):
+    with refused(StoreMissing):
         open_it(True)
     with open_it() as store, open_it(True) as reader:
         assert list(reader.events()) == []
         store.append("told", {"n": 1})
-        with refused(Busy):
+        with refused(StoreBusy):
             open_it()
         assert [e.body["n"] for e in reader.events()] == [1]
         with refused():

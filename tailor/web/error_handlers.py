@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from tailor.annotation.planner import NO_DATABASE
 from tailor.errors import InputError, TailorError, without_paths
-from tailor.storage import Away
+from tailor.storage import StoreUnreachable
 from tailor.web.problems import respond, standalone
 from tailor.web.security import HEADERS
 from tailor.web.site import site_of
@@ -36,7 +36,7 @@ SENTENCES = {
 def add_to(app: FastAPI) -> None:
     handlers = _ErrorHandlers()
     app.add_exception_handler(TailorError, handlers.tailor_error)
-    app.add_exception_handler(Away, handlers.database_away)
+    app.add_exception_handler(StoreUnreachable, handlers.database_away)
     app.add_exception_handler(OSError, handlers.system_error)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(HTTPException, _http_error)

@@ -29,7 +29,7 @@ from typer.testing import CliRunner
 
 from tailor.errors import InputError, TailorError
 from tailor.run.project import Project
-from tailor.storage import Busy, SqliteStore, StoreError
+from tailor.storage import SqliteStore, StoreBusy, StoreError
 
 
 @pytest.fixture(scope="module")
@@ -285,9 +285,9 @@ def test_a_second_process_is_told_and_changes_nothing_while_status_works(run):
         assert f"in use by process {os.getpid()}" in message
         assert "nothing was changed" in message
         path = write_csv(run.parent / "t.csv", [{"id": before[0][0], "label": "two"}])
-        with pytest.raises(Busy):
+        with pytest.raises(StoreBusy):
             _raised("tell", path, "--run", run)
-        with pytest.raises(Busy):
+        with pytest.raises(StoreBusy):
             _raised("ask", "--run", run, "--out", run.parent / "ask.csv")
         assert not (run.parent / "ask.csv").exists()
         meanwhile = python_m("status", "--run", run)

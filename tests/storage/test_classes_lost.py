@@ -8,7 +8,7 @@ import pytest
 from small import Centroids, Points, answer, settings
 
 from tailor.run.session import Session
-from tailor.storage import Away, open_store
+from tailor.storage import StoreUnreachable, open_store
 
 
 @pytest.mark.parametrize("arrived", [True, False])
@@ -40,8 +40,10 @@ def test_the_model_follows(postgres, wire, arrived):
 
             store.append = once
         else:
-            postgres.execute("SELECT pg_terminate_backend(%s)", store._db.info.backend_pid)
-        with pytest.raises(Away):
+            postgres.execute(
+                "SELECT pg_terminate_backend(%s)", store._session.connection.info.backend_pid
+            )
+        with pytest.raises(StoreUnreachable):
             session.add_class("d")
         assert (
             session.model.task.classes

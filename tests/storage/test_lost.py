@@ -14,12 +14,12 @@ from small import Centroids, Points, answer, settings
 from tailor.annotation import Coordinator
 from tailor.run.session import Session
 from tailor.run.state import rebuild
-from tailor.storage import Busy, StoreError, open_store
+from tailor.storage import StoreBusy, StoreError, open_store
 
 
 def cut(postgres, store):
     """End the session of a store, as a broken network does."""
-    postgres.execute("SELECT pg_terminate_backend(%s)", store._db.info.backend_pid)
+    postgres.execute("SELECT pg_terminate_backend(%s)", store._session.connection.info.backend_pid)
 
 
 def numbers(store):
@@ -58,7 +58,7 @@ def test_reading_goes_on_too(postgres):
 
 
 def test_the_lock_must_be_had_again(postgres):
-    """Another writer came in between: Busy while it is there. It wrote: reopen, whatever
+    """Another writer came in between: StoreBusy while it is there. It wrote: reopen, whatever
     happens.
     """
     url = postgres.url()
@@ -67,7 +67,7 @@ def test_the_lock_must_be_had_again(postgres):
         cut(postgres, store)
         with pytest.raises(StoreError, match="was lost"):
             store.append("told", {"n": 2})
-        with open_store(url), pytest.raises(Busy):
+        with open_store(url), pytest.raises(StoreBusy):
             store.append("told", {"n": 3})
         assert store.append("told", {"n": 4}) == 2  # it only looked
         cut(postgres, store)
@@ -119,9 +119,9 @@ def test_reading_what_arrived_never_undoes_what_another_thread_wrote(wire):
         wire.word = None
         wire.passed = False
         noted = []
-        real = store._acknowledged
-        store._acknowledged = lambda number: (
-            noted.append((number, store._mutex._is_owned())) or real(number)
+        real = store._acknowledge
+        store._acknowledge = lambda number: (
+            noted.append((number, store._session.lock._is_owned())) or real(number)
         )
         assert numbers(store) == [1, 2]
         assert noted == [(2, True)]

@@ -8,7 +8,7 @@ import pytest
 from runs import python_m, refused
 
 from tailor.errors import InputError
-from tailor.storage import Busy, StoreError, begun, open_store
+from tailor.storage import StoreBusy, StoreError, is_begun, open_store
 from tailor.storage import move as moving
 from tailor.storage.move import fingerprint, move
 from tailor.testing.store_contract import ODD_IDS
@@ -81,9 +81,9 @@ def test_nobody_writes_meanwhile(new_place):
     source = new_place()
     target = new_place()
     fill(source)
-    with open_store(source), pytest.raises(Busy):
+    with open_store(source), pytest.raises(StoreBusy):
         move(source, target)
-    with open_store(target), pytest.raises(Busy):
+    with open_store(target), pytest.raises(StoreBusy):
         move(source, target)
     move(source, target)
 
@@ -96,7 +96,7 @@ def test_what_postgresql_can_t_hold_moves_nothing(postgres, tmp_path):
     with pytest.raises(InputError, match="holds a NUL character"):
         move(tmp_path / "a.db", url)
     assert state_of(tmp_path / "a.db") == before
-    assert not begun(url)
+    assert not is_begun(url)
 
 
 def test_damage_on_the_way_moves_nothing(new_place, monkeypatch):
@@ -104,7 +104,7 @@ def test_damage_on_the_way_moves_nothing(new_place, monkeypatch):
     source = new_place()
     target = new_place()
     before = fill(source)
-    whole = moving._still_there
+    whole = moving._events_to_move
 
     def short(store):
         short.calls += 1
@@ -112,11 +112,11 @@ def test_damage_on_the_way_moves_nothing(new_place, monkeypatch):
         return iter(events if short.calls == 1 else events[:-1])
 
     short.calls = 0
-    monkeypatch.setattr(moving, "_still_there", short)
+    monkeypatch.setattr(moving, "_events_to_move", short)
     with pytest.raises(StoreError, match="what arrived differs"):
         move(source, target)
     assert state_of(source) == before
-    assert not begun(target)
+    assert not is_begun(target)
 
 
 def test_killed_before_the_end_nothing_has_moved(postgres, tmp_path):
@@ -126,7 +126,9 @@ def test_killed_before_the_end_nothing_has_moved(postgres, tmp_path):
     with open_store(tmp_path / "a.db", readonly=True) as old, open_store(url) as new:
 
         def cut():
-            postgres.execute("SELECT pg_terminate_backend(%s)", new._db.info.backend_pid)
+            postgres.execute(
+                "SELECT pg_terminate_backend(%s)", new._session.connection.info.backend_pid
+            )
 
         with pytest.raises(StoreError, match="was lost"):
             new.restore(old.examples(), old.events(), cut)

@@ -11,7 +11,15 @@ import traceback
 import pytest
 
 from tailor.errors import InputError, TailorError
-from tailor.storage import Busy, Missing, PostgresStore, StoreError, begun, open_store, place_of
+from tailor.storage import (
+    PostgresStore,
+    StoreBusy,
+    StoreError,
+    StoreMissing,
+    is_begun,
+    open_store,
+    parse_place,
+)
 from tailor.storage import postgres_schema as schema
 
 SECRET = "s3cret-w0rd"
@@ -47,15 +55,15 @@ def test_the_run_is_named_by_the_url_or_by_the_folder(postgres, tmp_path):
     for name in ("photos", "Фото & 猫 'n' \"dogs\"", "x" * 56):
         with open_store(bare, run=name) as store:
             store.append("told", {"name": name})
-        assert begun(bare, name)
-    assert not begun(bare, "photos2")
+        assert is_begun(bare, name)
+    assert not is_begun(bare, "photos2")
     for bad in ("x" * 57, "é" * 29, "a\nb", "a\0", "\ud800"):
         with pytest.raises(InputError, match="can't be the name of a run"):
             open_store(bare, run=bad)
     with open_store(f"{bare}?run=photos", run="elsewhere", readonly=True) as store:
         assert store.last().body == {"name": "photos"}
     with pytest.raises(InputError, match=r"mysql:// is no store"):
-        place_of(f"mysql://me:{SECRET}@host/db", tmp_path)
+        parse_place(f"mysql://me:{SECRET}@host/db", tmp_path)
 
 
 def test_nul_is_refused_in_words(postgres):
@@ -76,12 +84,12 @@ def test_commits_are_flushed_whatever_the_database_says(postgres):
     postgres.execute("ALTER DATABASE hasty SET default_transaction_read_only = on")
     with open_store(postgres.url("hasty")) as store:
         store.append("told", {})
-        assert store._db.execute("SHOW synchronous_commit").fetchone() == ("on",)
-        assert store._db.execute("SHOW tcp_keepalives_idle").fetchone() == (
+        assert store._session.connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
+        assert store._session.connection.execute("SHOW tcp_keepalives_idle").fetchone() == (
             "30",
         )  # a vanished writer is noticed
         assert (
-            store._db.info.get_parameters()["tcp_user_timeout"] == "30000"
+            store._session.connection.info.get_parameters()["tcp_user_timeout"] == "30000"
         )  # and a vanished server
 
 
@@ -144,7 +152,7 @@ def test_rights(postgres):
         assert [e.body for e in reader.events()] == [{"n": 1}]
     with (
         open_store(url),
-        pytest.raises(Busy, match=f"in use by tailor on .*, process {os.getpid()}"),
+        pytest.raises(StoreBusy, match=f"in use by tailor on .*, process {os.getpid()}"),
     ):
         open_store(guest)  # one of another user is named too
     with open_store(guest) as writer, pytest.raises(StoreError, match="ask for the right"):
@@ -159,7 +167,7 @@ def test_a_dropped_run_is_explained(postgres):
         postgres.execute(f'DROP SCHEMA "tailor_{run_of(url)}" CASCADE')
         with pytest.raises(StoreError, match="was its schema dropped"):
             store.append("told", {})
-    with pytest.raises(Missing):
+    with pytest.raises(StoreMissing):
         open_store(url, readonly=True)
 
 
@@ -236,4 +244,4 @@ def test_the_class_takes_the_run_by_name(postgres):
     bare = postgres.url().partition("?")[0]
     with PostgresStore(bare, run="by name") as store:
         store.append("told", {})
-    assert begun(bare + "?run=by%20name")
+    assert is_begun(bare + "?run=by%20name")

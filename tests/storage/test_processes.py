@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from tailor.storage import Busy, StoreError, open_store
+from tailor.storage import StoreBusy, StoreError, open_store
 
 OPEN = "import sys; from tailor.storage import open_store; open_store(sys.argv[1])"
 APPEND = """
@@ -23,13 +23,13 @@ while True:
 """
 TAKE_TURNS = """
 import sys, time
-from tailor.storage import Busy, open_store
+from tailor.storage import StoreBusy, open_store
 for n in range(8):
     while True:
         try:
             store = open_store(sys.argv[1])
             break
-        except Busy:
+        except StoreBusy:
             time.sleep(0.01)
     known = store.last().number if store.last() else 0
     assert store.append("told", {"who": sys.argv[2], "n": n}) == known + 1
@@ -43,7 +43,7 @@ def open_when_free(place, seconds=120):
     while True:
         try:
             return open_store(place)
-        except Busy:
+        except StoreBusy:
             assert time.monotonic() < until, "the lock of a dead process was not let go"
             time.sleep(0.02)
 
@@ -55,9 +55,9 @@ def test_a_second_process_is_told_who_writes(place):
             [sys.executable, "-c", OPEN, str(place)], capture_output=True, text=True
         )
         assert other.returncode != 0
-        assert "Busy" in other.stderr
+        assert "StoreBusy" in other.stderr
         assert f"process {os.getpid()}" in other.stderr
-        with pytest.raises(Busy, match=f"process {os.getpid()}"):
+        with pytest.raises(StoreBusy, match=f"process {os.getpid()}"):
             open_store(place)
         assert store.append("told", {}) == 2
 

@@ -9,8 +9,8 @@ import time
 import pytest
 from wires import LONG, SHORT, Patience
 
-from tailor.storage import Away, Busy, open_store, postgres
-from tailor.storage.postgres_link import AGAIN
+from tailor.storage import StoreBusy, StoreUnreachable, open_store, postgres_session
+from tailor.storage.postgres_connection import RECONNECT_SECONDS
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def patience(monkeypatch):
 
 
 def is_away(use) -> None:
-    with pytest.raises(Away):
+    with pytest.raises(StoreUnreachable):
         use()
 
 
@@ -29,7 +29,7 @@ def patiently(patience, use):
     while True:
         try:
             return use()
-        except (Away, Busy):
+        except (StoreUnreachable, StoreBusy):
             assert time.monotonic() < until, "it never came back"
             patience.rest()
             time.sleep(0.02)
@@ -50,7 +50,7 @@ def test_an_answer_is_waited_for_in_bounds_and_a_crowd_once(wire, patience):
         assert len(patience.waits) == 1  # the others learn it at once
         patience.rest()
         is_away(store.last)
-        assert patience.waits[1:] == [("a connection", AGAIN)]  # one tries to connect
+        assert patience.waits[1:] == [("a connection", RECONNECT_SECONDS)]  # one tries to connect
         is_away(store.last)
         assert len(patience.waits) == 2  # and the others need not
         patience.speak(wire)
@@ -74,9 +74,11 @@ def test_reading_is_waited_for_in_bounds_too(wire, patience):
 def test_a_large_event_on_a_slow_line_gets_its_time(wire, patience, monkeypatch):
     """A limit that grows with what is sent: else a large round could never be written from afar."""
     limits = []
-    real = postgres.hanging_up
+    real = postgres_session.hanging_up_after
     monkeypatch.setattr(
-        postgres, "hanging_up", lambda db, after: limits.append(after) or real(db, after)
+        postgres_session,
+        "hanging_up_after",
+        lambda db, after: limits.append(after) or real(db, after),
     )
     with open_store(wire.url()) as store:
         store.append("told", {})

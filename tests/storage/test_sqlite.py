@@ -6,8 +6,8 @@ import sqlite3
 
 import pytest
 
-from tailor.storage import Missing, SqliteStore, StoreError
-from tailor.storage.sqlite import VERSION
+from tailor.storage import SqliteStore, StoreError, StoreMissing
+from tailor.storage.sqlite_schema import VERSION
 
 
 def test_a_newer_format_is_left_alone(tmp_path):
@@ -69,7 +69,7 @@ def test_a_full_disk_is_explained_and_nothing_is_half_written(tmp_path):
 def test_a_file_that_was_only_just_made_is_no_run_yet(tmp_path):
     """As kill -9 leaves it between making the file and the tables in it."""
     (tmp_path / "a.db").touch()
-    with pytest.raises(Missing, match="is empty"):
+    with pytest.raises(StoreMissing, match="is empty"):
         SqliteStore(tmp_path / "a.db", readonly=True)
     with SqliteStore(tmp_path / "a.db") as store:
         assert store.append("told", {}) == 1

@@ -83,25 +83,25 @@ class Patience:
     """
 
     def __init__(self, monkeypatch) -> None:
-        from tailor.storage import postgres
+        from tailor.storage import postgres_session
 
-        self._postgres = postgres
+        self._module = postgres_session
         self._set = monkeypatch.setattr
-        self._hanging_up = postgres.hanging_up
-        self._connect = postgres.connect
+        self._hanging_up = postgres_session.hanging_up_after
+        self._connect = postgres_session.connect
         self.now = 1000.0
         self.waits: list[tuple[str, float]] = []  # for what, and how many seconds
-        monkeypatch.setattr(postgres, "PATIENCE", LONG)
-        monkeypatch.setattr(postgres, "time", self)
-        monkeypatch.setattr(postgres, "hanging_up", self._answer)
-        monkeypatch.setattr(postgres, "connect", self._connection)
+        monkeypatch.setattr(postgres_session, "ANSWER_SECONDS", LONG)
+        monkeypatch.setattr(postgres_session, "time", self)
+        monkeypatch.setattr(postgres_session, "hanging_up_after", self._answer)
+        monkeypatch.setattr(postgres_session, "connect", self._connection)
 
     def silence(self, wire: Wire) -> None:
-        self._set(self._postgres, "PATIENCE", SHORT)
+        self._set(self._module, "ANSWER_SECONDS", SHORT)
         wire.silence()
 
     def speak(self, wire: Wire) -> None:
-        self._set(self._postgres, "PATIENCE", LONG)
+        self._set(self._module, "ANSWER_SECONDS", LONG)
         wire.speak()
         self.rest()
 
@@ -125,12 +125,14 @@ class Patience:
             raise
 
     def _connection(self, address, readonly, again=False):
-        from tailor.storage.postgres_link import AGAIN, PATIENCE
+        from tailor.storage.postgres_connection import RECONNECT_SECONDS, TIMEOUTS
 
         try:
             return self._connect(address, readonly, again)
         except BaseException:
-            self._waited("a connection", AGAIN if again else PATIENCE["connect_timeout"])
+            self._waited(
+                "a connection", RECONNECT_SECONDS if again else TIMEOUTS["connect_timeout"]
+            )
             raise
 
     def _waited(self, what: str, seconds: float) -> None:

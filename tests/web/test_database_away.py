@@ -16,7 +16,7 @@ from wires import SHORT, Patience
 @pytest.fixture
 def project(tmp_path, wire, monkeypatch):
     monkeypatch.setenv("TAILOR_STORE", wire.url())
-    monkeypatch.setattr("tailor.storage.postgres.PATIENCE", SHORT)
+    monkeypatch.setattr("tailor.storage.postgres_session.ANSWER_SECONDS", SHORT)
     monkeypatch.setattr("tailor.annotation.planner.PATIENCE", 0.2)
     return sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 60), batch=30)
 

@@ -47,11 +47,12 @@ class AnnotationReader:
             answer = settled(self.task_mirror.annotations(example))
             if self._is_withdrawn(example, answer):
                 withdrawn.append(example)
-            if answer is not None and self._is_new(example, answer):
-                told = self._as_told(example, answer)
-                if told is not None:
-                    name = self.task_mirror.studio.user_name(answer.user) + VIA_STUDIO
-                    answers_by_annotator.setdefault(name, {})[example] = told
+            if answer is None or not self._is_new(example, answer):
+                continue
+            if self._fits_task(example, answer):
+                annotator = self.task_mirror.studio.user_name(answer.user) + VIA_STUDIO
+                answers = answers_by_annotator.setdefault(annotator, {})
+                answers[example] = self._as_told(answer)
         if withdrawn:
             self.session.withdraw(withdrawn)
             self._skipped_in_studio -= set(withdrawn)
@@ -87,24 +88,30 @@ class AnnotationReader:
             return True
         return answer.time > self._label_time(example)
 
-    def _as_told(self, example: str, answer: SettledAnswer) -> Any:
-        """An answer as Session.tell takes it; None, with a message, where the run can't have it."""
+    def _fits_task(self, example: str, answer: SettledAnswer) -> bool:
+        """Whether the run can have this answer; the user is told once where it can't."""
         if answer.classes is None:
-            return SKIP
+            return True
         task = self.session.run_state.task
-        classes = answer.classes
-        unknown = [name for name in classes if name not in task.classes]
-        problem = ""
+        unknown = [name for name in answer.classes if name not in task.classes]
         if unknown:
             problem = f"{unknown[0]!r}, which is no class of this run"
-        elif task.kind == "multi-class" and len(classes) != 1:
-            problem = f"{len(classes)} classes"
-        if problem:
-            if (example, problem) not in self._reported:
-                self._say(f"{example} was annotated with {problem}: it is left out.")
-                self._reported.add((example, problem))
-            return None
-        return list(classes) if task.kind == "multi-label" else classes[0]
+        elif task.kind == "multi-class" and len(answer.classes) != 1:
+            problem = f"{len(answer.classes)} classes"
+        else:
+            return True
+        if (example, problem) not in self._reported:
+            self._say(f"{example} was annotated with {problem}: it is left out.")
+            self._reported.add((example, problem))
+        return False
+
+    def _as_told(self, answer: SettledAnswer) -> Any:
+        """An answer as Session.tell takes it."""
+        if answer.classes is None:
+            return SKIP
+        if self.session.run_state.task.kind == "multi-label":
+            return list(answer.classes)
+        return answer.classes[0]
 
     def unknown_classes(self, examples: Iterable[str]) -> set[str]:
         """Names in the annotations of these examples that are no classes of the run."""

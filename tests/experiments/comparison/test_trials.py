@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score, balanced_accuracy_score
 from tailor import __version__
 from tailor.errors import InputError
 from tailor.storage import SqliteStore
-from tailor.storage.base import Busy
+from tailor.storage.base import StoreBusy
 from tailor_experiments.comparison import trial
 from tailor_experiments.comparison.data import load_data
 from tailor_experiments.comparison.experiment import Contender
@@ -179,7 +179,7 @@ def test_a_trial_that_runs_elsewhere_is_left_alone(tmp_path):
     full = prepare(SMALL, tmp_path)
     trial = Trial(full, full.contenders[0], 0, tmp_path)
     trial.rows.path.write_text('{"round": 0, "being wri')
-    with pytest.raises(Busy, match="is in use by process"):
+    with pytest.raises(StoreBusy, match="is in use by process"):
         Trial(full, full.contenders[0], 0, tmp_path)
     trial.store.close()
     assert trial.rows.path.read_text() == '{"round": 0, "being wri'

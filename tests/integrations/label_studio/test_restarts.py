@@ -81,7 +81,7 @@ def test_label_studio_restarts_in_the_middle(make_project, server, tmp_path):
     pool = texts(tmp_path / "news.jsonl")
     messages = []
     stop = threading.Event()
-    options = {"pool": pool, "settings": settings("text"), "ahead": 2, "said": messages}
+    options = {"pool": pool, "settings": settings("text"), "ahead": 2, "messages": messages}
     with connected_run(project, tmp_path / "run", **options) as connection:
         sync = connection.sync
         thread = threading.Thread(target=sync.run, args=(0.2, stop))
