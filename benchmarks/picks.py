@@ -26,7 +26,7 @@ from tailor.run.session import SKIP, Session
 from tailor.run.settings import Settings
 from tailor.storage import SqliteStore
 from tailor.task import Task
-from tailor.testing.pools import Pool, make_pool
+from tailor.testing.simulated_pools import SimulatedPool, make_pool
 
 SIZE = 120
 CLASSES = 3
@@ -40,7 +40,7 @@ def selectors() -> list[str]:
 
 
 def loop_picks(
-    pool: Pool, family: str, selector: str, seed: int, folder: Path | None
+    pool: SimulatedPool, family: str, selector: str, seed: int, folder: Path | None
 ) -> list[list[int]]:
     """The positions asked for in each round; over shards in `folder`, or in memory."""
     learner = Learner(
@@ -78,7 +78,7 @@ def loop_picks(
     return asked
 
 
-def sharded(pool: Pool, probs: np.ndarray, folder: Path) -> Sharded:
+def sharded(pool: SimulatedPool, probs: np.ndarray, folder: Path) -> Sharded:
     def write(name: str, probs: np.ndarray, features: np.ndarray | None = None) -> Predictions:
         width = 0 if features is None else features.shape[1]
         made = Predictions(str(folder / name), SIZE, CLASSES, width, "float32", shard=32)

@@ -25,14 +25,12 @@ def atomic_path(
     When the block ends, the temporary file replaces `path`. When it raises, the temporary file is
     removed and `path` stays as it was. An existing file keeps its permissions.
 
-    Args:
-        path: the file to write. Its folder must exist.
-        private: whether the new file is readable and writable by its owner alone (mode 600).
-        durable: whether the content is forced to the disk before the rename, so that a power cut
-            can't leave an empty file under the name. It costs milliseconds a file.
+    path     the file to write; its folder must exist
+    private  whether the new file is readable and writable by its owner alone (mode 600)
+    durable  whether the content is forced to the disk before the rename, so that a power cut can't
+             leave an empty file under the name; it costs milliseconds a file
 
-    Raises:
-        OSError: where the folder can't be written to, or the disk is full.
+    Raises OSError where the folder can't be written to, or the disk is full.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,7 @@ from tailor.selection.pool_view import PoolView
 from tailor.selection.round import Round
 from tailor.strategies import make_arms
 from tailor.task import Task
-from tailor.testing.pools import Pool, make_view
+from tailor.testing.simulated_pools import SimulatedPool, make_view
 
 
 def families_for(task: Task) -> list[str]:
@@ -28,7 +28,7 @@ def families_for(task: Task) -> list[str]:
 
 
 def in_shards(
-    engine: Engine, pool: Pool, view: PoolView, folder: Path, shard: int, seed: int
+    engine: Engine, pool: SimulatedPool, view: PoolView, folder: Path, shard: int, seed: int
 ) -> PoolView:
     """The round of `view`, a view of `pool`, over shards of so many rows in a folder."""
     dtype = str(view.probs.numpy().dtype)
@@ -82,7 +82,7 @@ class FewRows(Predictions):
 
 def check_same_learning(
     engine: Engine,
-    pool: Pool,
+    pool: SimulatedPool,
     selector: str,
     folder: Path,
     *,
@@ -125,7 +125,7 @@ def check_same_learning(
 
 def check_same_picks(
     engine: Engine,
-    pool: Pool,
+    pool: SimulatedPool,
     families: Sequence[Any],
     folder: Path,
     *,

@@ -1,11 +1,11 @@
-"""What every model keeps: shapes, valid probabilities, the same result for the same seed, saving,
-odd labels.
+"""The contract of a model: shapes, valid probabilities, the same result for the same seed, saving,
+odd labels. A plugin's author calls `check_model` from a test.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,266 +13,214 @@ import numpy as np
 
 from tailor.models.base import Model
 from tailor.models.targets import Targets
-from tailor.pools.base import Pool, Unreadable
+from tailor.models.uninformed import uninformed_probability
+from tailor.pools.base import Pool
 from tailor.selection.pool_view import check_probabilities
-from tailor.task import MultiClass, Task
+from tailor.task import Task
+from tailor.testing.toy_pools import ToyPool, make_toy_pool, toy_labels
 
 #: (task, pool) -> a model that is not trained yet
 MakeModel = Callable[[Task, Pool], Model]
 
-WORDS = ("river", "stone", "cloud", "ember", "harbour", "meadow", "lantern", "copper")
-
-
-class ToyPool(Pool):
-    """Made-up examples whose class can be told from their content. Some can't be read; more come
-    with refresh().
-
-    classes  (n,) int, the class of each
-    bad      positions that can't be read
-    later    how many of them appear only with refresh()
-    """
-
-    def __init__(
-        self, classes: np.ndarray, *, bad: Sequence[int] = (), later: int = 0, keys: bool = True
-    ) -> None:
-        self.classes = np.asarray(classes)
-        self.bad = frozenset(bad)
-        self.keys = keys
-        self._ids = [f"toy-{i}" for i in range(len(classes) - later)]
-        self.reads = 0
-
-    @property
-    def ids(self) -> Sequence[str]:
-        return self._ids
-
-    def read(self, positions: Sequence[int]) -> list[Any]:
-        self.reads += len(positions)
-        return [
-            Unreadable("made so") if p in self.bad else self.example(p, int(self.classes[p]))
-            for p in positions
-        ]
-
-    def example(self, position: int, klass: int) -> Any:
-        raise NotImplementedError
-
-    def content_keys(self, positions: Sequence[int]) -> list[str] | None:
-        return [f"{self.kind}-{p}-{self.classes[p]}" for p in positions] if self.keys else None
-
-    def refresh(self) -> int:
-        new = len(self.classes) - len(self._ids)
-        self._ids += [f"toy-{i}" for i in range(len(self._ids), len(self.classes))]
-        return new
-
-
-class ToyVectors(ToyPool):
-    kind = "vector"
-
-    def example(self, position: int, klass: int) -> np.ndarray:
-        rng = np.random.default_rng(position)
-        return (rng.normal(size=8) + 3 * (np.arange(8) == klass)).astype(np.float32)
-
-
-class ToyImages(ToyPool):
-    kind = "image"
-
-    def example(self, position: int, klass: int) -> np.ndarray:
-        picture = np.random.default_rng(position).integers(
-            0, 60, (16, 16 + position % 2, 3), np.uint8
-        )
-        picture[4 * (klass % 4) : 4 * (klass % 4) + 4, :, klass % 3] += 180
-        return picture
-
-
-class ToyTexts(ToyPool):
-    kind = "text"
-
-    def example(self, position: int, klass: int) -> str:
-        rng = np.random.default_rng(position)
-        return " ".join([WORDS[klass % len(WORDS)], *rng.choice(WORDS, 2)])
-
-
-TOYS: dict[str, type[ToyPool]] = {"vector": ToyVectors, "image": ToyImages, "text": ToyTexts}
-
-
-def toy(task: Task, kind: str, size: int = 40, **options: Any) -> ToyPool:
-    """Classes in turn, so that a few examples hold them all."""
-    return TOYS[kind](np.arange(size) % task.size, **options)
-
-
-def toy_labels(task: Task, pool: ToyPool, positions: np.ndarray) -> np.ndarray:
-    """(n, K): the class; in a multi-label task the next one too, for every third example."""
-    labels = np.eye(task.size, dtype=np.float32)[pool.classes[positions]]
-    if not isinstance(task, MultiClass):
-        third = np.asarray(positions) % 3 == 0
-        labels[third] = np.maximum(labels[third], np.roll(labels[third], 1, axis=1))
-    return labels
+#: examples that are labelled in most checks, from the first on
+LABELLED = 24
 
 
 def check_model(make: MakeModel, task: Task, kind: str = "vector") -> None:
-    """Every check, for a model of pools of this kind ("vector", "image" or "text")."""
+    """Raises AssertionError where a model breaks a rule that the session relies on.
+
+    make  makes a model that is not trained yet
+    kind  of the pools that it reads: "vector", "image" or "text"
+    """
     for check in MODEL_CHECKS:
         check(make, task, kind)
 
 
-def _trained(
-    make: MakeModel, task: Task, kind: str, seed: int = 3, **options: Any
-) -> tuple[Model, ToyPool]:
-    pool = toy(task, kind, **options)
-    model = make(task, pool)
-    model.prepare()
-    known = np.array([p for p in range(0, min(len(pool), 24)) if p not in pool.bad])
-    model.fit(known, toy_labels(task, pool, known), seed=seed)
-    return model, pool
-
-
-def _valid(task: Task, probs: Any, rows: int) -> np.ndarray:
-    import torch
-
-    assert isinstance(probs, np.ndarray), (
-        f"probabilities are a {type(probs).__name__}, not an array"
-    )
-    assert probs.shape == (rows, task.size), (
-        f"probabilities have shape {probs.shape}, not {(rows, task.size)}"
-    )
-    check_probabilities(torch.from_numpy(np.array(probs)), task)
-    return probs
-
-
 def check_shapes(make: MakeModel, task: Task, kind: str) -> None:
     """Any positions, in any order, give their own rows."""
-    model, pool = _trained(make, task, kind)
+    model, pool = _trained_model(make, task, kind)
     everything = model.predict(np.arange(len(pool)))
-    _valid(task, everything.probs, len(pool))
-    assert everything.probs.dtype == everything.features.dtype == np.float32
+    _check_probabilities(task, everything.probs, len(pool))
+    assert everything.probs.dtype == np.float32
+    assert everything.features.dtype == np.float32
     assert everything.features.ndim == 2
     assert len(everything.features) == len(pool)
     assert np.isfinite(everything.features).all()
-    some = np.array([7, 2, 31])
-    part = model.predict(some)
-    np.testing.assert_allclose(part.probs, everything.probs[some], atol=1e-4)
-    np.testing.assert_allclose(part.features, everything.features[some], atol=1e-2, rtol=1e-3)
-    assert model.predict(np.empty(0, np.int64)).probs.shape == (0, task.size)
+    positions = np.array([7, 2, 31])
+    some = model.predict(positions)
+    np.testing.assert_allclose(
+        some.probs,
+        everything.probs[positions],
+        atol=1e-4,
+    )
+    np.testing.assert_allclose(
+        some.features,
+        everything.features[positions],
+        atol=1e-2,
+        rtol=1e-3,
+    )
+    nothing = model.predict(np.empty(0, np.int64))
+    assert nothing.probs.shape == (0, task.size)
 
 
 def check_learns(make: MakeModel, task: Task, kind: str) -> None:
     """The labelled examples are told apart better than by saying the same of all."""
-    model, pool = _trained(make, task, kind)
-    known = np.arange(24)
-    probs = model.predict(known).probs
-    labels = toy_labels(task, pool, known)
-    assert np.abs(probs - labels).mean() < np.abs(labels.mean(0) - labels).mean()
+    model, pool = _trained_model(make, task, kind)
+    labelled = np.arange(LABELLED)
+    probs = model.predict(labelled).probs
+    labels = toy_labels(task, pool, labelled)
+    error = np.abs(probs - labels).mean()
+    constant_error = np.abs(labels.mean(0) - labels).mean()
+    assert error < constant_error
 
 
 def check_seed(make: MakeModel, task: Task, kind: str) -> None:
     """The same seed, the same result bit for bit, whatever the global random numbers are."""
     import torch
 
-    first, pool = _trained(make, task, kind)
+    first, pool = _trained_model(make, task, kind)
     torch.rand(5)
-    second, _ = _trained(make, task, kind)
-    where = np.arange(len(pool))
-    a = first.predict(where)
-    b = second.predict(where)
-    assert a.probs.tobytes() == b.probs.tobytes()
-    assert a.features.tobytes() == b.features.tobytes()
-    known = np.arange(24)
-    first.fit(known, toy_labels(task, pool, known), seed=3)
-    assert first.predict(where).probs.tobytes() == a.probs.tobytes(), (
-        "a second fit does not start afresh"
-    )
+    second, _ = _trained_model(make, task, kind)
+    everything = np.arange(len(pool))
+    of_first = first.predict(everything)
+    of_second = second.predict(everything)
+    assert of_first.probs.tobytes() == of_second.probs.tobytes()
+    assert of_first.features.tobytes() == of_second.features.tobytes()
+    labelled = np.arange(LABELLED)
+    labels = toy_labels(task, pool, labelled)
+    first.fit(labelled, labels, seed=3)
+    again = first.predict(everything)
+    assert again.probs.tobytes() == of_first.probs.tobytes(), "a second fit does not start afresh"
     before = torch.random.get_rng_state()
-    first.fit(known, toy_labels(task, pool, known), seed=4)
-    assert torch.equal(before, torch.random.get_rng_state()), (
-        "fit() changed torch's global random numbers"
-    )
+    first.fit(labelled, labels, seed=4)
+    after = torch.random.get_rng_state()
+    assert torch.equal(before, after), "fit() changed torch's global random numbers"
 
 
 def check_save(make: MakeModel, task: Task, kind: str) -> None:
-    model, pool = _trained(make, task, kind)
-    where = np.arange(len(pool))
+    """A model that loads what another saved predicts the same; no pickle is written."""
+    model, pool = _trained_model(make, task, kind)
+    everything = np.arange(len(pool))
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder))
-        names = sorted(p.suffix for p in Path(folder).iterdir())
-        assert names == [".json", ".safetensors"], f"save() wrote {names}"
-        again = make(task, toy(task, kind))
-        again.load(Path(folder))
-    np.testing.assert_array_equal(again.predict(where).probs, model.predict(where).probs)
+        suffixes = sorted(path.suffix for path in Path(folder).iterdir())
+        assert suffixes == [".json", ".safetensors"], f"save() wrote {suffixes}"
+        loaded = make(task, make_toy_pool(task, kind))
+        loaded.load(Path(folder))
+    np.testing.assert_array_equal(
+        loaded.predict(everything).probs,
+        model.predict(everything).probs,
+    )
 
 
 def check_odd_labels(make: MakeModel, task: Task, kind: str) -> None:
     """A class without a label, one class only, and one example only don't break training."""
-    pool = toy(task, kind)
+    pool = make_toy_pool(task, kind)
     model = make(task, pool)
     model.prepare()
-    where = np.arange(len(pool))
-    unseen = where[pool.classes != task.size - 1][:10]
-    for known in (unseen, where[pool.classes == 0][:5], where[:1]):
-        model.fit(known, toy_labels(task, pool, known), seed=0)
-        _valid(task, model.predict(where).probs, len(pool))
+    everything = np.arange(len(pool))
+    last_class = task.size - 1
+    without_last_class = everything[pool.classes != last_class][:10]
+    of_one_class = everything[pool.classes == 0][:5]
+    one_example = everything[:1]
+    for labelled in (without_last_class, of_one_class, one_example):
+        model.fit(labelled, toy_labels(task, pool, labelled), seed=0)
+        probs = model.predict(everything).probs
+        _check_probabilities(task, probs, len(pool))
 
 
 def check_finetune(make: MakeModel, task: Task, kind: str) -> None:
-    model, pool = _trained(make, task, kind)
-    where = np.arange(len(pool))
-    before = model.predict(where).probs
+    """finetune() gives valid probabilities, the same for the same seed, and leaves the model as it
+    is.
+    """
+    model, pool = _trained_model(make, task, kind)
+    everything = np.arange(len(pool))
+    before = model.predict(everything).probs
     tuned = model.finetune(before.copy(), 1, seed=0)
-    _valid(task, tuned, len(pool))
-    np.testing.assert_array_equal(
-        model.predict(where).probs, before, "finetune() changed the model"
-    )
-    np.testing.assert_array_equal(model.finetune(before.copy(), 1, seed=0), tuned)
+    _check_probabilities(task, tuned, len(pool))
+    after = model.predict(everything).probs
+    np.testing.assert_array_equal(after, before, "finetune() changed the model")
+    again = model.finetune(before.copy(), 1, seed=0)
+    np.testing.assert_array_equal(again, tuned)
 
 
 def check_dropout(make: MakeModel, task: Task, kind: str) -> None:
-    model, pool = _trained(make, task, kind)
-    passes = [_valid(task, p, len(pool)) for p in model.dropout(3, seed=1)]
+    """dropout() gives passes that differ, and the same ones for the same seed."""
+    model, pool = _trained_model(make, task, kind)
+    passes = list(model.dropout(3, seed=1))
     assert len(passes) == 3
+    for probs in passes:
+        _check_probabilities(task, probs, len(pool))
     assert not np.array_equal(passes[0], passes[1]), "two dropout passes are the same"
-    for a, b in zip(passes, model.dropout(3, seed=1)):
-        np.testing.assert_array_equal(a, b)
+    for first, second in zip(passes, model.dropout(3, seed=1)):
+        np.testing.assert_array_equal(first, second)
 
 
 def check_in_parts(make: MakeModel, task: Task, kind: str) -> None:
     """tuned() and dropout_at(), where a model has them, say what finetune() and dropout() say."""
-    model, pool = _trained(make, task, kind)
-    where = np.arange(len(pool))
-    before = model.predict(where).probs
+    model, pool = _trained_model(make, task, kind)
     if model.can_finetune_in_parts:
-        tuned = model.tuned(Targets(lambda at: before[at], where, task.size), 1, seed=0)
-        probs = _valid(task, tuned.predict(where).probs, len(pool))
-        np.testing.assert_allclose(probs, model.finetune(before.copy(), 1, seed=0), atol=1e-5)
-        np.testing.assert_array_equal(
-            model.predict(where).probs, before, "tuned() changed the model"
-        )
+        _check_tuned(model, pool)
     if model.can_dropout_in_parts:
-        for a, b in zip(model.dropout_at(where, 2, seed=1), model.dropout(2, seed=1), strict=True):
-            np.testing.assert_allclose(a, b, atol=1e-5)
-        for some in model.dropout_at(where[3:8], 2, seed=1):
-            _valid(task, some, 5)
+        _check_dropout_at(model, pool)
+
+
+def _check_tuned(model: Model, pool: ToyPool) -> None:
+    everything = np.arange(len(pool))
+    before = model.predict(everything).probs
+    targets = Targets(
+        lambda positions: before[positions],
+        everything,
+        model.task.size,
+    )
+    tuned = model.tuned(targets, 1, seed=0)
+    probs = tuned.predict(everything).probs
+    _check_probabilities(model.task, probs, len(pool))
+    at_once = model.finetune(before.copy(), 1, seed=0)
+    np.testing.assert_allclose(probs, at_once, atol=1e-5)
+    after = model.predict(everything).probs
+    np.testing.assert_array_equal(after, before, "tuned() changed the model")
+
+
+def _check_dropout_at(model: Model, pool: ToyPool) -> None:
+    everything = np.arange(len(pool))
+    in_parts = model.dropout_at(everything, 2, seed=1)
+    at_once = model.dropout(2, seed=1)
+    for first, second in zip(in_parts, at_once, strict=True):
+        np.testing.assert_allclose(first, second, atol=1e-5)
+    some = everything[3:8]
+    for probs in model.dropout_at(some, 2, seed=1):
+        _check_probabilities(model.task, probs, len(some))
 
 
 def check_unreadable(make: MakeModel, task: Task, kind: str) -> None:
-    """They are reported, predicted uniformly, and left out of training."""
-    model, pool = _trained(make, task, kind, bad=(1, 30))
-    assert set(model.prepare()) == {1, 30}
-    flat = 1 / task.size if isinstance(task, MultiClass) else 0.5
-    np.testing.assert_allclose(model.predict(np.array([1, 30])).probs, flat)
-    known = np.arange(6)
-    model.fit(known, toy_labels(task, pool, known), seed=0)
-    probs = _valid(task, model.predict(np.arange(len(pool))).probs, len(pool))
-    np.testing.assert_allclose(_valid(task, model.finetune(probs, 1, seed=0), len(pool))[1], flat)
+    """Examples that can't be read are reported, predicted uniformly, and left out of training."""
+    unreadable = (1, 30)
+    model, pool = _trained_model(make, task, kind, unreadable=unreadable)
+    assert set(model.prepare()) == set(unreadable)
+    uniform = uninformed_probability(task)
+    of_unreadable = model.predict(np.array(unreadable))
+    np.testing.assert_allclose(of_unreadable.probs, uniform)
+    labelled = np.arange(6)
+    model.fit(labelled, toy_labels(task, pool, labelled), seed=0)
+    probs = model.predict(np.arange(len(pool))).probs
+    _check_probabilities(task, probs, len(pool))
+    tuned = model.finetune(probs, 1, seed=0)
+    _check_probabilities(task, tuned, len(pool))
+    np.testing.assert_allclose(tuned[1], uniform)
 
 
 def check_growth(make: MakeModel, task: Task, kind: str) -> None:
     """What came later is read by prepare(), and nothing is read twice."""
-    model, pool = _trained(make, task, kind, later=8, bad=(38,))
-    before = pool.reads
+    model, pool = _trained_model(make, task, kind, later=8, unreadable=(38,))
+    reads_before = pool.reads
     old = model.predict(np.arange(32))
     assert pool.refresh() == 8
     assert set(model.prepare()) == {38}
-    assert pool.reads - before == 8, f"{pool.reads - before} examples were read for 8 new ones"
+    reads = pool.reads - reads_before
+    assert reads == 8, f"{reads} examples were read for 8 new ones"
     new = model.predict(np.arange(len(pool)))
-    _valid(task, new.probs, 40)
+    _check_probabilities(task, new.probs, 40)
     np.testing.assert_allclose(new.probs[:32], old.probs, atol=1e-4)
 
 
@@ -288,3 +236,30 @@ MODEL_CHECKS: tuple[Callable[[MakeModel, Task, str], None], ...] = (
     check_unreadable,
     check_growth,
 )
+
+
+def _trained_model(
+    make: MakeModel,
+    task: Task,
+    kind: str,
+    **options: Any,
+) -> tuple[Model, ToyPool]:
+    """A model trained on the first examples of a toy pool. options: of the pool."""
+    pool = make_toy_pool(task, kind, **options)
+    model = make(task, pool)
+    model.prepare()
+    first = range(min(len(pool), LABELLED))
+    labelled = np.array([position for position in first if position not in pool.unreadable])
+    model.fit(labelled, toy_labels(task, pool, labelled), seed=3)
+    return model, pool
+
+
+def _check_probabilities(task: Task, probs: Any, rows: int) -> None:
+    """Probabilities are an array (rows, K) in [0, 1], and in a multi-class task sum to 1."""
+    import torch
+
+    kind = type(probs).__name__
+    assert isinstance(probs, np.ndarray), f"probabilities are a {kind}, not an array"
+    expected = (rows, task.size)
+    assert probs.shape == expected, f"probabilities have shape {probs.shape}, not {expected}"
+    check_probabilities(torch.from_numpy(np.array(probs)), task)

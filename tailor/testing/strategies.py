@@ -11,7 +11,7 @@ from tailor.selection.learner import Learner
 from tailor.selection.pool_view import PoolView
 from tailor.strategies.base import Arm, Cursor, Strategy
 from tailor.task import Task
-from tailor.testing.pools import Pool, make_pool, make_view
+from tailor.testing.simulated_pools import SimulatedPool, make_pool, make_view
 
 SIZE = 40
 
@@ -170,7 +170,7 @@ def never_reads_a_hidden_label(strategy: Strategy, task: Task) -> None:
     label.
     """
     pool = _pool(task)
-    hidden = Pool(task, pool.probs, pool.features, np.roll(pool.truth, 1, axis=1))
+    hidden = SimulatedPool(task, pool.probs, pool.features, np.roll(pool.truth, 1, axis=1))
     known = np.arange(8)
     batches = []
     for truth in (pool.truth, hidden.truth):
@@ -275,7 +275,7 @@ class Annotator:
         return self._truth[positions]
 
 
-def _pool(task: Task) -> Pool:
+def _pool(task: Task) -> SimulatedPool:
     return make_pool(task, SIZE, seed=0, grid=64, copies=0.2)
 
 

@@ -14,7 +14,7 @@ from tailor.errors import InputError
 from tailor.models import cache as cache_module
 from tailor.models import make_model
 from tailor.models.cache import RowCache, digest
-from tailor.testing.models_contract import ToyImages, ToyVectors
+from tailor.testing.toy_pools import ToyImages, ToyVectors
 
 
 def keys(*names):
@@ -125,7 +125,7 @@ def test_nothing_is_computed_twice(tmp_path, with_keys, monkeypatch):
     embed = Given.embed
     monkeypatch.setattr(Given, "embed", lambda self, e: computed.append(len(e)) or embed(self, e))
     for run in range(2):
-        pool = ToyVectors(np.arange(20) % 3, bad=(4,), keys=with_keys)
+        pool = ToyVectors(np.arange(20) % 3, unreadable=(4,), keys=with_keys)
         model = make_model("probe", MultiClass(3), pool, cache=tmp_path, device="cpu")
         before = pool.reads
         assert model.prepare() == {4: "made so"}
@@ -159,7 +159,7 @@ def test_without_a_folder_nothing_is_left_behind():
 
 @pytest.mark.parametrize("with_keys", [True, False])
 def test_progress_is_told_piece_by_piece(with_keys):
-    pool = ToyImages(np.arange(150) % 3, bad=(4,), keys=with_keys)
+    pool = ToyImages(np.arange(150) % 3, unreadable=(4,), keys=with_keys)
     model = make_model("probe", MultiClass(3), pool, backbone="pixels", device="cpu")
     told = []
     model.prepare(lambda *step: told.append(step))

@@ -16,7 +16,7 @@ from tailor.models.folding import fold_batch_norms
 from tailor.models.resnet import ResNet18
 from tailor.models.small_cnn import SmallCNN
 from tailor.models.weights import build
-from tailor.testing.models_contract import ToyImages
+from tailor.testing.toy_pools import ToyImages
 
 
 def used(make, classes=4):

@@ -24,7 +24,7 @@ from tailor.models.recipe import Recipe
 from tailor.models.trainer import draw_batches
 from tailor.models.training_step import TrainingStep
 from tailor.pools import open_pool
-from tailor.testing.models_contract import ToyImages, ToyTexts, ToyVectors, toy_labels
+from tailor.testing.toy_pools import ToyImages, ToyTexts, ToyVectors, toy_labels
 
 TASK = MultiClass(3)
 VECTORS = ToyVectors(np.arange(30) % 3)

@@ -18,7 +18,7 @@ from tailor.models.heads import PixelNet
 from tailor.models.resnet import DEVIATION, MEAN, ResNet18
 from tailor.models.small_cnn import SmallCNN
 from tailor.models.weights import build, imagenet_weights, lite0_file, load_body, read_weights
-from tailor.testing.models_contract import ToyImages
+from tailor.testing.toy_pools import ToyImages
 
 needs_lite0 = parts.needs("EfficientNet-Lite0")
 

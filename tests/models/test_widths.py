@@ -12,7 +12,7 @@ from tailor.models.backbones import default_backbone, make_backbone
 from tailor.models.finetune import NETWORKS, network_class
 from tailor.models.network_backbones import NetworkBackbone
 from tailor.models.widths import feature_width
-from tailor.testing.models_contract import ToyImages, ToyTexts, ToyVectors, toy_labels
+from tailor.testing.toy_pools import ToyImages, ToyTexts, ToyVectors, toy_labels
 
 pytestmark = pytest.mark.filterwarnings("ignore::tailor.models.Notice")
 TASK = MultiClass(3)

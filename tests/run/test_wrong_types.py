@@ -304,7 +304,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
         "kind": ["cow", 3, b"text", [], Thing()],
     },
     "make_model": {
-        "given": ["cow", *(name for name in NAMES if name not in (None, []))],
+        "model_or_name": ["cow", *(name for name in NAMES if name not in (None, []))],
         "task": [3, None, "multi-class", ["cat", "dog"], Thing()],
         "pool": ["photos", 3, None, POOL.probs, Thing()],
     },
@@ -488,7 +488,7 @@ GOOD = {
     "ClassEditor.labels_to_merge": {"old": "a", "into": "b"},
     "ClassEditor.undo_merge": {"by": "ann"},
     "open_pool": {"given": np.eye(3)},
-    "make_model": {"given": "probe", "task": TASK, "pool": open_pool(np.eye(3))},
+    "make_model": {"model_or_name": "probe", "task": TASK, "pool": open_pool(np.eye(3))},
 }
 
 
