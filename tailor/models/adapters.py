@@ -48,6 +48,13 @@ class TorchModel(NeuralModel):
     device         "auto", "cpu", "cuda" or "cuda:NUMBER"
     graph          False: always the plain loop
 
+    Formula: minimise Σ_i ℓ(module(x_i), y_i) over all its weights, from those it was handed in
+    with.
+
+    Cost: `epochs` passes of the module over the labels each round, and one over the pool.
+
+    When to use: you have a network of your own, and it is not worth a Model class of its own.
+
     >>> from tailor.pools.arrays import Arrays
     >>> from tailor.task import MultiClass
     >>> pool = Arrays(np.random.default_rng(0).normal(size=(20, 4)))

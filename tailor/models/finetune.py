@@ -44,6 +44,14 @@ class Finetune(NeuralModel):
     cache          a folder for the decoded pictures; without one they last as long as this object
     device         "auto", "cpu", "cuda" or "cuda:NUMBER"
     graph          False: always the plain loop
+
+    Formula: minimise Σ_i ℓ(f(x_i), y_i) over all weights of the network f, from the same start each
+    round.
+
+    Cost: the whole network is trained each round: seconds to minutes on a GPU, far longer on a CPU.
+
+    When to use: thousands of labels, pictures unlike those of pretrained networks, or a comparison
+    with the paper.
     """
 
     name = "finetune"

@@ -53,6 +53,14 @@ class Probe(NeuralModel):
     cache           a folder for the features; without one they last as long as this object
     device          "auto", "cpu", "cuda" or "cuda:NUMBER"
 
+    Formula: minimise Σ_i ℓ(W h(x_i) + b, y_i) + a Gaussian prior on W, with h the frozen features
+    and ℓ the cross-entropy (multi-label: its binary form, summed over classes).
+
+    Cost: features once for every example (milliseconds a picture on a CPU), then seconds a round.
+
+    When to use: the default: good features of a pretrained network beat a network trained on a few
+    hundred labels, and nobody waits.
+
     >>> from tailor.pools.arrays import Arrays
     >>> from tailor.task import MultiClass
     >>> pool = Arrays(np.random.default_rng(0).normal(size=(20, 4)))

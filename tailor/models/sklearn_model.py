@@ -48,6 +48,13 @@ class SklearnModel(SourceModel):
     cache      a folder for the vectors; without one they last as long as this object
     device     where the backbone runs: "auto", "cpu", "cuda" or "cuda:NUMBER"
 
+    Formula: the estimator's own.
+
+    Cost: that of the estimator's fit() on the labelled vectors, and of predict_proba() on the pool.
+
+    When to use: vectors or tables, and a classifier that you trust: forests, boosting, a calibrated
+    pipeline.
+
     >>> from tailor.pools.arrays import Arrays
     >>> from tailor.task import MultiClass
     >>> pool = Arrays(np.random.default_rng(0).normal(size=(20, 4)))

@@ -21,6 +21,7 @@ class HuggingFace(Pool):
     dataset, so that one broken picture is one Unreadable. The pool can't be opened again by name:
     hand the dataset in again.
 
+    dataset     a `datasets.Dataset`
     column      the examples; found where only one column can be it
     key, label  the columns of ids and of labels (else `label` or `labels` where there is one)
     max_side    images are shrunk to at most this many pixels on the longer side
@@ -28,6 +29,10 @@ class HuggingFace(Pool):
 
     Raises InputError for a DatasetDict, a stream or an empty dataset, and where the columns are not
     clear.
+
+    Cost: that of the dataset's rows, which Arrow maps into memory.
+
+    When to use: you have a `datasets.Dataset` in memory. On disk, name its Parquet files instead.
     """
 
     def __init__(

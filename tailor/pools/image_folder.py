@@ -27,12 +27,17 @@ class ImageFolder(Pool):
     that goes away keeps its position and reads as Unreadable("missing"). Links to folders are
     followed, except into a folder they lie in.
 
+    path      the folder
     labels    "folder": the first folder of the path is the class; a file at the top has none
     max_side  images are shrunk to at most this many pixels on the longer side, which makes JPEG
               faster to read
     threads   images decoded at once
 
     Raises InputError where there is no such folder or no image in it.
+
+    Cost: opening walks the folder; a picture is decoded when it is read.
+
+    When to use: pictures as files on a disk, in any depth of folders.
     """
 
     kind = "image"

@@ -31,6 +31,7 @@ class ParquetPool(Pool):
     are found, wherever their name would sort; `describe` records that order, and a pool opened from
     it keeps every number. Files whose number of rows changes need a key column.
 
+    path         a file, a folder of files, or a list of files
     column       the examples: a struct of bytes and path, a list of numbers, or text; found where
                  only one column can be it
     key          the column of ids
@@ -42,6 +43,10 @@ class ParquetPool(Pool):
     cache_bytes  row groups read lately stay in memory, up to this
 
     Raises InputError where nothing can be read or the columns are not clear.
+
+    Cost: opening reads the ids; reading seeks to row groups, so neighbours are cheap.
+
+    When to use: large sets of pictures, texts or embeddings, above all in the Hugging Face layout.
     """
 
     def __init__(

@@ -31,6 +31,7 @@ class RemotePool(Pool):
     pools give; row numbers count on from file to file in order of name, and files that appear later
     count on from there.
 
+    address      such as s3://bucket/folder
     cache        folder for the copies; by default ~/.cache/tailor/files, or below XDG_CACHE_HOME
                  where that is set
     cache_bytes  the copies take no more room than this; the least lately used go first, other files
@@ -43,6 +44,11 @@ class RemotePool(Pool):
     column, key, label, label_separator, delimiter, encoding  as the pool of such files takes them
 
     Raises InputError where the address can't be reached or there is nothing to read.
+
+    Cost: opening reads every shard once, for its ids; a shard is fetched when one of its rows is
+    wanted, and kept in the cache.
+
+    When to use: pools in object storage (s3://, gs://) or at any address that fsspec reads.
     """
 
     def __init__(

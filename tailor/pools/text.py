@@ -29,6 +29,7 @@ class TextFile(Pool):
     column its id is "line 7". Lines added at the end join at `refresh`. A record that was changed
     in place reads as Unreadable until the pool is opened again.
 
+    path             the file
     column           the texts; by default `text`, or the only column that can be it
     key, label       the columns of ids and of labels (by default `label` or `labels`)
     label_separator  several labels in one cell are split here ("|"). A JSON list, or a column
@@ -40,6 +41,10 @@ class TextFile(Pool):
 
     Raises InputError where the file has no record or the columns are not clear, UnknownName for a
     column that is not there.
+
+    Cost: opening reads the file once; a text is then read from its place.
+
+    When to use: texts in a table: .csv, .tsv, .jsonl.
     """
 
     kind = "text"

@@ -31,6 +31,11 @@ class TorchDataset(Pool):
     Raises InputError where the dataset is empty, is no map-style dataset, or has no item among the
     first that can be used.
 
+    Cost: that of the dataset's items; each is read again to find its cached features.
+
+    When to use: you have a map-style Dataset already. It can't be named in tailor.toml: hand it in
+    from Python.
+
     >>> pool = TorchDataset([("good", 1), ("bad", 0)], classes=["no", "yes"])
     >>> pool.kind, pool.read([0]), pool.labels()
     ('text', ['good'], {'0': 'yes', '1': 'no'})
