@@ -33,7 +33,8 @@ from coordinator import begin
 from crowd import Acknowledged, Annotator, Ledger, served
 
 from tailor.run.project import Project
-from tailor.run.state import RunState, rebuild
+from tailor.run.replay import rebuild
+from tailor.run.state import RunState
 from tailor.storage import Event
 from tailor.testing.postgres import postgres_server
 

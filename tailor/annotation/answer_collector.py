@@ -13,7 +13,7 @@ from tailor.annotation.leases import Leases
 from tailor.annotation.planner import Planner
 from tailor.common.checks import check_list, check_text, shown
 from tailor.errors import InputError
-from tailor.run.answer_writer import Happening
+from tailor.run.events import AnswersTold, RunEvent
 from tailor.run.session import Session
 from tailor.task import MultiClass, Task
 
@@ -57,26 +57,25 @@ class AnswerCollector:
         answer = QueuedAnswer(annotator, check_text(id, "id"), label, settles)
         return self._group_commit.commit(answer)
 
-    def _events_of(self, answer: QueuedAnswer) -> list[Happening]:
+    def _events_of(self, answer: QueuedAnswer) -> list[RunEvent]:
         """What an answer changes, checked."""
         session = self._session
         run_state = session.run_state
-        position = session._position(answer.id)
+        position = session.position_of(answer.id)
         label = checked_label(run_state.task, answer.id, answer.label)
         annotator = answer.annotator
         if not answer.settles and self._is_vote(annotator, position):
             wanted = self._assignment.votes_wanted(position)
-            return [session.voting(answer.id, label, annotator, wanted)]
+            return [session.vote_event(answer.id, label, annotator, wanted)]
         is_labelled = run_state.label_of(position) is not None
         if label is not None or not is_labelled:
-            return [session.telling({answer.id: label}, annotator)]
-        labelled_by, _ = run_state.who.get(position, (None, None))
+            return [session.answers_event({answer.id: label}, annotator)]
+        labelled_by, _ = run_state.answered_by.get(position, (None, None))
         if not answer.settles and labelled_by != annotator:
             # A page that did not know of the label: nobody's answer is lost by another's skip.
             return []
-        withdrawal = session.withdrawing([answer.id], annotator)
-        skip = {"answers": [], "skipped": [position], "by": annotator}
-        return [withdrawal, ("told", skip)]
+        withdrawal = session.withdrawal_event([answer.id], annotator)
+        return [withdrawal, AnswersTold([], [position], annotator)]
 
     def _is_vote(self, annotator: str, position: int) -> bool:
         """Whether an answer is one vote among several: while the example is undecided, from those

@@ -9,7 +9,7 @@ from tailor.annotation.leases import Leases
 from tailor.annotation.planner import Planner
 from tailor.run.holdout import sample_by_id
 from tailor.run.session import Session
-from tailor.run.state import HOLDOUT, START, RunState
+from tailor.run.state import RunState
 
 #: picks made at a time while several people label
 PICKS_AHEAD = 8
@@ -100,10 +100,10 @@ class Assignment:
 
     def _is_absent(self, position: int) -> bool:
         """Whether nobody can look at it: it can't be read, or it has vanished from the pool."""
-        run_state = self._run_state
-        is_holdout = run_state.pick_records.get(position, (0, 0, START))[2] == HOLDOUT
-        label_table = run_state.holdout_table if is_holdout else run_state.label_table
-        return label_table.is_absent(position)
+        table = self._run_state.label_table
+        if table.picks.is_holdout(position):
+            return not table.availability.readable(position)
+        return not table.availability.for_arms(position)
 
     def _pick_more(self) -> Shortage | None:
         """Make further picks of the open round, or of the next one; returns why there are none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tailor.annotation.leases import Leases
 from tailor.run.session import Session
+from tailor.selection.label_table import count_askable
 
 
 class BatchProgress:
@@ -27,7 +28,7 @@ class BatchProgress:
         count, and picks count only as far as the pool has examples for them.
         """
         run_state = self._session.run_state
-        pickable = run_state.askable(self.unpicked())
+        pickable = count_askable(run_state.label_table, self.unpicked())
         return pickable + len(run_state.waiting) - len(run_state.votes.open)
 
     def unassigned(self) -> int:

@@ -65,7 +65,7 @@ class ClassEditor:
                 return None
             merge = run_state.merges[-1]
             # The merged class is gone from the list: those after it moved up by one.
-            into = merge.kept - (merge.kept > merge.gone)
+            into = merge.target - (merge.target > merge.source)
             coming_back = [
                 position for position in merge.labels if (position, None) not in merge.since
             ]

@@ -208,12 +208,12 @@ class Coordinator:
     def why(self, id: str) -> dict[str, Any]:
         """Why an example was chosen, in numbers and in sentences."""
         with self._lock:
-            return explain_pick(self.session.run_state, self.session._position(id))
+            return explain_pick(self.session.run_state, self.session.position_of(id))
 
     def item(self, id: str) -> Item:
         """One example as an annotator sees it."""
         with self._lock:
-            return self._item(self.session._position(id))
+            return self._item(self.session.position_of(id))
 
     def _item(self, position: int) -> Item:
         return make_item(self.session.run_state, position, self.session.probs)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tailor.annotation.items import Receipt
-from tailor.run.answer_writer import Happening
+from tailor.run.events import RunEvent
 from tailor.run.session import Session
 
 
@@ -37,7 +37,7 @@ class GroupCommit:
     def __init__(
         self,
         session: Session,
-        events_of: Callable[[QueuedAnswer], list[Happening]],
+        events_of: Callable[[QueuedAnswer], list[RunEvent]],
         receipt_of: Callable[[QueuedAnswer], Receipt],
     ) -> None:
         """events_of checks an answer and says what it changes; receipt_of is called once it is in

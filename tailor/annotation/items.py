@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailor.run.state import HOLDOUT, RunState
-from tailor.selection.round import NOBODY
+from tailor.run.state import RunState
 from tailor.task import Task
 
 #: likeliest classes that are told of a prediction
@@ -74,8 +73,8 @@ def make_item(run_state: RunState, position: int, probs: np.ndarray | None) -> I
     one.
     """
     label = run_state.label_of(position)
-    pick_record = run_state.pick_records.get(position)
-    labelled_by, labelled_at = run_state.who.get(position, (None, None))
+    pick = run_state.label_table.picks.get(position)
+    labelled_by, labelled_at = run_state.answered_by.get(position, (None, None))
     prediction = prediction_before_label(run_state, position, probs)
     votes = run_state.votes.on(position)
     return Item(
@@ -84,8 +83,8 @@ def make_item(run_state: RunState, position: int, probs: np.ndarray | None) -> I
         skipped=run_state.is_skipped(position),
         by=labelled_by,
         at=labelled_at,
-        arm=run_state.arm_name(pick_record[2]) if pick_record else "",
-        round=pick_record[0] if pick_record else -1,
+        arm=run_state.arm_name(pick.arm) if pick else "",
+        round=pick.round if pick else -1,
         predicted=likeliest(run_state.task, prediction),
         votes=tuple(
             ItemVote(name, _class_names(run_state.task, vote.classes), vote.at)
@@ -103,11 +102,11 @@ def prediction_before_label(
     was said when the example was asked for. The hold-out is never learned: of it, and of what was
     asked for before there was a model, probs (N, K), what the model says now, is used.
     """
-    when_asked = run_state.predicted.get(position)
-    is_holdout = run_state.pick_records.get(position, (0, 0, NOBODY))[2] == HOLDOUT
+    picks = run_state.label_table.picks
+    when_asked = picks.prediction_of(position)
     if probs is None or position >= len(probs):
         return when_asked
-    if when_asked is not None and not is_holdout:
+    if when_asked is not None and not picks.is_holdout(position):
         return when_asked
     now: np.ndarray = np.asarray(probs[position])
     return now

@@ -13,6 +13,7 @@ from tailor.annotation.leases import Leases
 from tailor.annotation.planner import Planner
 from tailor.run.session import Session
 from tailor.run.state import RunState
+from tailor.selection.label_table import count_askable
 
 #: names of unreadable examples that are told
 MOST_NAMES = 20
@@ -103,9 +104,10 @@ def open_rounds(run_state: RunState, unpicked: int) -> list[dict[str, Any]]:
     if not run_state.rounds:
         return []
     current = len(run_state.rounds) - 1
-    numbers = {run_state.pick_records[position][0] for position in run_state.waiting}
+    waiting = list(run_state.waiting)
+    numbers = set(run_state.label_table.picks.round[waiting].tolist())
     rows = [_round_row(run_state, number) for number in sorted(numbers | {current})]
-    rows[-1]["left"] += run_state.askable(unpicked)
+    rows[-1]["left"] += count_askable(run_state.label_table, unpicked)
     for row in rows:
         row["size"] = row["answered"] + row["skipped"] + row["voted"] + row["left"]
     return rows
@@ -114,21 +116,17 @@ def open_rounds(run_state: RunState, unpicked: int) -> list[dict[str, Any]]:
 def _round_row(run_state: RunState, number: int) -> dict[str, Any]:
     record = run_state.rounds[number]
     # One that was skipped, offered again and asked again belongs to the later round.
-    asked = [
-        position
-        for position in run_state.asked_in[number]
-        if run_state.pick_records[position][0] == number
-    ]
-    positions = np.array(asked, np.int64)
-    has_label = run_state.label_table.has_label(positions) | run_state.holdout_table.has_label(
-        positions
-    )
+    positions = np.array(run_state.asked_in[number], np.int64)
+    positions = positions[run_state.label_table.picks.round[positions] == number]
+    has_label = run_state.label_table.has_label(positions)
+    is_skipped = run_state.label_table.answers.skipped[positions]
+    asked = positions.tolist()
     voted = sum(position in run_state.votes.open for position in asked)
     waiting = sum(position in run_state.waiting for position in asked)
     return {
         "number": number,
         "answered": int(has_label.sum()),
-        "skipped": sum(run_state.is_skipped(position) for position in asked),
+        "skipped": int(is_skipped.sum()),
         "voted": voted,  # and someone else is to vote too
         "left": waiting - voted,
         "spare": max(0, record.asked - record.size),  # beyond the batch, as the next round was late

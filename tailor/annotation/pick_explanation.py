@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tailor.annotation.items import likeliest
-from tailor.run.state import PickRecord, RunState
+from tailor.run.records import PickRecord
+from tailor.run.state import RunState
 
 #: by the name that stands in the place of an arm's, where none chose the example
 RANDOM_PICKS = {

@@ -10,10 +10,10 @@ from tailor.annotation.agreement import agreement
 from tailor.annotation.items import ItemPage, make_item, prediction_before_label
 from tailor.common.checks import check_flag, check_text, check_whole
 from tailor.errors import InputError
+from tailor.run.records import NO_ARM_NAMES
 from tailor.run.session import Session
-from tailor.run.state import NAMES, RunState
-from tailor.selection.label_table import LabelTable
-from tailor.selection.round import NOBODY
+from tailor.run.state import RunState
+from tailor.selection.pick_columns import NEVER
 
 #: items on one page at the most
 LARGEST_PAGE = 1000
@@ -91,19 +91,16 @@ def labelled_positions(
     """(n,) the positions with a label that pass every filter, ascending. probs (N, K): what the
     model says now.
     """
-    parts = []
-    for label_table in (run_state.label_table, run_state.holdout_table):
-        positions = label_table.labelled
-        if arm is not None:
-            positions = _asked_by(run_state, label_table, _arm_number(run_state, arm))
-        if klass is not None:
-            has_class = label_table.labels_of(positions)[:, run_state.task.index(klass)] > 0
-            positions = positions[has_class]
-        if disagrees:
-            labels = label_table.labels_of(positions)
-            positions = positions[_model_disagrees(run_state, probs, positions, labels)]
-        parts.append(positions)
-    positions = np.sort(np.concatenate(parts))
+    label_table = run_state.label_table
+    positions = label_table.answers.labels.positions
+    if arm is not None:
+        positions = _asked_by(run_state, positions, _arm_number(run_state, arm))
+    if klass is not None:
+        has_class = label_table.labels_of(positions)[:, run_state.task.index(klass)] > 0
+        positions = positions[has_class]
+    if disagrees:
+        labels = label_table.labels_of(positions)
+        positions = positions[_model_disagrees(run_state, probs, positions, labels)]
     if annotator is not None:
         answered = [_answered_by(run_state, p, annotator) for p in positions.tolist()]
         positions = positions[np.array(answered, bool)]
@@ -111,18 +108,20 @@ def labelled_positions(
 
 
 def _answered_by(run_state: RunState, position: int, annotator: str) -> bool:
-    labelled_by, _ = run_state.who.get(position, (None, None))
+    labelled_by, _ = run_state.answered_by.get(position, (None, None))
     return labelled_by == annotator or annotator in run_state.votes.on(position)
 
 
-def _asked_by(run_state: RunState, label_table: LabelTable, arm: int | None) -> np.ndarray:
-    positions = label_table.labelled
-    if arm is not None and arm >= 0:
-        return positions[label_table.arms_of(positions) == arm]
-    # No arm of the learner: the hold-out, a random start, "(nobody)", or told from outside.
-    without_arm = positions[label_table.arms_of(positions) == NOBODY]
-    matches = [run_state.pick_records.get(p, (0, 0, None))[2] == arm for p in without_arm.tolist()]
-    return without_arm[np.array(matches, bool)]
+def _asked_by(run_state: RunState, positions: np.ndarray, arm: int | None) -> np.ndarray:
+    """Those of the positions that the arm asked for; None: those that nobody asked for."""
+    picks = run_state.label_table.picks
+    if arm is None:
+        return positions[picks.round[positions] == NEVER]
+    if arm >= 0:
+        # What was offered again and then told is no arm's pick any more.
+        positions = picks.credited(positions)
+    asked = picks.round[positions] != NEVER
+    return positions[asked & (picks.arm[positions] == arm)]
 
 
 def _model_disagrees(
@@ -146,7 +145,7 @@ def _arm_number(run_state: RunState, name: str) -> int | None:
     """None for the name "": examples that nobody asked for."""
     if not name:
         return None
-    numbers = {arm_name: number for number, arm_name in NAMES.items()}
+    numbers = {arm_name: number for number, arm_name in NO_ARM_NAMES.items()}
     for number, arm in enumerate(run_state.learner.arms):
         numbers[arm.name] = number
     if name not in numbers:

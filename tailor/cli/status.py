@@ -41,21 +41,17 @@ def arms_found(run_state: RunState) -> dict[str, dict[str, Any]]:
     """For each arm that was pulled, the most pulled first: {"picks": n, "labels": {class: n}}."""
     import numpy as np
 
-    from tailor.run.state import NAMES
-
-    where = np.fromiter(run_state.pick_records, np.int64, len(run_state.pick_records))
-    arms = np.array([arm for _, _, arm in run_state.pick_records.values()], np.int64)
+    label_table = run_state.label_table
+    positions = label_table.picks.positions
+    arms = label_table.picks.arm[positions]
     found: dict[int, np.ndarray] = {}
     for arm in np.unique(arms).tolist():
-        found[arm] = np.zeros(run_state.task.size, np.int64)
-        for label_table in (run_state.label_table, run_state.holdout_table):
-            mine = where[arms == arm]
-            found[arm] += (
-                label_table.labels_of(mine[~label_table.unlabelled[mine]]).sum(0).astype(np.int64)
-            )
+        picked = positions[arms == arm]
+        labels = label_table.labels_of(picked[label_table.has_label(picked)])
+        found[arm] = labels.sum(0).astype(np.int64)
     picks = {arm: int((arms == arm).sum()) for arm in found}
     return {
-        NAMES[arm] if arm < 0 else run_state.learner.arms[arm].name: {
+        run_state.arm_name(arm): {
             "picks": picks[arm],
             "labels": dict(zip(run_state.task.classes, found[arm].tolist())),
         }

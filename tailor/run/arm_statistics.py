@@ -10,7 +10,9 @@ import numpy as np
 
 
 class ArmStatistics:
-    """By arm, numbered as in an "asked" event."""
+    """By arm, numbered as in an "asked" event: below 0 stand the hold-out, a random start and
+    nobody.
+    """
 
     def __init__(self, classes: int) -> None:
         self._classes = classes
@@ -20,7 +22,8 @@ class ArmStatistics:
 
     def copy(self) -> ArmStatistics:
         twin = ArmStatistics(self._classes)
-        twin.pulls, twin.pulls_now = self.pulls.copy(), self.pulls_now.copy()
+        twin.pulls = self.pulls.copy()
+        twin.pulls_now = self.pulls_now.copy()
         twin.found = {arm: counts.copy() for arm, counts in self.found.items()}
         return twin
 
@@ -28,6 +31,7 @@ class ArmStatistics:
         self.pulls_now.clear()
 
     def asked(self, arm: int) -> None:
+        """A pick of this arm was handed out."""
         self.pulls[arm] += 1
         self.pulls_now[arm] += 1
 
@@ -39,7 +43,23 @@ class ArmStatistics:
             self.pulls_now[arm] -= 1
             self.pulls_now[to] += 1
 
-    def count(self, arm: int, label: np.ndarray, times: int) -> None:
-        """label (K,) came (times = 1) or went (times = -1)."""
-        found = self.found.setdefault(arm, np.zeros(self._classes, np.int64))
-        found += times * label.astype(np.int64)
+    def count(self, arm: int, label: np.ndarray, sign: int) -> None:
+        """label (K,) came (sign 1) or went (-1)."""
+        counts = self.found.setdefault(arm, np.zeros(self._classes, np.int64))
+        counts += sign * label.astype(np.int64)
+
+    def reclass(self, arms: np.ndarray, classes: int) -> None:
+        """The classes are others from now on. arms (M,): what each arm has become. What was found
+        has to be counted again.
+        """
+        self._classes = classes
+        self.pulls = _renumbered(self.pulls, arms)
+        self.pulls_now = _renumbered(self.pulls_now, arms)
+        self.found = {}
+
+
+def _renumbered(pulls: Counter[int], arms: np.ndarray) -> Counter[int]:
+    renumbered: Counter[int] = Counter()
+    for arm, count in pulls.items():
+        renumbered[int(arms[arm]) if arm >= 0 else arm] += count
+    return renumbered

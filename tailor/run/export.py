@@ -30,15 +30,15 @@ def rows(run_state: RunState, probs: np.ndarray | None = None) -> Iterator[dict[
     """
     task = run_state.task
     labelled: dict[int, list[str]] = {}
-    for label_table in (run_state.label_table, run_state.holdout_table):
-        for position, label in zip(label_table.labelled.tolist(), label_table.labels):
-            labelled[position] = [task.classes[k] for k in np.flatnonzero(label)]
+    positions = run_state.label_table.answers.labels.positions
+    for position, label in zip(positions.tolist(), run_state.label_table.labels_of(positions)):
+        labelled[position] = [task.classes[k] for k in np.flatnonzero(label)]
     for position, one in enumerate(run_state.ids):
         if position not in labelled and (probs is None or position in run_state.aside):
             continue
         names = labelled.get(position)
         pick_record = run_state.pick_record(position)
-        by, at = run_state.who.get(position, (None, None))
+        by, at = run_state.answered_by.get(position, (None, None))
         row: dict[str, Any] = {
             "id": one,
             "label": None

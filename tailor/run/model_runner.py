@@ -76,9 +76,8 @@ class ModelRunner:
         """
         there = self.there
         label_table = run_state.label_table
-        holdout_table = run_state.holdout_table
         labelled = label_table.labelled[there[label_table.labelled]]
-        holdout = holdout_table.labelled[there[holdout_table.labelled]]
+        holdout = label_table.holdout_labelled[there[label_table.holdout_labelled]]
         seed = int(
             np.random.SeedSequence((run_state.settings.seed, number)).generate_state(1, np.uint32)[
                 0
@@ -89,7 +88,7 @@ class ModelRunner:
             return None
         return estimate(
             run_state.task,
-            holdout_table.labels_of(holdout),
+            label_table.labels_of(holdout),
             self.predict(run_state.task, holdout)[0],
         )
 

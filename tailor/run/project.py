@@ -20,9 +20,10 @@ from tailor.pools.base import Pool
 from tailor.run import config
 from tailor.run.answer_writer import AnswerWriter
 from tailor.run.model_runner import ModelRunner
+from tailor.run.replay import begun_with, rebuild
 from tailor.run.session import Session
 from tailor.run.settings import Settings
-from tailor.run.state import RunState, begun_with, rebuild
+from tailor.run.state import RunState
 from tailor.run.stopping import Budget, ClassCounts, Plateau, StoppingRule, TargetAccuracy
 from tailor.storage import Event, Store, StoreError, is_begun, open_store, parse_place
 from tailor.task import Task

@@ -1,60 +1,19 @@
-"""What is recorded of rounds and picks: enough to say later why an example was asked for."""
+"""What is known of rounds and picks: enough to say later why an example was asked for."""
 
 from __future__ import annotations
 
-import io
-import re
-import zipfile
 from dataclasses import dataclass
 
 import numpy as np
 
+from tailor.run.events import RoundOpened
 from tailor.run.holdout import HoldoutEstimate
 from tailor.selection.class_edits import ClassEdit
+from tailor.selection.pick_columns import HOLDOUT, START
 from tailor.selection.round import NOBODY
-from tailor.storage.base import Event
 
-#: arms below 0 in an "asked" event
-HOLDOUT = -3
-START = -2
-NAMES = {HOLDOUT: "hold-out", START: "random start", NOBODY: "(nobody)"}
-
-
-#: How numpy heads an array in an .npz. numpy itself evaluates this as Python source, which CPython
-#: 3.11 cannot do in two threads at once; and rounds are prepared in one thread while answers are
-#: taken in others.
-HEADER = re.compile(
-    rb"\x93NUMPY\x01\x00..\{'descr': '([^']+)', 'fortran_order': (True|False), 'shape': \(([\d, "
-    rb"]*)\), \} *\n",
-    re.DOTALL,
-)
-
-
-def pack(**arrays: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
-    return buffer.getvalue()
-
-
-def unpack(data: bytes | None) -> dict[str, np.ndarray]:
-    if not data:
-        return {}
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {
-            name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()
-        }
-
-
-def _array(data: bytes) -> np.ndarray:
-    header = HEADER.match(data)
-    if header is None:
-        raise ValueError(
-            f"an array in the run's record begins with {data[:80]!r}, which is not how numpy "
-            "heads one"
-        )
-    numbers = np.frombuffer(data, header[1].decode(), offset=header.end())
-    shape = [int(n) for n in header[3].split(b",") if n.strip()]
-    return numbers.reshape(shape, order="F" if header[2] == b"True" else "C").copy()
+#: what takes the place of an arm's name where no arm has picked
+NO_ARM_NAMES = {HOLDOUT: "hold-out", START: "random start", NOBODY: "(nobody)"}
 
 
 @dataclass(frozen=True)
@@ -66,21 +25,22 @@ class PickRecord:
     slot: int
     arm: str  # the name of an arm, "hold-out", "random start" or "(nobody)"
     chance: float  # the probability with which the arm was drawn for a slot
-    mean: (
-        np.ndarray | None
-    )  # (K,) what the arm's posterior expected to find, for selectors that have one
+    mean: np.ndarray | None  # (K,) what the arm's posterior expected to find, if it has one
     weights: np.ndarray | None  # (K,) v
     predicted: np.ndarray | None  # (K,) what the model said
 
 
 @dataclass
 class RoundRecord:
-    """What was fixed when a round was opened."""
+    """What was fixed when a round was opened, in the classes of today, and how much of it is asked.
+
+    `size` falls to `asked` where the rest of a round is dropped.
+    """
 
     number: int
     size: int  # picks that make the batch
     seed_round: bool
-    weights: np.ndarray | None
+    weights: np.ndarray | None  # (K,) v
     chances: np.ndarray | None  # (M,)
     pulled: np.ndarray  # arms in the plan, ascending
     beliefs: np.ndarray | None  # (len(pulled), K)
@@ -88,30 +48,30 @@ class RoundRecord:
     holdout_slots: np.ndarray  # (slots,) bool: beyond `size` there may be picks to spare
     holdout: np.ndarray  # positions for those slots
     start: np.ndarray  # positions of a random start
+    event: int  # its number in the store
+    as_of: int  # the last event that the round's model and plan knew of
+    labels: int | None  # how many answers there were then
     asked: int = 0
-    event: int = 0
-    as_of: int = 0  # the last event that the round's model and plan knew of
-    labels: int | None = None  # how many answers there were then
 
     @classmethod
-    def of(cls, event: Event) -> RoundRecord:
-        body = event.body
-        arrays = unpack(event.data)
+    def opened(cls, event: RoundOpened, number: int) -> RoundRecord:
+        """The record of a round that event `number` opened."""
+        pulled = np.empty(0, np.int64) if event.pulled is None else event.pulled
         return cls(
-            body["number"],
-            body["size"],
-            body["seed_round"],
-            arrays.get("weights"),
-            arrays.get("chances"),
-            arrays.get("pulled", np.empty(0, np.int64)),
-            arrays.get("beliefs"),
-            HoldoutEstimate(**body["estimate"]) if body.get("estimate") else None,
-            arrays["reserve_slots"],
-            arrays["reserve"],
-            arrays["start"],
-            event=event.number,
-            as_of=body.get("as_of", event.number - 1),
-            labels=body.get("labels"),
+            number=event.number,
+            size=event.size,
+            seed_round=event.seed_round,
+            weights=event.weights,
+            chances=event.chances,
+            pulled=pulled,
+            beliefs=event.beliefs,
+            estimate=event.estimate,
+            holdout_slots=event.holdout_slots,
+            holdout=event.holdout,
+            start=event.start,
+            event=number,
+            as_of=number - 1 if event.as_of is None else event.as_of,
+            labels=event.labels,
         )
 
     @property
@@ -119,13 +79,30 @@ class RoundRecord:
         return len(self.holdout_slots)
 
     def chance(self, arm: int) -> float:
-        return 1.0 if arm < 0 or self.chances is None else float(self.chances[arm])
+        """The probability with which the arm was drawn for a slot."""
+        if arm < 0 or self.chances is None:
+            return 1.0
+        return float(self.chances[arm])
+
+    def chances_of(self, arms: np.ndarray) -> np.ndarray:
+        """(n,) float64: as chance(), for each of the arms."""
+        chances = np.ones(len(arms))
+        if self.chances is not None:
+            of_arms = arms >= 0
+            chances[of_arms] = self.chances[arms[of_arms]]
+        return chances
 
     def belief(self, arm: int) -> np.ndarray | None:
+        """(K,) what the arm's posterior expected; None for selectors that have none."""
         if arm < 0 or self.beliefs is None:
             return None
-        found: np.ndarray = self.beliefs[int(np.searchsorted(self.pulled, arm))].astype(np.float32)
-        return found
+        row = int(np.searchsorted(self.pulled, arm))
+        belief: np.ndarray = self.beliefs[row].astype(np.float32)
+        return belief
+
+    def drop_rest(self) -> None:
+        """What was asked of it waits, the rest is not asked any more."""
+        self.size = min(self.size, self.asked)
 
     def reclass(self, change: ClassEdit, arms: np.ndarray, size: int) -> None:
         """The classes are others from now on. arms (M,): what each arm has become, among `size`."""

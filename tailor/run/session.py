@@ -1,38 +1,29 @@
-"""Ask and tell, with a pool, a model and a store behind them. The one place where everything
-meets.
-"""
+"""Ask and tell, with a pool, a model and a store behind them."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tailor.common.checks import (
-    check_array,
-    check_function,
-    check_instance,
-    check_list,
-    check_whole,
-    shown,
-)
-from tailor.errors import InputError, TailorError
-from tailor.models.base import Model, quiet
-from tailor.models.base import ProgressCallback as ProgressCallback
-from tailor.pools.base import Pool, Unreadable
-from tailor.run.answer_writer import SKIP, AnswerWriter
-from tailor.run.holdout import HoldoutEstimate
+from tailor.common.checks import check_instance, check_list, check_whole
+from tailor.models.base import Model, ProgressCallback, quiet
+from tailor.pools.base import Pool
+from tailor.run.answer_writer import SKIP
+from tailor.run.event_applier import Stamp, apply, read_stored
+from tailor.run.events import ExamplesAsked, RoundOpened
 from tailor.run.model_runner import ModelRunner
-from tailor.run.session_round import AskedEvent, SessionRound
+from tailor.run.model_session import GivenUp, MakeModelRunner, ModelSession
+from tailor.run.records import PickRecord, RoundRecord
+from tailor.run.replay import rebuild
+from tailor.run.session_round import SessionRound
 from tailor.run.settings import Settings
-from tailor.run.state import PickRecord, RoundRecord, RunState, rebuild, unpack
+from tailor.run.state import RunState
 from tailor.run.stopping import Budget, RunProgress, StoppingRule, why_stop
 from tailor.selection.class_edits import ClassEdit
-from tailor.storage.base import Store
+from tailor.storage.base import Event, Store
 from tailor.task import Task
 
 #: how many picks of a quick start are looked at before they are shown
@@ -41,27 +32,25 @@ LOOKED_AT = 8
 
 @dataclass(frozen=True)
 class Asked(Sequence[PickRecord]):
-    """Examples to label, each with its story; empty with a reason where the run is over."""
+    """Examples to label, each with why it was asked for; empty with a reason where the run is
+    over.
+    """
 
     pick_records: tuple[PickRecord, ...]
     stopped: str | None = None
 
     @property
     def ids(self) -> list[str]:
-        return [s.id for s in self.pick_records]
+        return [record.id for record in self.pick_records]
 
     def __len__(self) -> int:
         return len(self.pick_records)
 
-    def __getitem__(self, at: Any) -> Any:
-        return self.pick_records[at]
+    def __getitem__(self, index: Any) -> Any:
+        return self.pick_records[index]
 
 
-class GivenUp(TailorError):
-    """A round that was being prepared is not needed any more. Nothing is lost."""
-
-
-class Session(AnswerWriter):
+class Session(ModelSession):
     """A run that survives anything: every event is in the store before it counts, and the rest is
     rebuilt from it.
 
@@ -82,39 +71,25 @@ class Session(AnswerWriter):
         stop: Sequence[StoppingRule] = (),
         progress: ProgressCallback = quiet,
         remodel: Callable[[Task], Model] | None = None,
-        model_runner: Callable[[Pool, Model, ProgressCallback], ModelRunner] = ModelRunner,
+        model_runner: MakeModelRunner = ModelRunner,
     ) -> None:
-        """remodel makes the model for other classes; without it they can't be changed. bridge leads
-        to pool and model: an engine (tailor.compute) brings one of its own.
+        """remodel makes the model for other classes; without it they can't be changed. model_runner
+        leads to pool and model: an engine (tailor.compute) brings one of its own.
         """
-        check_instance(store, Store, "store", "a Store (tailor.storage)")
-        check_instance(pool, Pool, "pool", "a Pool (tailor.pools.open_pool makes one)")
-        check_instance(model, Model, "model", "a Model (tailor.models.make_model makes one)")
-        check_instance(settings, Settings, "settings", "a Settings object")
         for rule in check_list(stop, "stop", "stopping rules"):
             check_instance(rule, StoppingRule, "stop", "a list of stopping rules")
-        check_function(progress, "progress")
-        check_function(remodel, "remodel", optional=True)
-        check_function(model_runner, "model_runner")
-        super().__init__(store, settings)
-        task = self.run_state.task
-        if model.task.classes != task.classes or model.task.kind != task.kind:
-            raise InputError(
-                f"the model is for {model.task.classes}, the settings say {task.classes}"
-            )
-        self.lock = threading.RLock()
-        self.pool = pool
-        self.model = model
-        self.rules = tuple(stop)
-        self._remodel = remodel
-        self._tell_progress = progress
-        self.enter_stage("idle")
-        self.stopping = False  # whether to give it up
-        self._make_bridge = model_runner
-        self.model_runner = model_runner(pool, model, self._progress)
-        self.session_round: SessionRound | None = (
-            None  # the open round, as far as this process knows it
+        super().__init__(
+            store,
+            pool,
+            model,
+            settings,
+            progress=progress,
+            remodel=remodel,
+            model_runner=model_runner,
         )
+        self.rules = tuple(stop)
+        #: the open round, as far as this process knows it
+        self.session_round: SessionRound | None = None
         pool.refresh()
         if self.batch_is_asked():
             self._join_pool()
@@ -135,44 +110,51 @@ class Session(AnswerWriter):
             n = check_whole(n, "n")
         if self.session_round is None and not self.batch_is_asked():
             self.resume_round()
-        picks = self.take(n)
-        if (
-            not picks
-        ):  # no round is open, or what was left of it has been told or skipped from outside
-            opened = self.why_stop() or self._open_round(n)
+        positions = self.take(n)
+        if not positions:
+            # No round is open, or what was left of it has been told or skipped from outside.
+            reason = self.why_stop()
+            if reason is not None:
+                return Asked((), reason)
+            opened = self._open_round(n)
             if isinstance(opened, str):
                 return Asked((), opened)
-            picks = opened
-        pick_records = (self.run_state.pick_record(p) for p in picks)
-        return Asked(tuple(s for s in pick_records if s is not None))
+            positions = opened
+        records = map(self.run_state.pick_record, positions)
+        return Asked(tuple(record for record in records if record is not None))
 
     def take(self, n: int | None = None, *, spare: bool = False) -> list[int]:
-        """The positions of up to n further picks of the open round, in the store as asked; those to
-        spare too?
+        """The positions of up to n further picks of the open round, in the store as asked. spare:
+        those beyond the batch, too.
         """
         with self.lock:
             if self.session_round is None:
                 return []
             try:
-                asked = self.session_round.asked_event(self.session_round.take(n, spare))
+                picks = self.session_round.take(n, spare)
+                asked = self.session_round.asked_event(picks)
             except BaseException:
-                # what it took and nobody was asked comes again: it is gone through from the store
+                # What it took and nobody was asked comes again: the round is gone through from the
+                # store.
                 self.session_round = None
                 raise
             return self._record_asked(asked)
 
-    def _record_asked(self, asked: AskedEvent | None) -> list[int]:
+    def _record_asked(self, asked: ExamplesAsked | None) -> list[int]:
         if asked is None:
             return []
-        self._record("asked", asked.body, asked.data)
-        return asked.positions
+        self._record(asked)
+        positions: list[int] = asked.positions.tolist()
+        return positions
 
     def stream(self) -> Iterator[PickRecord]:
         """One example at a time, until a rule says stop. Tell its answer before you take the
         next.
         """
-        while asked := self.ask(1):
+        asked = self.ask(1)
+        while asked:
             yield asked[0]
+            asked = self.ask(1)
 
     @property
     def probs(self) -> np.ndarray | None:
@@ -184,20 +166,22 @@ class Session(AnswerWriter):
     def batch_is_asked(self) -> bool:
         """Whether the current batch has been asked for as a whole; more may be left to spare."""
         current = self.run_state.current
-        asked = current is None or current.asked >= current.size
-        return asked or (self.session_round is not None and self.session_round.batch_taken)
+        if current is None or current.asked >= current.size:
+            return True
+        return self.session_round is not None and self.session_round.batch_taken
 
     # ------------------------------------------------------------------ stopping
 
     def progress(self) -> RunProgress:
+        """How far the run has come, for stopping rules."""
         run_state = self.run_state
-        estimates = [r.estimate for r in run_state.rounds if r.estimate]
+        estimates = [record.estimate for record in run_state.rounds if record.estimate]
         return RunProgress(
-            run_state.answered(),
-            run_state.label_table.counts + run_state.holdout_table.counts,
-            run_state.task.classes,
-            tuple(e.accuracy for e in estimates),
-            tuple(e.lower for e in estimates),
+            labels=run_state.answered(),
+            counts=run_state.label_table.total.by_class.astype(np.float64),
+            classes=run_state.task.classes,
+            accuracy=tuple(estimate.accuracy for estimate in estimates),
+            lower=tuple(estimate.lower for estimate in estimates),
         )
 
     def why_stop(self) -> str | None:
@@ -207,23 +191,10 @@ class Session(AnswerWriter):
     def budget_left(self) -> int | None:
         """How many more may be asked for; None: there is no budget."""
         spent = self.run_state.answered() + len(self.run_state.waiting)
-        return min(
-            (rule.labels - spent for rule in self.rules if isinstance(rule, Budget)), default=None
-        )
+        budgets = [rule.labels for rule in self.rules if isinstance(rule, Budget)]
+        return min(budgets) - spent if budgets else None
 
     # ------------------------------------------------------------------ rounds
-
-    def _progress(self, done: int, total: int, what: str) -> None:
-        if self.stopping:
-            raise GivenUp("the session is closing: the next round was given up")
-        self.step = (done, total)
-        self._tell_progress(done, total, what)
-
-    def enter_stage(self, stage: str) -> None:
-        """What is being done for the next round, since when, and how far: (done, total)."""
-        self.stage = stage
-        self.stage_since = time.time()
-        self.step = (0, 0)
 
     def _open_round(self, n: int | None) -> list[int] | str:
         """Train, predict, learn, plan -> the positions of up to n picks; or why nothing can be
@@ -242,13 +213,13 @@ class Session(AnswerWriter):
         quick   a random start does not wait until the whole pool has been read
         """
         self.enter_stage("reading")
-        self._gather()
-        quick = quick and not self.model_runner.can_train(self.run_state)
+        self._refresh_pool()
+        quick = quick and not self.can_train()
         if not quick:
             self.read_pool()
         while True:
             with self.lock:
-                size, spare = self._size(spare)
+                size, spare = self._affordable(spare)
                 if size < 1:
                     return "the budget is spent once the waiting examples are answered"
                 run_state = self.run_state.copy()
@@ -258,11 +229,10 @@ class Session(AnswerWriter):
             )
             if session_round.slots == 0:
                 return "no example is left to ask"
-            if not quick or not self._set_aside(
-                self._unreadable(
-                    [*session_round.start[:LOOKED_AT], *session_round.holdout[:LOOKED_AT]]
-                )
-            ):
+            if not quick:
+                return session_round
+            shown_first = [*session_round.start[:LOOKED_AT], *session_round.holdout[:LOOKED_AT]]
+            if not self._set_aside(self._find_unreadable(shown_first)):
                 return session_round
 
     def enter(self, session_round: SessionRound) -> bool:
@@ -276,18 +246,18 @@ class Session(AnswerWriter):
         fails, no round has begun.
         """
         with self.lock:
-            if session_round.run_state.task != self.run_state.task or session_round.number != len(
-                self.run_state.rounds
-            ):
+            is_same_task = session_round.run_state.task == self.run_state.task
+            if not is_same_task or session_round.number != len(self.run_state.rounds):
                 return None
-            event = session_round.event()  # before it joins: as it was drafted
-            asked = session_round.asked_event(session_round.first_picks(self.run_state, n))
-            self._record("round", *event)
+            opened = session_round.opened_event()  # before it joins: as it was drafted
+            picks = session_round.first_picks(self.run_state, n)
+            asked = session_round.asked_event(picks)
+            self._record(opened)
             session_round.join(self.run_state)
             self.session_round = session_round
             return self._record_asked(asked)
 
-    def _size(self, spare: int) -> tuple[int, int]:
+    def _affordable(self, spare: int) -> tuple[int, int]:
         """(picks of the next batch, picks to spare), as far as a budget allows."""
         left = self.budget_left()
         current = self.run_state.current
@@ -311,23 +281,38 @@ class Session(AnswerWriter):
         before = rebuild(self._begun, self.store, until=current.as_of)
         run_state = before.copy()
         session_round = None
-        for event in self.store.events(after=current.as_of):
-            if event.number == current.event:
+        for stored in self.store.events(after=current.as_of):
+            if stored.number == current.event:
+                opened = read_stored(stored)
+                assert isinstance(opened, RoundOpened)
+                record = RoundRecord.opened(opened, stored.number)
                 session_round = SessionRound.again(
-                    before, model_runner, RoundRecord.of(event), stage=self.enter_stage
+                    before, model_runner, record, stage=self.enter_stage
                 )
-            self._relive(event, run_state, session_round)
+            self._relive(stored, run_state, session_round)
         assert session_round is not None
         with self.lock:
-            for event in self.store.events(after=run_state.event):
-                self._relive(event, run_state, session_round)
-            if (
-                run_state.current is not None
-                and run_state.current.event == current.event
-                and self.model_runner is model_runner
-            ):
+            for stored in self.store.events(after=run_state.event):
+                self._relive(stored, run_state, session_round)
+            latest = run_state.current
+            is_current = latest is not None and latest.event == current.event
+            if is_current and self.model_runner is model_runner:
                 self.run_state = run_state
                 self.session_round = session_round
+
+    def _relive(
+        self,
+        stored: Event,
+        run_state: RunState,
+        session_round: SessionRound | None,
+    ) -> None:
+        """Apply an event to the state, and to the round that is gone through again."""
+        event = read_stored(stored)
+        if session_round is not None and isinstance(event, ExamplesAsked):
+            session_round.retake(event.positions.tolist(), event.slots.tolist())
+        apply(run_state, event, Stamp(stored.number, stored.time), self.store)
+        if session_round is not None and isinstance(event, RoundOpened):
+            session_round.join(run_state)
 
     def drop_rest(self) -> None:
         """The round that was open can't be gone through again: what was asked of it waits, the rest
@@ -335,135 +320,16 @@ class Session(AnswerWriter):
         """
         with self.lock:
             if self.session_round is None and self.run_state.current is not None:
-                self.run_state.current.size = min(
-                    self.run_state.current.size, self.run_state.current.asked
-                )
-
-    def _relive(self, event: Any, run_state: RunState, session_round: SessionRound | None) -> None:
-        if session_round is not None and event.kind == "asked":
-            found = unpack(event.data)
-            session_round.retake(found["positions"].tolist(), found["slots"].tolist())
-        run_state.apply(event, self.store)
-        if session_round is not None and event.kind == "round":
-            session_round.join(run_state)
+                self.run_state.current.drop_rest()
 
     def _start_over(self) -> None:
-        # first: the store may be out of reach, and what was taken and not recorded must come again
+        # First: the store may be out of reach, and what was taken and not recorded must come again.
         self.session_round = None
         super()._start_over()
-        if self._remodel is not None and self.model.task.classes != self.run_state.task.classes:
-            self._adopt(
-                self._remodel(self.run_state.task)
-            )  # a change that arrived, though its answer did not
 
-    # ------------------------------------------------------------------ training
-
-    def can_train(self) -> bool:
-        """Whether anything is labelled that is still there to learn from."""
-        return self.model_runner.can_train(self.run_state)
-
-    def train(self, number: int) -> HoldoutEstimate | None:
-        """Fit the model as for round `number` on all answers but the hold-out's -> how it does on
-        the hold-out.
-        """
-        return self.model_runner.train(self.run_state, number)
-
-    def final_fit(self) -> HoldoutEstimate | None:
-        """Train on all answers there are, as `tailor train` does -> how the model does on the
-        hold-out.
-        """
-        if not self.can_train():
-            raise InputError("nothing is labelled yet: answer some examples first")
-        self.read_pool()
-        return self.train(len(self.run_state.rounds))
-
-    def predict(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(probabilities (n, K), features (n, d)) at the run's positions."""
-        where = check_array(positions, "positions")
-        size = len(self.run_state.ids)
-        if where.ndim != 1 or (
-            where.size and (where.dtype.kind not in "iu" or where.min() < 0 or where.max() >= size)
-        ):
-            raise InputError(
-                f"positions is {shown(positions)}: a list of positions from 0 to {size - 1} is "
-                "needed"
-            )
-        return self.model_runner.predict(self.run_state.task, where.astype(np.int64))
-
-    def _change_classes(self, change: ClassEdit, by: str | None, undoes: int | None = None) -> None:
-        if self._remodel is None:
-            raise InputError("this session can't make a model for other classes: hand in remodel=")
-        model = self._remodel(change.after)
-        with self.lock:
-            if self.run_state.task != change.before:
-                raise InputError(
-                    "the classes were changed by someone else just now: look at them again"
-                )
-            super()._change_classes(change, by, undoes)
-            self._adopt(model)
-            if not change.only_names:
-                self.session_round = None
-
-    def _adopt(self, model: Model) -> None:
-        model_runner = self._make_bridge(self.pool, model, self._progress)
-        model_runner.connect(
-            self.run_state.ids
-        )  # first: whoever prepares a round takes what stands here, without the lock
-        self.model = model
-        self.model_runner = model_runner
-
-    # ------------------------------------------------------------------ pool
-
-    def _gather(self) -> None:
-        """New entries of the pool join; what has vanished is set aside until it is back."""
-        self.pool.refresh()
-        self._join_pool()
-        files = self.pool.set_aside()
-        vanished = np.flatnonzero(~self.model_runner.there).tolist()
-        with self.lock:
-            if files != self.run_state.files:
-                self._record("files", {"reasons": files})
-            if vanished != self.run_state.vanished:
-                self._record("vanished", {"positions": vanished})
-
-    def _join_pool(self) -> None:
-        """New entries of the pool join at the end."""
-        listed = list(self.pool.ids)
-        known = self.run_state.position
-        new = [one for one in listed if one not in known] if listed != self.run_state.ids else []
-        if new:
-            with self.lock:
-                self._record("pool", {"pool": _described(self.pool)})
-                self.store.add_examples(new)
-                for event in self.store.events(after=self.run_state.event):
-                    self.run_state.apply(event, self.store)
-        self.model_runner.connect(self.run_state.ids)
-
-    def read_pool(self) -> None:
-        """Whatever the model needs of every example; what can't be read is set aside for good. Long
-        the first time.
-        """
-        self._set_aside(self.model_runner.prepare())
-
-    def _set_aside(self, unreadable: dict[int, str]) -> bool:
-        with self.lock:
-            fresh = {
-                str(p): reason for p, reason in unreadable.items() if p not in self.run_state.aside
-            }
-            if fresh:
-                self._record("aside", {"reasons": fresh})
-            return bool(fresh)
-
-    def _unreadable(self, positions: list[int]) -> dict[int, str]:
-        found = self.pool.read(self.model_runner.in_pool(positions))
-        return {p: one.reason for p, one in zip(positions, found) if isinstance(one, Unreadable)}
+    def _classes_changed(self, change: ClassEdit) -> None:
+        if not change.only_names:
+            self.session_round = None
 
 
-def _described(pool: Pool) -> dict[str, Any] | None:
-    try:
-        return pool.describe()
-    except InputError:
-        return None
-
-
-__all__ = ["SKIP", "Asked", "PickRecord", "Session"]
+__all__ = ["SKIP", "Asked", "GivenUp", "PickRecord", "Session"]

@@ -282,8 +282,7 @@ class Learner:
         fit is what the selector was told of the model, since no model is at hand. learned: the
         positions it learned from, by default all answers that it hasn't heard of.
         """
-        where, predicted = self.label_table.to_learn(learned)
-        heard = self._heard(where, predicted, fit)
+        heard = self._heard(self._to_learn(learned), fit)
         if heard is not None and not self._selector_is_stale:
             self._selector.learn(self._as_it_stands(*heard))
         self._next_round(heard, weights)
@@ -293,7 +292,7 @@ class Learner:
         """What a round heard as it was opened is learned, once and for all."""
         if heard is not None:
             self._learned.append(heard)
-            self.label_table.mark_learned(heard[0])
+            self.label_table.picks.learned[heard[0]] = True
         self._weights = weights
         self.round = self.round + 1
 
@@ -325,13 +324,15 @@ class Learner:
         if self.label_table.tell(positions, rows):
             self._selector_is_stale = True
         if self._walk is not None:
-            self._walk.hear(check_positions(positions, self.label_table.pool, "positions"))
+            told = check_positions(positions, self.label_table.pool, "positions")
+            self._walk.hear(self.label_table.picks.without_holdout(told))
 
     def skip(self, positions: Any) -> None:
         """These can't be answered: don't offer them again, and let no arm learn from them."""
         self.label_table.skip(positions)
         if self._walk is not None:
-            self._walk.withdraw(check_positions(positions, self.label_table.pool, "positions"))
+            skipped = check_positions(positions, self.label_table.pool, "positions")
+            self._walk.withdraw(self.label_table.picks.without_holdout(skipped))
 
     def offer_again(self, positions: Any) -> None:
         """Skipped examples may be asked again."""
@@ -352,7 +353,7 @@ class Learner:
         if self.label_table.withdraw(where):
             self._selector_is_stale = True
         if self._walk is not None:
-            self._walk.forget(labelled)
+            self._walk.forget(self.label_table.picks.without_holdout(labelled))
 
     def reclass(self, change: ClassEdit) -> np.ndarray:
         """The classes are others from now on, and everything learned so far is told in them -> (M,)
@@ -413,22 +414,28 @@ class Learner:
     def _hear(self, view: PoolView, model: Any) -> tuple[np.ndarray, Outcomes] | None:
         if self._weights is None:
             return None
-        where, predicted = self.label_table.to_learn()
+        where = self._to_learn()
         fit = self._fit(view, where, model) if self.selector.needs_fit else None
-        return self._heard(where, predicted, fit)
+        return self._heard(where, fit)
 
-    def _heard(
-        self, where: np.ndarray, predicted: np.ndarray, fit: Fit | None
-    ) -> tuple[np.ndarray, Outcomes] | None:
+    def _to_learn(self, among: np.ndarray | None = None) -> np.ndarray:
+        """(n,) positions of answered picks, late ones too, that the selector hasn't heard of; or of
+        those among these positions that are still an arm's picks.
+        """
+        answered = self.label_table.labelled if among is None else among
+        return self.label_table.picks.unlearned(answered)
+
+    def _heard(self, where: np.ndarray, fit: Fit | None) -> tuple[np.ndarray, Outcomes] | None:
         if self._weights is None:
             return None
-        arms = self.label_table.arms_of(where)
+        arms = self.label_table.picks.arm[where]
         labels = self.label_table.labels_of(where)
+        predicted = self.label_table.picks.predictions.get(where)
         return where, Outcomes(self.round - 1, self._weights, arms, labels, predicted, fit)
 
     def _fit(self, view: PoolView, where: np.ndarray, model: Any) -> Fit:
         label_table = self.label_table
-        picked = self.label_table.credited
+        picked = self.label_table.picks.credited(self.label_table.labelled)
         unlabelled = self.label_table.unlabelled
         parts = [picked[start : start + CHUNK] for start in range(0, len(picked), CHUNK)]
         correct = np.concatenate([np.empty(0), *(self._correct(view, part) for part in parts)])
@@ -441,7 +448,7 @@ class Learner:
             )
             if not 0 <= check_number(reward, "what own_reward gave", "it must lie in [0, 1]") <= 1:
                 raise InputError(f"own_reward gave {reward}: it must lie in [0, 1]")
-        return Fit(correct, label_table.chances_of(picked), rates, label_table.pool, reward)
+        return Fit(correct, label_table.picks.chance[picked], rates, label_table.pool, reward)
 
     def _correct(self, view: PoolView, positions: np.ndarray) -> np.ndarray:
         """(n,) float64: the share of its classes that today's model has right, of answered
@@ -614,4 +621,4 @@ class LearnerRound(Round):
 
     def _enter(self, positions: np.ndarray, arms: np.ndarray, predicted: np.ndarray) -> None:
         chances = np.where(arms == NOBODY, 1.0, self.chances[arms])
-        self._books.ask(positions, self._number, arms, chances, predicted)
+        self._books.picks.enter(positions, self._number, arms, chances, predicted)

@@ -205,11 +205,8 @@ class Trial:
         rarest = self.rarest_class
         counts = self.session.run_state.label_table.counts
         run_state = self.session.run_state
-        taken = Counter(
-            arm
-            for _, (at, _, arm) in sorted(run_state.pick_records.items())
-            if at == number and arm >= 0
-        )
+        picks = run_state.label_table.picks
+        taken = Counter(arm for arm in picks.arm[picks.round == number].tolist() if arm >= 0)
         pulls = {run_state.learner.arms[arm].name: count for arm, count in sorted(taken.items())}
         row: Row = {
             "experiment": self.experiment.name,

@@ -89,34 +89,30 @@ def label(coordinator, n, who="ann"):
 
 def state(run_state):
     """Everything that a journal knows, as plain values."""
-    label_table = {}
-    for name, one in (
-        ("label table", run_state.label_table),
-        ("hold-out", run_state.holdout_table),
-    ):
-        label_table[name] = {
-            "labels": dict(zip(one.labelled.tolist(), one.labels.tolist())),
-            "counts": one.counts.tolist(),
-            "answered": one.answered,
-            "arrays": [
-                a.tolist()
-                for a in (one._skipped, one._aside, one._round, one._arm, one._chance, one._learned)
-            ],
-            "predicted": {p: row.tolist() for p, row in sorted(one._predicted.items())},
-        }
+    table = run_state.label_table
+    labelled = table.answers.labels.positions
+    predicted = table.picks.predictions.positions
+    columns = vars(table.answers) | vars(table.picks) | vars(table.availability)
+    label_table = {
+        "labels": dict(zip(labelled.tolist(), table.labels_of(labelled).tolist())),
+        "counts": [table.counts.tolist(), table.total.by_class.tolist()],
+        "answered": [table.answered, table.total.examples],
+        "predicted": table.picks.predictions.get(predicted).tolist(),
+    }
+    for name, column in columns.items():
+        if isinstance(column, np.ndarray):
+            label_table[name] = column.tolist()
     return {
         "event": run_state.event,
         "classes": run_state.task.classes,
         "summary": run_state.summary(),
-        "books": label_table,
+        "label table": label_table,
         "round": run_state.learner.round,
         "selector": {
             name: value.tolist() for name, value in run_state.learner.selector.state().items()
         },
-        "stories": run_state.pick_records,
         "waiting": set(run_state.waiting),
-        "predicted": {p: row.tolist() for p, row in sorted(run_state.predicted.items())},
-        "who": {p: by for p, (by, _) in run_state.who.items()},
+        "answered by": {p: by for p, (by, _) in run_state.answered_by.items()},
         "votes": [
             {
                 p: {n: b.classes for n, b in run_state.votes.on(p).items()}
@@ -159,7 +155,9 @@ def found(run_state):
 def counted(run_state):
     """The tally, counted anew."""
     total = {}
-    for position, (_, _, arm) in run_state.pick_records.items():
+    picks = run_state.label_table.picks
+    for position in picks.positions.tolist():
+        arm = picks.get(position).arm
         row = run_state.label_of(position)
         if row is not None:
             total[arm] = total.get(arm, np.zeros(run_state.task.size, int)) + row.astype(int)

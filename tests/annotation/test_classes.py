@@ -102,7 +102,7 @@ def test_a_merge_is_as_if_there_had_been_one_class(coordinator):
     assert posterior(now) == pytest.approx(expected)
     assert all(
         p[1] in {"galaxy[a]", "galaxy[b]", "confidence", "hold-out", "random start"}
-        for p in ((i, now.pick_record(i).arm) for i in now.pick_records)
+        for p in ((i, now.pick_record(i).arm) for i in now.label_table.picks.positions.tolist())
     )
     # and the run goes on
     assert not set(label_two(coordinator, 30)) & set(labels)

@@ -136,7 +136,7 @@ def test_the_round_goes_on_and_the_overview_is_right(coordinator):
     assert {c["name"]: c["count"] for c in view["counts"]} == run_state.counts()
     assert [c["count"] for c in view["counts"]] == sorted(c["count"] for c in view["counts"])
     assert found(run_state) == counted(run_state)
-    assert sum(a["pulls"] for a in view["arms"]) == len(run_state.pick_records)
+    assert sum(a["pulls"] for a in view["arms"]) == len(run_state.label_table.picks.positions)
     assert sum(a["round_pulls"] for a in view["arms"]) == run_state.rounds[-1].asked
     assert sum(sum(a["found"].values()) for a in view["arms"]) == 45
     assert view["progress"]["round"] >= 2
@@ -295,7 +295,7 @@ def test_a_budget_is_kept_with_people_in_parallel(tmp_path):
     end = coordinator.next("ann")
     assert (end.items, end.state) == ((), "stopped")
     assert "budget of 30" in end.reason
-    assert len(coordinator.run_state().pick_records) == 30
+    assert len(coordinator.run_state().label_table.picks.positions) == 30
     assert coordinator.overview()["stopped"] == end.reason
     coordinator.close()
 
@@ -335,7 +335,7 @@ def test_what_was_answered_by_another_way_is_not_handed_out(coordinator):
 
 
 def test_nothing_is_left_of_a_round_whose_pool_was_answered_by_another_way(tmp_path, monkeypatch):
-    monkeypatch.setattr("tailor.run.state.STRETCH", 5)
+    monkeypatch.setattr("tailor.selection.label_table.STRETCH", 5)
     coordinator = open_coordinator(tmp_path / "a.db", Points(12, broken=(7,)))
     first, second = label(coordinator, 2)
     assert coordinator.overview()["progress"]["left"] == coordinator.run_state().current.size - 2

@@ -83,7 +83,7 @@ def test_eight_people(place, strategies):
             assert run_state.is_skipped(run_state.position[one])
         else:
             assert [run_state.task.classes[k] for k in row.nonzero()[0]] == label
-            assert run_state.who[run_state.position[one]][0] == who
+            assert run_state.answered_by[run_state.position[one]][0] == who
     assert run_state.answered() == sum(label is not None for _, label in crowd.answers.values())
     assert found(run_state) == counted(run_state)
     assert len(run_state.rounds) > 1

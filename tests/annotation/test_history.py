@@ -50,7 +50,9 @@ def test_answers_at_the_same_moment_are_found_again(tmp_path):
     prepare(coordinator)
     one, two = (coordinator.next(who).items[0].id for who in ("ann", "bob"))
     session = coordinator.session
-    session.record([session.telling({one: None}, "ann"), session.telling({two: "a"}, "bob")])
+    session.record(
+        [session.answers_event({one: None}, "ann"), session.answers_event({two: "a"}, "bob")]
+    )
     coordinator.close()
     coordinator = open_coordinator(tmp_path / "a.db")
     assert [item.id for item in coordinator.history("ann")] == [one]

@@ -167,7 +167,9 @@ def test_rounds_since_are_told_in_the_classes_apart(coordinator):
         "galaxy[c]",
     ]
     assert found(run_state) == counted(run_state)
-    assert sum(run_state.arm_statistics.pulls.values()) == len(run_state.pick_records)
+    assert sum(run_state.arm_statistics.pulls.values()) == len(
+        run_state.label_table.picks.positions
+    )
     after = state(run_state)
     coordinator.close()
     again = open_coordinator(

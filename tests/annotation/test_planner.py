@@ -45,15 +45,9 @@ def test_labelling_goes_on_while_the_model_trains(coordinator):
     later = answer_some(coordinator, 15)
     assert len({*first, *meanwhile, *later}) == 41
     until(lambda: len(coordinator.run_state().rounds) == 3)
-    learned = (
-        coordinator.run_state().label_table._learned
-    )  # answers that came in the middle are learned from in the next round
-    asked = [
-        p
-        for p, (number, _, arm) in coordinator.run_state().pick_records.items()
-        if number == 1 and arm >= 0
-    ]
-    assert learned[asked].any()
+    # answers that came in the middle are learned from in the next round
+    picks = coordinator.run_state().label_table.picks
+    assert picks.learned[(picks.round == 1) & (picks.arm >= 0)].any()
 
 
 def test_after_a_restart_a_random_start_has_picks_to_spare_again(tmp_path):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 
+import numpy as np
 import pytest
 from coordinators import counted, found, open_coordinator, open_session, state
 from hypothesis import HealthCheck, given, settings
@@ -84,6 +85,8 @@ class Play:
         coordinator = self.coordinator
         run_state = self.coordinator.session.run_state
         who = f"p{which % 3}"
+        table = run_state.label_table
+        picked = table.picks.positions.tolist()
         match what:
             case "next":
                 coordinator.next(who, 1 + klass % 3)
@@ -93,15 +96,17 @@ class Play:
                     coordinator.answer(who, held[0].id, self.classes(klass))
             case "correct":
                 coordinator.answer(
-                    who, self.some(run_state.who, klass + 3 * which), self.classes(klass)
+                    who, self.some(run_state.answered_by, klass + 3 * which), self.classes(klass)
                 )
             case "skip":
-                coordinator.answer(who, self.some(run_state.pick_records, klass + 5 * which), None)
+                coordinator.answer(who, self.some(picked, klass + 5 * which), None)
             case "withdraw":
-                coordinator.session.withdraw([self.some(run_state.who, klass + 5 * which)], by=who)
+                coordinator.session.withdraw(
+                    [self.some(run_state.answered_by, klass + 5 * which)], by=who
+                )
             case "again":
                 coordinator.session.offer_again(
-                    [self.some(run_state.label_table.skipped.tolist(), klass)]
+                    [self.some(np.flatnonzero(table.answers.skipped).tolist(), klass)]
                 )
             case "outside":
                 coordinator.session.tell(

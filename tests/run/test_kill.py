@@ -68,14 +68,11 @@ def test_kill_at_random_moments(tmp_path):
     assert kills >= 5
     session = begin(path)
     known = {
-        session.run_state.ids[p]
-        for label_table in (session.run_state.label_table, session.run_state.holdout_table)
-        for p in label_table.labelled
+        session.run_state.ids[p] for p in session.run_state.label_table.answers.labels.positions
     }
     assert acknowledged <= known
-    asked = sorted(
-        session.run_state.pick_records, key=lambda p: session.run_state.pick_records[p][:2]
-    )
+    picks = session.run_state.label_table.picks
+    asked = sorted(picks.positions.tolist(), key=picks.get)
     whole = begin(tmp_path / "whole.db")
     assert [session.run_state.ids[p] for p in asked][:72] == play(whole, 6)
     for name, value in session.run_state.learner.selector.state().items():

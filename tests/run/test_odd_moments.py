@@ -134,8 +134,9 @@ def test_outside_knowledge_never_joins_the_holdout(tmp_path):
     tell_all(session, session.pool.ids[:20])
     rest(session)
     label_table = session.run_state.label_table
-    holdout_table = session.run_state.holdout_table
-    assert not set(label_table.labelled.tolist()) & set(holdout_table.labelled.tolist())
+    assert not label_table.picks.is_holdout(np.arange(20)).any()
+    assert set(range(20)) <= set(label_table.labelled.tolist())
+    assert len(label_table.holdout_labelled) > 0
     assert session.run_state.answered() == 60
 
 

@@ -15,7 +15,7 @@ def test_rounds_without_as_of_and_without_what_was_learned(tmp_path):
     """A round's model knew everything before its event, and the selector learned from all that was
     new.
     """
-    from tailor.run.state import pack, unpack
+    from tailor.run.array_codec import pack, unpack
 
     session = begin(tmp_path / "a.db")
     play(session, 3)
@@ -37,7 +37,7 @@ def test_rounds_without_as_of_and_without_what_was_learned(tmp_path):
             kept.pop(name)
         db.execute(
             "UPDATE events SET body = ?, data = ? WHERE number = ?",
-            (json.dumps(kept), pack(**arrays), number),
+            (json.dumps(kept), pack(arrays), number),
         )
     old = reopened(old)
     assert old.ask(4).ids == expected

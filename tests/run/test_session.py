@@ -142,7 +142,8 @@ def test_outside_knowledge_is_credited_to_no_arm(tmp_path):
     asked = session.ask()
     assert "random start" not in {s.arm for s in asked}
     session.ask()
-    assert len(session.run_state.label_table.credited) == 0
+    table = session.run_state.label_table
+    assert len(table.picks.credited(table.labelled)) == 0
     assert session.run_state.label_table.counts.tolist() == [1, 1, 1]
 
 

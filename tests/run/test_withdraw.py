@@ -33,8 +33,8 @@ def test_an_asked_example_waits_again_and_another_is_free(tmp_path):
     session.withdraw([asked[0], outside], by="ann")
     assert [s.id for s in session.waiting()] == [asked[0]]
     position = session.run_state.position
-    assert session.run_state.label_table.untouched[position[outside]]
-    assert position[outside] not in session.run_state.who
+    assert session.run_state.label_table.untouched(position[outside])
+    assert position[outside] not in session.run_state.answered_by
     assert session.run_state.counts() == {"a": len(asked) - 1, "b": 0, "c": 0}
     assert session.run_state.answered() == len(asked) - 1
     before = session.run_state.summary()

@@ -35,9 +35,9 @@ def expected(project):
 
 
 def _renamed(row):
-    """A row of version 0.1.0 in today's words: the hold-out was called the hold-out."""
-    words = {"holdout": "holdout"}
-    arms = {"holdout": "hold-out"}
+    """A row of version 0.1.0 in today's words: the hold-out was called the reserve."""
+    words = {"reserve": "holdout"}
+    arms = {"reserve": "hold-out"}
     renamed = {words.get(key, key): value for key, value in row.items()}
     return renamed | {"arm": arms.get(row["arm"], row["arm"])}
 

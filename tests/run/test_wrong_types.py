@@ -254,7 +254,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
         **SAID,
     },
     "Session.vote": {
-        "one": [3, None, "nobody", ["p00001"], Thing()],
+        "id": [3, None, "nobody", ["p00001"], Thing()],
         "answer": [3, 2.5, "d", ["a"], True, Thing()],
         "by": [None, "", *PEOPLE],
         "of": COUNTS,
@@ -338,12 +338,13 @@ MACHINERY = {
     "Session.enter": "a step of ask, for coordinators",
     "Session.enter_stage": "a step of ask, for coordinators",
     "Session.train": "a step of final_fit",
-    "Session.telling": "a step of tell, with its checks",
-    "Session.voting": "a step of vote, with its checks",
-    "Session.withdrawing": "a step of withdraw, with its checks",
+    "Session.answers_event": "a step of tell, with its checks",
+    "Session.vote_event": "a step of vote, with its checks",
+    "Session.withdrawal_event": "a step of withdraw, with its checks",
     "Review": "a part of a coordinator",
     "ClassEditor": "a part of a coordinator",
-    "Session.record": "takes what telling, voting and withdrawing give",
+    "Session.position_of": "a step of tell, for coordinators",
+    "Session.record": "takes what was checked",
 }
 #: what is given out and never handed in, and what is never made itself
 RESULTS = {"Batch", "Task", "TailorError", "InputError", "UnknownName", "Exhausted", "__version__"}
@@ -463,7 +464,7 @@ GOOD = {
     "Session": {},
     "Session.ask": {},
     "Session.tell": {"answers": {"p00001": "a"}},
-    "Session.vote": {"one": "p00001", "answer": "a", "by": "ann", "of": 2},
+    "Session.vote": {"id": "p00001", "answer": "a", "by": "ann", "of": 2},
     "Session.withdraw": {"ids": ["p00000"]},
     "Session.offer_again": {"ids": ["p00002"]},
     "Session.predict": {"positions": [0, 1]},

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 import pytest
-from toys import Few
+from toys import Few, credited
 
 from tailor import InputError, Learner, MultiClass, MultiLabel
 from tailor.bandits import ALBL, DEAL, LinearThompsonSampling, Selector, ThompsonSampling
@@ -52,7 +52,7 @@ def test_answers_are_learned_at_the_next_ask():
     assert state(learner) == fresh
     ask(learner)
     assert state(learner) != fresh
-    ours = learner.label_table.arms_of(batch.indices)
+    ours = learner.label_table.picks.arm[batch.indices]
     assert ours.tolist() == batch.arms.tolist()
 
 
@@ -191,7 +191,7 @@ def test_skipped_examples_are_neither_offered_nor_learned_from(listening):
     again = ask(learner, size=20, allow_short=True)
     assert set(skipped.tolist()) <= set(again.indices.tolist())
     learner.tell(skipped, POOL.truth[skipped])
-    assert set(skipped.tolist()) <= set(learner.label_table.credited.tolist())
+    assert set(skipped.tolist()) <= set(credited(learner).tolist())
 
 
 def test_short_batches_say_so():
@@ -234,7 +234,7 @@ def test_labels_told_in_between_reach_galaxy():
         picks.append(pick.index)
         learner.tell([pick.index], truth[[pick.index]])
     assert picks == [17, 25, 21, 19, 20]
-    assert learner.label_table.credited.tolist() == sorted(picks)
+    assert credited(learner).tolist() == sorted(picks)
 
 
 def test_a_late_answer_told_in_between_reaches_galaxy():
@@ -270,7 +270,7 @@ def test_what_is_told_or_skipped_meanwhile_is_not_offered(family):
     batch = walk.batch()
     assert sorted(batch.indices.tolist()) == sorted(rest[60:])
     assert batch.short
-    assert not set(told.tolist()) & set(learner.label_table.credited.tolist())
+    assert not set(told.tolist()) & set(credited(learner).tolist())
 
 
 def test_single_picks_and_the_rest_of_the_batch():

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from toys import same, snapshot
+from toys import credited, same, snapshot
 
 from tailor import Learner, MultiClass, MultiLabel
 from tailor.strategies import Cursor, Strategy
@@ -194,7 +194,7 @@ def test_a_pick_that_waits_and_is_told_from_outside_is_not_asked():
     learner.tell(waits, pool.truth[waits])
     family.breaks_at = None
     assert not set(round.batch().indices.tolist()) & set(waits)
-    assert not set(learner.label_table.credited.tolist()) & set(waits)
+    assert not set(credited(learner).tolist()) & set(waits)
 
 
 @pytest.mark.parametrize("family", ["random", "badge", "galaxy", "coreset", "bald", "confidence"])

@@ -40,14 +40,25 @@ class FewCursor(Cursor):
 
 def snapshot(learner):
     """All that a failed call must leave as it was."""
-    label_table = {
-        name: value.copy()
-        for name, value in vars(learner.label_table).items()
-        if isinstance(value, np.ndarray)
-    }
-    predicted = {i: row.copy() for i, row in learner.label_table._predicted.items()}
+    table = learner.label_table
+    everything = np.arange(table.pool)
+    label_table = columns(table.answers) | columns(table.picks) | columns(table.availability)
+    label_table["labels"] = table.answers.labels.get(everything)
+    predicted = {"predictions": table.picks.predictions.get(everything)}
     state = {name: array.copy() for name, array in learner.selector.state().items()}
     return learner.round, label_table, predicted, state, learner._walk, len(learner._learned)
+
+
+def credited(learner):
+    """Positions that an arm asked for and that were answered."""
+    return learner.label_table.picks.credited(learner.label_table.labelled)
+
+
+def columns(group):
+    """Copies of the arrays of a group of columns, by name."""
+    return {
+        name: value.copy() for name, value in vars(group).items() if isinstance(value, np.ndarray)
+    }
 
 
 def same(one, other):

@@ -12,8 +12,8 @@ import pytest
 from small import Centroids, Points, answer, settings
 
 from tailor.annotation import Coordinator
+from tailor.run.replay import rebuild
 from tailor.run.session import Session
-from tailor.run.state import rebuild
 from tailor.storage import StoreBusy, StoreError, open_store
 
 

@@ -139,7 +139,7 @@ class AnnotationReader:
     def _told_by(self, example: str) -> tuple[str, float]:
         """(annotator, time) of an example's label."""
         run_state = self.session.run_state
-        annotator, time = run_state.who.get(run_state.position[example], (None, 0.0))
+        annotator, time = run_state.answered_by.get(run_state.position[example], (None, 0.0))
         return annotator or "", time
 
     def _is_from_studio(self, example: str) -> bool:

@@ -49,11 +49,16 @@ class FrozenPredictions:
             version += f", {run_state.answered()} labels"
             probabilities = trained_probabilities
         ids = run_state.ids
-        holdout_positions = np.flatnonzero(run_state.in_holdout).tolist()
+        table = run_state.label_table
+        predicted = table.picks.predictions.positions
+        predictions = table.picks.predictions.get(predicted)
+        holdout_positions = np.flatnonzero(table.availability.for_holdout).tolist()
         return cls(
             version=version,
             task=run_state.task,
-            when_asked={ids[position]: row for position, row in run_state.predicted.items()},
+            when_asked={
+                ids[position]: row for position, row in zip(predicted.tolist(), predictions)
+            },
             probabilities=probabilities,
             position=dict(run_state.position),
             holdout=frozenset(ids[position] for position in holdout_positions),

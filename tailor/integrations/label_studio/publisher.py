@@ -21,8 +21,8 @@ from tailor.integrations.label_studio.task_mirror import (
     TaskMirror,
 )
 from tailor.pools.base import Pool, Unreadable
+from tailor.run.records import PickRecord
 from tailor.run.session import Session
-from tailor.run.state import PickRecord
 from tailor.task import Task
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ def picks(out, contender, flip=None):
         labels[others] = np.roll(labels[others], 1, axis=1)
         trial.data = replace(trial.data, labels=labels)
     trial.run()
-    pick_records = trial.session.run_state.pick_records
-    return [[p for p, (number, _, _) in pick_records.items() if number == n] for n in (0, 1)]
+    run_state = trial.session.run_state
+    return run_state.asked_in[:2]
 
 
 def test_labels_reach_the_arms_within_the_round(tmp_path):

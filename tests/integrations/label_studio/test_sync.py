@@ -54,7 +54,7 @@ def test_batches_go_out_and_answers_come_back(make_project, tmp_path):
         for one, label in labels(sync).items():
             assert label == (topic(project.by_example()[one]["data"]["text"]),)
             assert (
-                sync.session.run_state.who[sync.session.run_state.position[one]][0]
+                sync.session.run_state.answered_by[sync.session.run_state.position[one]][0]
                 == f"{OWNER} (Label Studio)"
             )
 
@@ -185,7 +185,7 @@ def test_several_annotators(make_project, tmp_path):
         project.skip(project.waiting()[0])
         sync.step()
         assert label_of(sync, one) == ("sport",)
-        who, _ = sync.session.run_state.who[sync.session.run_state.position[one]]
+        who, _ = sync.session.run_state.answered_by[sync.session.run_state.position[one]]
         assert who.endswith("(Label Studio)")
 
 

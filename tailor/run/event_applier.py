@@ -1,0 +1,199 @@
+"""The one place where events change the state of a run, as they happen and when a run is opened
+again.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import NamedTuple
+
+import numpy as np
+
+from tailor.run import class_merges
+from tailor.run.consensus import Ballot
+from tailor.run.events import (
+    AnswersTold,
+    AnswersWithdrawn,
+    ClassesChanged,
+    ExamplesAdded,
+    ExamplesAsked,
+    ExamplesSetAside,
+    ExamplesVanished,
+    FilesSetAside,
+    OfferedAgain,
+    PoolDescribed,
+    RoundOpened,
+    RunEvent,
+    RunOpened,
+    SeveralEvents,
+    UnknownKind,
+    VoteCast,
+    read_event,
+)
+from tailor.run.holdout import sample_by_id
+from tailor.run.records import RoundRecord
+from tailor.run.state import RunState
+from tailor.selection.class_edits import ClassEdit
+from tailor.storage.base import Event, Store, StoreError
+
+
+class Stamp(NamedTuple):
+    """Which event of the store it is, and when it was written, in seconds since 1970."""
+
+    number: int
+    time: float
+
+
+def apply_stored(run_state: RunState, stored: Event, store: Store) -> None:
+    """Read an event of a store and apply it. Raises StoreError where it is unknown or damaged."""
+    apply(run_state, read_stored(stored), Stamp(stored.number, stored.time), store)
+
+
+def read_stored(stored: Event) -> RunEvent:
+    """The typed event in an event of a store. Raises StoreError where it is unknown or damaged."""
+    try:
+        return read_event(stored.kind, stored.body, stored.data)
+    except UnknownKind as error:
+        raise StoreError(
+            f"event {stored.number} is a {error.kind!r}, which this tailor does not know: "
+            "upgrade it"
+        ) from None
+    except Exception as error:
+        raise _damaged(stored.number, stored.kind, error) from error
+
+
+def apply(run_state: RunState, event: RunEvent, stamp: Stamp, store: Store) -> None:
+    """Change the state as an event says. `store` knows the ids of examples that joined."""
+    try:
+        _apply(event, run_state, stamp, store)
+    except StoreError:
+        raise
+    except Exception as error:
+        raise _damaged(stamp.number, event.kind, error) from error
+    run_state.event = stamp.number
+
+
+def _damaged(number: int, kind: str, error: Exception) -> StoreError:
+    # What was written once could be applied then: whatever is wrong now, it was damaged since.
+    return StoreError(f"event {number} ({kind}) can't be taken in: {error!r}")
+
+
+@singledispatch
+def _apply(event: RunEvent, run_state: RunState, stamp: Stamp, store: Store) -> None:
+    raise TypeError(f"nothing is known of {type(event).__name__}")
+
+
+@_apply.register
+def _(event: SeveralEvents, run_state: RunState, stamp: Stamp, store: Store) -> None:
+    for inner in event.events:
+        _apply(inner, run_state, stamp, store)
+
+
+# ---------------------------------------------------------------------- the pool
+
+
+@_apply.register(RunOpened)
+@_apply.register(PoolDescribed)
+def _(event: RunEvent, run_state: RunState, stamp: Stamp, store: Store) -> None:
+    """For whoever opens the run or its pool: nothing changes."""
+
+
+@_apply.register
+def _(event: ExamplesAdded, run_state: RunState, stamp: Stamp, store: Store) -> None:
+    ids = store.examples()[event.first : event.first + event.count]
+    settings = run_state.settings
+    run_state.add_examples(ids, sample_by_id(ids, settings.holdout, settings.seed))
+
+
+@_apply.register
+def _(event: ExamplesVanished, run_state: RunState, stamp: Stamp, store: Store) -> None:
+    run_state.vanished = event.positions
+    run_state.label_table.availability.set_absent(np.array(event.positions, np.int64))
+
+
+@_apply.register
+def _(event: ExamplesSetAside, run_state: RunState, stamp: Stamp, store: Store) -> None:
+    run_state.aside.update(event.reasons)
+    run_state.label_table.availability.unreadable[list(event.reasons)] = True
+
+
+@_apply.register
+def _(event: FilesSetAside, run_state: RunState, stamp: Stamp, store: Store) -> None:
+    run_state.files = event.reasons
+
+
+# ---------------------------------------------------------------------- rounds
+
+
+@_apply.register
+def _(event: RoundOpened, run_state: RunState, stamp: Stamp, store: Store) -> None:
+    """The round was opened before, or in a copy of this state: the selector learns what it learned
+    then.
+    """
+    if not event.seed_round:
+        assert event.weights is not None
+        run_state.learner.relive_round(event.weights, event.fit, event.learned)
+    run_state.rounds.append(RoundRecord.opened(event, stamp.number))
+    run_state.arm_statistics.new_round()
+    run_state.asked_in.append([])
+
+
+@_apply.register
+def _(event: ExamplesAsked, run_state: RunState, stamp: Stamp, store: Store) -> None:
+    run_state.enter_picks(event)
+
+
+# ---------------------------------------------------------------------- answers
+
+
+@_apply.register
+def _(event: AnswersTold, run_state: RunState, stamp: Stamp, store: Store) -> None:
+    told = [position for position, _ in event.answers]
+    run_state.label(np.array(told, np.int64), [classes for _, classes in event.answers])
+    for position in told:
+        run_state.answered_by[position] = (event.by, stamp.time)
+        run_state.votes.settle(position)
+    class_merges.note_answers(run_state, [*told, *event.skipped])
+    run_state.skip(np.array(event.skipped, np.int64))
+    for position in event.skipped:
+        run_state.votes.settle(position)
+
+
+@_apply.register
+def _(event: VoteCast, run_state: RunState, stamp: Stamp, store: Store) -> None:
+    classes = None if event.classes is None else tuple(event.classes)
+    class_merges.note_answers(run_state, [event.position], event.by)
+    run_state.votes.cast(event.position, event.by, Ballot(classes, stamp.time), event.of)
+    run_state.decide(event.position)
+
+
+@_apply.register
+def _(event: AnswersWithdrawn, run_state: RunState, stamp: Stamp, store: Store) -> None:
+    class_merges.note_answers(run_state, event.positions)
+    run_state.unlabel(np.array(event.positions, np.int64))
+    for position in event.positions:
+        run_state.votes.clear(position)
+
+
+@_apply.register
+def _(event: OfferedAgain, run_state: RunState, stamp: Stamp, store: Store) -> None:
+    class_merges.note_answers(run_state, event.positions)
+    run_state.offer_again(np.array(event.positions, np.int64))
+    for position in event.positions:
+        run_state.votes.clear(position)
+
+
+# ---------------------------------------------------------------------- classes
+
+
+@_apply.register
+def _(event: ClassesChanged, run_state: RunState, stamp: Stamp, store: Store) -> None:
+    after = type(run_state.task)(event.classes)
+    change = ClassEdit(run_state.task, after, tuple(event.place))
+    if event.undoes is not None:
+        class_merges.undo(run_state, event.undoes, change)
+        return
+    merge = class_merges.remember(run_state, change, stamp.number, event.by)
+    class_merges.reclass(run_state, change)
+    if merge is not None:
+        run_state.merges = [*run_state.merges, merge][-class_merges.REMEMBERED :]

@@ -1,0 +1,217 @@
+"""A run with its pool and its model: examples that join, what can't be read, training and
+predictions.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tailor.common.checks import check_array, check_function, check_instance, shown
+from tailor.errors import InputError, TailorError
+from tailor.models.base import Model, ProgressCallback, quiet
+from tailor.pools.base import Pool, Unreadable
+from tailor.run.answer_writer import AnswerWriter
+from tailor.run.event_applier import apply_stored
+from tailor.run.events import ExamplesSetAside, ExamplesVanished, FilesSetAside, PoolDescribed
+from tailor.run.holdout import HoldoutEstimate
+from tailor.run.model_runner import ModelRunner
+from tailor.run.settings import Settings
+from tailor.selection.class_edits import ClassEdit
+from tailor.storage.base import Store
+from tailor.task import Task
+
+#: makes the way from a run to its pool and model
+MakeModelRunner = Callable[[Pool, Model, ProgressCallback], ModelRunner]
+
+
+class GivenUp(TailorError):
+    """A round that was being prepared is not needed any more. Nothing is lost."""
+
+
+class ModelSession(AnswerWriter):
+    """A run that can train its model, as the examples and classes stand today.
+
+    Long work (reading the pool, training) is done without `lock`; whoever changes the run's state
+    holds it. `stage` says what is being done, since `stage_since`, and `step` how far it is.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        pool: Pool,
+        model: Model,
+        settings: Settings,
+        *,
+        progress: ProgressCallback = quiet,
+        remodel: Callable[[Task], Model] | None = None,
+        model_runner: MakeModelRunner = ModelRunner,
+    ) -> None:
+        """As Session."""
+        check_instance(store, Store, "store", "a Store (tailor.storage)")
+        check_instance(pool, Pool, "pool", "a Pool (tailor.pools.open_pool makes one)")
+        check_instance(model, Model, "model", "a Model (tailor.models.make_model makes one)")
+        check_instance(settings, Settings, "settings", "a Settings object")
+        check_function(progress, "progress")
+        check_function(remodel, "remodel", optional=True)
+        check_function(model_runner, "model_runner")
+        super().__init__(store, settings)
+        task = self.run_state.task
+        if model.task.classes != task.classes or model.task.kind != task.kind:
+            raise InputError(
+                f"the model is for {model.task.classes}, the settings say {task.classes}"
+            )
+        self.lock = threading.RLock()
+        self.pool = pool
+        self.model = model
+        self._remodel = remodel
+        self._show_progress = progress
+        self.enter_stage("idle")
+        self.stopping = False  # whether long work is to be given up
+        self._make_model_runner = model_runner
+        self.model_runner = model_runner(pool, model, self._progress)
+
+    # ------------------------------------------------------------------ progress
+
+    def enter_stage(self, stage: str) -> None:
+        """Something else is being done for the next round from now on."""
+        self.stage = stage
+        self.stage_since = time.time()
+        self.step = (0, 0)  # (done, total)
+
+    def _progress(self, done: int, total: int, what: str) -> None:
+        if self.stopping:
+            raise GivenUp("the session is closing: the next round was given up")
+        self.step = (done, total)
+        self._show_progress(done, total, what)
+
+    # ------------------------------------------------------------------ training
+
+    def can_train(self) -> bool:
+        """Whether anything is labelled that is still there to learn from."""
+        return self.model_runner.can_train(self.run_state)
+
+    def train(self, number: int) -> HoldoutEstimate | None:
+        """Fit the model as for round `number` on all answers but the hold-out's -> how it does on
+        the hold-out.
+        """
+        return self.model_runner.train(self.run_state, number)
+
+    def final_fit(self) -> HoldoutEstimate | None:
+        """Train on all answers there are, as `tailor train` does -> how the model does on the
+        hold-out. Raises InputError where nothing is labelled.
+        """
+        if not self.can_train():
+            raise InputError("nothing is labelled yet: answer some examples first")
+        self.read_pool()
+        return self.train(len(self.run_state.rounds))
+
+    def predict(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(probabilities (n, K), features (n, d)) at the run's positions (n,)."""
+        checked = check_array(positions, "positions")
+        size = len(self.run_state.ids)
+        is_list = checked.ndim == 1
+        if is_list and checked.size:
+            is_list = checked.dtype.kind in "iu" and checked.min() >= 0 and checked.max() < size
+        if not is_list:
+            raise InputError(
+                f"positions is {shown(positions)}: a list of positions from 0 to {size - 1} is "
+                "needed"
+            )
+        return self.model_runner.predict(self.run_state.task, checked.astype(np.int64))
+
+    # ------------------------------------------------------------------ classes
+
+    def _change_classes(self, change: ClassEdit, by: str | None, undoes: int | None = None) -> None:
+        if self._remodel is None:
+            raise InputError("this session can't make a model for other classes: hand in remodel=")
+        model = self._remodel(change.after)
+        with self.lock:
+            if self.run_state.task != change.before:
+                raise InputError(
+                    "the classes were changed by someone else just now: look at them again"
+                )
+            super()._change_classes(change, by, undoes)
+            self._adopt(model)
+            self._classes_changed(change)
+
+    def _classes_changed(self, change: ClassEdit) -> None:
+        """The run's classes are others now. The lock is held."""
+
+    def _adopt(self, model: Model) -> None:
+        model_runner = self._make_model_runner(self.pool, model, self._progress)
+        # first: whoever prepares a round takes what stands here, without the lock
+        model_runner.connect(self.run_state.ids)
+        self.model = model
+        self.model_runner = model_runner
+
+    def _start_over(self) -> None:
+        super()._start_over()
+        # A change of the classes may have arrived in the store, though its answer did not.
+        is_outdated = self.model.task.classes != self.run_state.task.classes
+        if self._remodel is not None and is_outdated:
+            self._adopt(self._remodel(self.run_state.task))
+
+    # ------------------------------------------------------------------ pool
+
+    def read_pool(self) -> None:
+        """Whatever the model needs of every example; what can't be read is set aside for good. Long
+        the first time.
+        """
+        self._set_aside(self.model_runner.prepare())
+
+    def _refresh_pool(self) -> None:
+        """New entries of the pool join; what has vanished is set aside until it is back."""
+        self.pool.refresh()
+        self._join_pool()
+        files = self.pool.set_aside()
+        vanished = np.flatnonzero(~self.model_runner.there).tolist()
+        with self.lock:
+            if files != self.run_state.files:
+                self._record(FilesSetAside(files))
+            if vanished != self.run_state.vanished:
+                self._record(ExamplesVanished(vanished))
+
+    def _join_pool(self) -> None:
+        """New entries of the pool join at the end."""
+        run_state = self.run_state
+        listed = list(self.pool.ids)
+        new_ids = []
+        if listed != run_state.ids:
+            new_ids = [example_id for example_id in listed if example_id not in run_state.position]
+        if new_ids:
+            with self.lock:
+                self._record(PoolDescribed(_described(self.pool)))
+                self.store.add_examples(new_ids)
+                for event in self.store.events(after=self.run_state.event):
+                    apply_stored(self.run_state, event, self.store)
+        self.model_runner.connect(self.run_state.ids)
+
+    def _set_aside(self, unreadable: dict[int, str]) -> bool:
+        """Record what can't be read, with the reasons; whether any of it is news."""
+        with self.lock:
+            known = self.run_state.aside
+            news = {p: reason for p, reason in unreadable.items() if p not in known}
+            if news:
+                self._record(ExamplesSetAside(news))
+            return bool(news)
+
+    def _find_unreadable(self, positions: list[int]) -> dict[int, str]:
+        """Those of the positions that can't be read, with the reasons."""
+        examples = self.pool.read(self.model_runner.in_pool(positions))
+        return {
+            position: example.reason
+            for position, example in zip(positions, examples)
+            if isinstance(example, Unreadable)
+        }
+
+
+def _described(pool: Pool) -> dict[str, Any] | None:
+    try:
+        return pool.describe()
+    except InputError:
+        return None

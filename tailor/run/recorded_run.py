@@ -1,0 +1,65 @@
+"""A run's store and its state, kept in step."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tailor.run.event_applier import Stamp, apply
+from tailor.run.events import RunEvent, RunOpened, SeveralEvents
+from tailor.run.replay import rebuild
+from tailor.run.settings import Settings
+from tailor.storage.base import Store, StoreError
+
+
+class RecordedRun:
+    """Every event is in the store before it counts; the state follows from the store.
+
+    A store without events begins a run with these settings. One with events goes on with it: its
+    settings must be the same.
+    """
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self.store = store
+        if next(self.store.events(), None) is None:
+            opened = RunOpened(settings.as_dict())
+            self.store.append(opened.kind, opened.body())
+        self.run_state = rebuild(settings, store)
+        begun = next(self.store.events()).body["settings"]
+        # The classes may be edited any number of times before the run is rebuilt.
+        self._begun = replace(settings, classes=tuple(begun["classes"]))
+
+    @property
+    def settings(self) -> Settings:
+        """The run's, with its classes of today."""
+        return self.run_state.settings
+
+    def record(self, events: Sequence[RunEvent]) -> None:
+        """Write events that were checked, all or none, at the price of one; then apply them."""
+        if len(events) == 1:
+            self._record(events[0])
+        elif events:
+            self._record(SeveralEvents(events))
+
+    def _record(self, event: RunEvent) -> None:
+        stamp = self._append(event)
+        if stamp.number == self.run_state.event + 1:
+            apply(self.run_state, event, stamp, self.store)
+        else:  # one is in the store that was thought lost
+            self._start_over()
+
+    def _append(self, event: RunEvent) -> Stamp:
+        try:
+            number = self.store.append(event.kind, event.body(), event.data())
+        except BaseException:
+            # The store may be away; what is missing is noticed with the next event.
+            with contextlib.suppress(StoreError):
+                self._start_over()
+            raise
+        return Stamp(number, time.time())
+
+    def _start_over(self) -> None:
+        """Something went wrong between memory and store: the store is right."""
+        self.run_state = rebuild(self._begun, self.store)

@@ -1,0 +1,66 @@
+"""What was answered for every example: its label, or that it can't be answered."""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+
+from tailor.errors import InputError
+from tailor.selection.class_edits import ClassEdit
+from tailor.selection.sparse_rows import SparseRows
+
+
+class AnswerColumns:
+    """The columns of a label table that are about answers, by position.
+
+    Labels take room only for the examples that have one.
+    """
+
+    def __init__(self, classes: int) -> None:
+        self.labels = SparseRows(classes, np.uint8)
+        self.skipped = np.empty(0, bool)
+
+    def grow(self, count: int) -> None:
+        """Add `count` examples without an answer."""
+        self.labels.grow(count)
+        self.skipped = np.concatenate([self.skipped, np.zeros(count, bool)])
+
+    def copy(self) -> AnswerColumns:
+        twin = copy(self)
+        twin.labels = self.labels.copy()
+        twin.skipped = self.skipped.copy()
+        return twin
+
+    def tell(self, positions: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Enter labels (n, K) -> (n,) bool: which are new or other than before."""
+        had_label = self.labels.has(positions)
+        changed = np.ones(len(positions), bool)
+        old_labels = self.labels.get(positions[had_label])
+        changed[had_label] = (old_labels != labels[had_label]).any(1)
+        self.labels.set(positions[changed], labels[changed])
+        self.skipped[positions] = False
+        return changed
+
+    def withdraw(self, positions: np.ndarray) -> None:
+        """As if these had never been answered."""
+        self.labels.clear(positions)
+        self.skipped[positions] = False
+
+    def skip(self, positions: np.ndarray) -> None:
+        """These can't be answered. Raises InputError where one has a label."""
+        has_label = self.labels.has(positions)
+        if has_label.any():
+            raise InputError(f"example {positions[has_label][0]} has a label: it can't be skipped")
+        self.skipped[positions] = True
+
+    def unskip(self, positions: np.ndarray) -> None:
+        """These may be answered again. Raises InputError where one was not skipped."""
+        not_skipped = positions[~self.skipped[positions]]
+        if len(not_skipped):
+            raise InputError(f"example {not_skipped[0]} is not skipped: nothing to offer again")
+        self.skipped[positions] = False
+
+    def reclass(self, change: ClassEdit) -> None:
+        """The classes are others from now on."""
+        self.labels.convert(change.labels)

@@ -1,0 +1,141 @@
+"""What is known of every example as a pick: who asked for it, when, how likely that was, and what
+the model said then.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import NamedTuple
+
+import numpy as np
+
+from tailor.selection.class_edits import ClassEdit
+from tailor.selection.round import NOBODY
+from tailor.selection.sparse_rows import SparseRows
+
+#: arms below 0: a pick for the hold-out, a pick of a random start (and NOBODY, -1)
+HOLDOUT = -3
+START = -2
+
+#: round and slot of an example that nobody has asked for
+NEVER = -1
+
+
+class PickFacts(NamedTuple):
+    """The round in which an example was asked, its slot there, and the arm (below 0: none)."""
+
+    round: int
+    slot: int
+    arm: int
+
+
+class PickColumns:
+    """The columns of a label table that are about picks, by position. enter() writes them.
+
+    A pick *stands* until its example is offered again. After that it is still known who asked, but
+    no arm is credited with the answer. A pick for the hold-out remains one.
+    """
+
+    def __init__(self, classes: int) -> None:
+        self.round = np.empty(0, np.int32)
+        self.slot = np.empty(0, np.int32)
+        self.arm = np.empty(0, np.int64)
+        self.chance = np.empty(0)  # with which probability the arm was drawn for a slot
+        self.stands = np.empty(0, bool)
+        self.learned = np.empty(0, bool)  # whether the selector has heard the answer
+        self.predictions = SparseRows(classes, np.float32)
+
+    def grow(self, count: int) -> None:
+        """Add `count` examples that nobody has asked for."""
+        never = np.full(count, NEVER, np.int32)
+        no = np.zeros(count, bool)
+        self.round = np.concatenate([self.round, never])
+        self.slot = np.concatenate([self.slot, never])
+        self.arm = np.concatenate([self.arm, np.full(count, NOBODY)])
+        self.chance = np.concatenate([self.chance, np.ones(count)])
+        self.stands = np.concatenate([self.stands, no])
+        self.learned = np.concatenate([self.learned, no])
+        self.predictions.grow(count)
+
+    def copy(self) -> PickColumns:
+        twin = copy(self)
+        twin.round = self.round.copy()
+        twin.slot = self.slot.copy()
+        twin.arm = self.arm.copy()
+        twin.chance = self.chance.copy()
+        twin.stands = self.stands.copy()
+        twin.learned = self.learned.copy()
+        twin.predictions = self.predictions.copy()
+        return twin
+
+    def enter(
+        self,
+        positions: np.ndarray,
+        number: int,
+        arms: np.ndarray,
+        chances: np.ndarray,
+        predicted: np.ndarray | None,
+        slots: np.ndarray | None = None,
+    ) -> None:
+        """Enter picks (n,) of round `number`: their arms, how likely each was, what the model said
+        (n, K), None where there was no model, and their slots where these are known.
+        """
+        self.round[positions] = number
+        self.slot[positions] = NEVER if slots is None else slots
+        self.arm[positions] = arms
+        self.chance[positions] = chances
+        self.stands[positions] = True
+        if predicted is not None:
+            self.predictions.set(positions, predicted)
+
+    def revoke(self, positions: np.ndarray) -> None:
+        """These are offered again: no arm is credited with them, and none has learned from them."""
+        self.stands[positions] = False
+        self.learned[positions] = False
+
+    def reclass(self, change: ClassEdit, arms: np.ndarray) -> None:
+        """The classes are others from now on. arms (M,): what each arm has become."""
+        self.predictions.convert(change.shares)
+        of_arms = self.arm >= 0
+        self.arm[of_arms] = arms[self.arm[of_arms]]
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(n,) all that were ever asked for, ascending."""
+        return np.flatnonzero(self.round != NEVER)
+
+    @property
+    def holdout(self) -> np.ndarray:
+        """(N,) bool: asked to measure the model, so that nothing may learn from the label."""
+        return self.arm == HOLDOUT
+
+    def is_holdout(self, positions: np.ndarray | int) -> np.ndarray:
+        """bool for each: as `holdout`."""
+        asked_to_measure: np.ndarray = self.arm[positions] == HOLDOUT
+        return asked_to_measure
+
+    def without_holdout(self, positions: np.ndarray) -> np.ndarray:
+        """Those of the positions that were not asked for the hold-out."""
+        return positions[self.arm[positions] != HOLDOUT]
+
+    def get(self, position: int) -> PickFacts | None:
+        """The latest pick of an example; None where nobody asked for it."""
+        number = int(self.round[position])
+        if number == NEVER:
+            return None
+        return PickFacts(number, int(self.slot[position]), int(self.arm[position]))
+
+    def credited(self, among: np.ndarray) -> np.ndarray:
+        """(m,) those of the positions `among` that are standing picks of an arm."""
+        return among[self.stands[among] & (self.arm[among] >= 0)]
+
+    def unlearned(self, among: np.ndarray) -> np.ndarray:
+        """(m,) as credited(), without those that the selector has heard of."""
+        credited = self.credited(among)
+        return credited[~self.learned[credited]]
+
+    def prediction_of(self, position: int) -> np.ndarray | None:
+        """(K,) what the model said when the example was asked; None where it said nothing."""
+        if not self.predictions.has(position):
+            return None
+        return self.predictions.get(np.array([position]))[0]
