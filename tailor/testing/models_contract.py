@@ -196,7 +196,12 @@ def _check_dropout_at(model: Model, pool: ToyPool) -> None:
 def check_unreadable(make: MakeModel, task: Task, kind: str) -> None:
     """Examples that can't be read are reported, predicted uniformly, and left out of training."""
     unreadable = (1, 30)
-    model, pool = _trained_model(make, task, kind, unreadable=unreadable)
+    model, pool = _trained_model(
+        make,
+        task,
+        kind,
+        unreadable=unreadable,
+    )
     assert set(model.prepare()) == set(unreadable)
     uniform = uninformed_probability(task)
     of_unreadable = model.predict(np.array(unreadable))
@@ -212,7 +217,13 @@ def check_unreadable(make: MakeModel, task: Task, kind: str) -> None:
 
 def check_growth(make: MakeModel, task: Task, kind: str) -> None:
     """What came later is read by prepare(), and nothing is read twice."""
-    model, pool = _trained_model(make, task, kind, later=8, unreadable=(38,))
+    model, pool = _trained_model(
+        make,
+        task,
+        kind,
+        later=8,
+        unreadable=(38,),
+    )
     reads_before = pool.reads
     old = model.predict(np.arange(32))
     assert pool.refresh() == 8

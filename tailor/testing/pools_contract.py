@@ -16,33 +16,36 @@ import numpy as np
 from tailor.errors import InputError
 from tailor.pools import Pool, Unreadable, open_pool
 
-Make = Callable[[], Pool]
+#: opens one and the same small pool, anew each time
+MakePool = Callable[[], Pool]
 
 
-def check_pool(make: Make) -> None:
-    """make opens one and the same small pool anew each time (at least two entries, one of them
-    readable).
+def check_pool(make: MakePool) -> None:
+    """Raises AssertionError where a pool breaks a rule that sessions and models rely on.
+
+    make  opens one and the same small pool anew each time: at least two entries, one of them
+          readable
     """
     for check in POOL_CHECKS:
         check(make)
 
 
-def check_ids(make: Make) -> None:
+def check_ids(make: MakePool) -> None:
     """Ids are strings that can be stored, each once, as many as the pool is long, and the same when
     opened again.
     """
     pool = make()
     ids = list(pool.ids)
     assert len(ids) == len(pool) >= 2, "the contract needs a pool of at least two entries"
-    for one in ids:
-        assert isinstance(one, str), f"id {one!r} is not a string"
-        assert one, "an id is empty"
-        one.encode()
+    for example_id in ids:
+        assert isinstance(example_id, str), f"id {example_id!r} is not a string"
+        assert example_id, "an id is empty"
+        example_id.encode()  # half of a surrogate pair can't be stored
     assert len(set(ids)) == len(ids), "an id is there twice"
     assert list(make().ids) == ids, "opened again, the ids differ"
 
 
-def check_reading(make: Make) -> None:
+def check_reading(make: MakePool) -> None:
     """read gives what `kind` says, for positions in any order and more than once, and the same each
     time.
     """
@@ -51,26 +54,29 @@ def check_reading(make: Make) -> None:
     everything = list(range(len(pool)))
     examples = pool.read(everything)
     assert len(examples) == len(pool)
-    assert any(not isinstance(e, Unreadable) for e in examples), "nothing could be read"
+    readable = [example for example in examples if not isinstance(example, Unreadable)]
+    assert readable, "nothing could be read"
     for example in examples:
         check_example(pool.kind, example)
     mixed = [*everything[::-1], 0, len(pool) - 1, 0]
     for position, example in zip(mixed, pool.read(mixed)):
-        assert same(example, examples[position]), (
-            f"position {position} reads differently the second time"
-        )
+        is_same = same(example, examples[position])
+        assert is_same, f"position {position} reads differently the second time"
     for position in everything:
-        assert same(pool.read([position])[0], examples[position]), (
-            f"position {position} alone reads differently"
-        )
+        (alone,) = pool.read([position])
+        is_same = same(alone, examples[position])
+        assert is_same, f"position {position} alone reads differently"
     as_array: Any = np.array([1, 0])
-    assert same(pool.read(as_array)[0], examples[1]), "positions as an array read differently"
+    from_array = pool.read(as_array)
+    assert same(from_array[0], examples[1]), "positions as an array read differently"
     assert pool.read([]) == []
-    lengths = {len(e) for e in examples if not isinstance(e, Unreadable)}
-    assert pool.kind != "vector" or len(lengths) == 1, f"vectors of several lengths: {lengths}"
+    if pool.kind == "vector":
+        lengths = {len(vector) for vector in readable}
+        assert len(lengths) == 1, f"vectors of several lengths: {lengths}"
 
 
 def check_example(kind: str, example: Any) -> None:
+    """An example is what its pool's kind says, or Unreadable with a reason."""
     if isinstance(example, Unreadable):
         assert isinstance(example.reason, str), "a reason is not text"
         assert example.reason, "Unreadable without a reason"
@@ -88,62 +94,64 @@ def check_example(kind: str, example: Any) -> None:
             assert np.isfinite(example).all(), "a vector is not finite"
 
 
-def check_range(make: Make) -> None:
+def check_range(make: MakePool) -> None:
     """A position outside the pool is an InputError, from `read` and from `content_keys`."""
     pool = make()
-    asked: list[Callable[[list[int]], Any]] = [pool.read]
+    methods: list[Callable[[list[int]], Any]] = [pool.read]
     if pool.content_keys([0]) is not None:
-        asked.append(pool.content_keys)
+        methods.append(pool.content_keys)
     for position in (-1, len(pool), 10**9):
-        for ask in asked:
-            try:
-                ask([0, position])
-            except InputError as problem:
-                assert str(position) in str(problem), "the message does not give the position"  # noqa: PT017
-            else:
-                raise AssertionError(
-                    f"{ask.__name__}([{position}]) of {len(pool)} entries is no InputError"
-                )
+        for method in methods:
+            message = _refusal(method, [0, position])
+            assert message is not None, (
+                f"{method.__name__}([{position}]) of {len(pool)} entries is no InputError"
+            )
+            assert str(position) in message, "the message does not give the position"
 
 
-def check_owned(make: Make) -> None:
+def _refusal(method: Callable[[list[int]], Any], positions: list[int]) -> str | None:
+    """The message of the InputError that a method raises, None where it raises none."""
+    try:
+        method(positions)
+    except InputError as problem:
+        return str(problem)
+    return None
+
+
+def check_owned(make: MakePool) -> None:
     """What was read belongs to the reader: writing into it changes nothing in the pool."""
     pool = make()
     if pool.kind == "text":
         return
     for position, example in enumerate(pool.read(range(len(pool)))):
-        if not isinstance(example, Unreadable):
-            before = example.copy()
-            example += 1
-            assert same(pool.read([position])[0], before), (
-                "writing into an example changed the pool"
-            )
+        if isinstance(example, Unreadable):
+            continue
+        before = example.copy()
+        example += 1
+        (after,) = pool.read([position])
+        assert same(after, before), "writing into an example changed the pool"
 
 
-def check_keys(make: Make) -> None:
+def check_keys(make: MakePool) -> None:
     """Content keys, where there are any, are texts; the same for the same content, different for
     different content.
     """
     pool = make()
-    again = make()
     positions = list(range(len(pool)))
     keys = pool.content_keys(positions)
     if keys is None:
         return
-    assert all(isinstance(k, str) for k in keys)
+    assert all(isinstance(key, str) for key in keys)
     assert len(keys) == len(pool)
-    assert again.content_keys(positions[::-1]) == keys[::-1], (
-        "opened again, the content keys differ"
-    )
-    examples = pool.read(positions)
-    first: dict[str, Any] = {}
-    for key, example in zip(keys, examples):
-        assert same(first.setdefault(key, example), example), (
-            f"content key {key!r} stands for two contents"
-        )
+    reversed_keys = make().content_keys(positions[::-1])
+    assert reversed_keys == keys[::-1], "opened again, the content keys differ"
+    content_by_key: dict[str, Any] = {}
+    for key, example in zip(keys, pool.read(positions)):
+        content = content_by_key.setdefault(key, example)
+        assert same(content, example), f"content key {key!r} stands for two contents"
 
 
-def check_refresh(make: Make) -> None:
+def check_refresh(make: MakePool) -> None:
     """Where nothing was added, refresh finds nothing, and leaves ids as they are."""
     pool = make()
     ids = list(pool.ids)
@@ -151,22 +159,23 @@ def check_refresh(make: Make) -> None:
     assert list(pool.ids) == ids
 
 
-def check_labels(make: Make) -> None:
+def check_labels(make: MakePool) -> None:
     """Labels belong to ids of the pool: all class names, or all lists of them."""
     pool = make()
     labels = pool.labels()
     if labels is None:
         return
     assert set(labels) <= set(pool.ids), "a label for an id that is not in the pool"
-    kinds = {type(v) for v in labels.values()}
-    assert kinds <= {str} or kinds <= {list}, f"labels of several types: {kinds}"
-    for value in labels.values():
-        assert all(
-            isinstance(one, str) and one for one in ([value] if isinstance(value, str) else value)
-        )
+    types = {type(label) for label in labels.values()}
+    assert types <= {str} or types <= {list}, f"labels of several types: {types}"
+    for label in labels.values():
+        class_names = [label] if isinstance(label, str) else label
+        for class_name in class_names:
+            assert isinstance(class_name, str)
+            assert class_name
 
 
-def check_description(make: Make) -> None:
+def check_description(make: MakePool) -> None:
     """describe gives plain values that open the same pool again, or an InputError that says why
     not.
     """
@@ -180,11 +189,13 @@ def check_description(make: Make) -> None:
     assert list(again.ids) == list(pool.ids)
     assert again.labels() == pool.labels()
     assert again.describe() == described
-    for a, b in zip(again.read(range(len(again))), pool.read(range(len(pool)))):
-        assert same(a, b), "opened from its description, the pool reads differently"
+    everything = range(len(pool))
+    for reopened, original in zip(again.read(everything), pool.read(everything)):
+        is_same = same(reopened, original)
+        assert is_same, "opened from its description, the pool reads differently"
 
 
-def check_set_aside(make: Make) -> None:
+def check_set_aside(make: MakePool) -> None:
     """Parts that could not be opened are named, with the reason."""
     for name, reason in make().set_aside().items():
         assert isinstance(name, str)
@@ -192,14 +203,16 @@ def check_set_aside(make: Make) -> None:
         assert reason
 
 
-def same(a: Any, b: Any) -> bool:
-    """Whether two examples are equal, arrays by all their values."""
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b)
-    return bool(a == b)
+def same(first: Any, second: Any) -> bool:
+    """Whether two examples are equal, arrays by their type and all their values."""
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return first.dtype == second.dtype and np.array_equal(first, second)
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        return False
+    return bool(first == second)
 
 
-POOL_CHECKS: tuple[Callable[[Make], None], ...] = (
+POOL_CHECKS: tuple[Callable[[MakePool], None], ...] = (
     check_ids,
     check_reading,
     check_range,

@@ -27,9 +27,9 @@ class NotInstalled(Exception):
 
 def programs() -> Path:
     """The folder of initdb and pg_ctl: the one on the PATH, or Debian's newest."""
-    found = shutil.which("initdb")
-    if found:
-        return Path(found).resolve().parent
+    initdb = shutil.which("initdb")
+    if initdb:
+        return Path(initdb).resolve().parent
     versions = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     if not versions:
         raise NotInstalled(
@@ -39,8 +39,11 @@ def programs() -> Path:
 
 
 class Server:
-    """One data folder, started and stopped at will. It answers with a password only, on loopback
-    only.
+    """A server with a data folder of its own, started and stopped at will. It answers with a
+    password only, on loopback only.
+
+    folder   an empty one
+    options  for the server, as postgres_server() takes them
     """
 
     def __init__(self, folder: Path, options: str = "") -> None:
@@ -52,16 +55,19 @@ class Server:
         secret.write_text(self.password)
         # PostgreSQL refuses to run as root: its own user, which its package made, gets the folder
         # then.
-        self._as: dict[str, Any] = {}
+        self._user_options: dict[str, Any] = {}
         if os.geteuid() == 0:
-            self._as = {"user": "postgres", "group": "postgres", "extra_groups": []}
+            self._user_options = {"user": "postgres", "group": "postgres", "extra_groups": []}
             for path in (folder, secret):
                 shutil.chown(path, "postgres", "postgres")
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        login = ("-U", USER, "-A", "scram-sha-256", f"--pwfile={secret}")
-        self._run("initdb", *login, "-E", "UTF8", "--locale=C", "--no-sync")
+        self._run(
+            "initdb",
+            *("-U", USER, "-A", "scram-sha-256", f"--pwfile={secret}"),
+            *("-E", "UTF8", "--locale=C", "--no-sync"),
+        )
 
     def url(self, database: str = "postgres", *, run: str | None = None) -> str:
         """A URL with its password; by default of a run that nobody else uses."""
@@ -69,12 +75,13 @@ class Server:
         return f"postgresql://{USER}:{self.password}@127.0.0.1:{self.port}/{database}?run={name}"
 
     def execute(self, statement: str, *values: Any, database: str = "postgres") -> list[Any]:
-        """One statement by a session of its own."""
+        """Run one statement on a connection of its own -> the rows that it gives."""
         import psycopg
 
-        where = self.url(database).partition("?")[0]
-        with contextlib.closing(psycopg.connect(where, autocommit=True)) as db:
-            cursor = db.execute(statement, values)
+        url_without_run = self.url(database).partition("?")[0]
+        connection = psycopg.connect(url_without_run, autocommit=True)
+        with contextlib.closing(connection):
+            cursor = connection.execute(statement, values)
             return cursor.fetchall() if cursor.description else []
 
     def start(self) -> None:
@@ -85,11 +92,28 @@ class Server:
         if int((self.folder / "data" / "PG_VERSION").read_text()) >= 14:
             # after a crash: one call instead of a thousand files
             options += " -c recovery_init_sync_method=syncfs"
-        self._run("pg_ctl", "-o", options, "-l", str(self.folder / "log"), "-w", "start")
+        self._run(
+            "pg_ctl",
+            "-o",
+            options,
+            "-l",
+            str(self.folder / "log"),
+            "-w",
+            "start",
+        )
 
     def stop(self, mode: str = "fast") -> None:
-        """fast: as it should be; immediate: as in a crash."""
-        self._run("pg_ctl", "-m", mode, "-w", "stop")
+        """Stop the server.
+
+        mode  "fast": as it should be; "immediate": as in a crash
+        """
+        self._run(
+            "pg_ctl",
+            "-m",
+            mode,
+            "-w",
+            "stop",
+        )
 
     def running(self) -> bool:
         return self._run("pg_ctl", "status", check=False) == 0
@@ -97,23 +121,28 @@ class Server:
     def _run(self, program: str, *words: str, check: bool = True) -> int:
         command = [str(self._programs / program), "-D", str(self.folder / "data"), *words]
         # Into a file: the server inherits it, and a pipe would stay open as long as it runs.
-        with tempfile.TemporaryFile("w+") as said:
-            streams: dict[str, Any] = {
-                "stdin": subprocess.DEVNULL,
-                "stdout": said,
-                "stderr": subprocess.STDOUT,
-            }
-            done = subprocess.run(command, cwd=self.folder, **streams, **self._as)
-            if check and done.returncode:
-                said.seek(0)
-                raise RuntimeError(f"{program} failed: {said.read()}")
-        return done.returncode
+        with tempfile.TemporaryFile("w+") as output:
+            finished = subprocess.run(
+                command,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                **self._user_options,
+            )
+            if check and finished.returncode:
+                output.seek(0)
+                raise RuntimeError(f"{program} failed: {output.read()}")
+        return finished.returncode
 
 
 @contextlib.contextmanager
 def postgres_server(options: str = "") -> Iterator[Server]:
-    """Started with options such as "-c fsync=off", and in the end stopped and removed. Raises
-    NotInstalled.
+    """A server that is started, and in the end stopped and removed.
+
+    options  for the server, such as "-c fsync=off"
+
+    Raises NotInstalled.
     """
     programs()
     with tempfile.TemporaryDirectory(prefix="tailor-postgres-") as folder:

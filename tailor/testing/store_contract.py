@@ -69,13 +69,17 @@ ODD_IDS = [
 
 
 def check_store(place: Place) -> None:
-    """place gives a new, empty place each time, as a function that opens it."""
+    """Raises AssertionError where a store breaks a rule that runs rely on.
+
+    place  gives a new, empty place each time, as a function that opens it
+    """
     for check in STORE_CHECKS:
         check(place)
 
 
 @contextmanager
 def refused(kind: type[Exception] = StoreError) -> Iterator[None]:
+    """The block must raise an error of this kind."""
     try:
         yield
     except kind:
@@ -83,8 +87,8 @@ def refused(kind: type[Exception] = StoreError) -> Iterator[None]:
     raise AssertionError(f"{kind.__name__} was expected")
 
 
-def contents(store: Store) -> list[tuple[int, str, dict[str, Any], bytes | None]]:
-    return [(e.number, e.kind, e.body, e.data) for e in store.events()]
+def event_numbers(store: Store) -> list[int]:
+    return [event.number for event in store.events()]
 
 
 def check_events(place: Place) -> None:
@@ -93,7 +97,7 @@ def check_events(place: Place) -> None:
     """
     open_it = place()
     before = time.time()
-    given: list[tuple[str, dict[str, Any], bytes | None]] = [
+    added: list[tuple[str, dict[str, Any], bytes | None]] = [
         ("told", {"n": 1, "nested": [{"a": None}, 0.1, True]}, None),
         ("told", {}, b""),
         ("asked", {"text": "ü 猫 \0 \ud800 \"'\\"}, bytes(range(256))),
@@ -102,35 +106,48 @@ def check_events(place: Place) -> None:
     with open_it() as store:
         assert list(store.events()) == []
         assert store.last() is None
-        assert [store.append(*event) for event in given] == [1, 2, 3, 4]
+        for number, (kind, body, data) in enumerate(added, 1):
+            assert store.append(kind, body, data) == number
     for readonly in (False, True):
         with open_it(readonly) as store:
-            assert contents(store) == [(n, *event) for n, event in enumerate(given, 1)]
-            assert [list(e.body) for e in store.events()][3] == ["b", "a", "large", "small"], (
-                "keys change places"
-            )
-            assert [e.number for e in store.events(after=2)] == [3, 4]
-            assert list(store.events(after=4)) == list(store.events(after=99)) == []
-            assert store.last() == list(store.events())[-1]
-            times = [e.time for e in store.events()]
+            events = list(store.events())
+            contents = [(event.kind, event.body, event.data) for event in events]
+            times = [event.time for event in events]
+            assert [event.number for event in events] == [1, 2, 3, 4]
+            assert contents == added
+            assert list(events[3].body) == ["b", "a", "large", "small"], "keys change places"
             assert before <= times[0] <= times[-1] <= time.time()
             assert times == sorted(times)
+            assert list(store.events(after=2)) == events[2:]
+            assert list(store.events(after=4)) == []
+            assert list(store.events(after=99)) == []
+            assert store.last() == events[-1]
 
 
 def check_many_events(place: Place) -> None:
     """More of them than are read at once, small and large."""
+
+    def data_of(number: int) -> bytes:
+        length = 2_000_000 if number % 30 == 7 else number % 3
+        return b"x" * length
+
     with place()() as store:
-        for i in range(300):
-            store.append("told", {"n": i}, b"x" * (2_000_000 if i % 30 == 7 else i % 3))
-        found = [(e.number, e.body["n"], len(e.data or b"")) for e in store.events()]
-    assert found == [(i + 1, i, 2_000_000 if i % 30 == 7 else i % 3) for i in range(300)]
+        for number in range(300):
+            store.append("told", {"n": number}, data_of(number))
+        count = 0
+        for event in store.events():
+            assert event.number == count + 1
+            assert event.body == {"n": count}
+            assert (event.data or b"") == data_of(count)
+            count += 1
+    assert count == 300
 
 
 def check_reading_while_writing(place: Place) -> None:
     """What is added while events are gone through comes with the next call, not with this one."""
     with place()() as store:
-        for n in range(20):
-            store.append("told", {"n": n})
+        for number in range(20):
+            store.append("told", {"n": number})
         seen = []
         for event in store.events():
             store.append("told", {"n": -1})
@@ -146,9 +163,9 @@ def check_no_holes(place: Place) -> None:
     open_it = place()
     with open_it() as store:
         store.add_examples(["a"])
-        for bad in (["b", "a"], ["c", "c"], ["d", "\ud800"]):
+        for refused_ids in (["b", "a"], ["c", "c"], ["d", "\ud800"]):
             with refused(TailorError):
-                store.add_examples(bad)
+                store.add_examples(refused_ids)
             with refused(ValueError):
                 store.append("told", {"n": float("nan")})
             with refused(InputError):
@@ -157,7 +174,7 @@ def check_no_holes(place: Place) -> None:
         assert store.examples() == ["a"]
         store.add_examples(["b"])
     with open_it(True) as store:
-        assert [e.number for e in store.events()] == [1, 2, 3, 4, 5]
+        assert event_numbers(store) == [1, 2, 3, 4, 5]
         assert store.examples() == ["a", "b"]
 
 
@@ -169,15 +186,18 @@ def check_examples(place: Place) -> None:
         store.add_examples(ODD_IDS)
         store.add_examples([])
         store.add_examples(["one more"])
-        for one in ODD_IDS:
+        for example_id in ODD_IDS:
             with refused():
-                store.add_examples(["new", one])
+                store.add_examples(["new", example_id])
+    size = len(ODD_IDS)
     with open_it(True) as store:
         assert store.examples() == [*ODD_IDS, "one more"]
-        counted = [(e.kind, e.body) for e in store.events()]
-    size = len(ODD_IDS)
-    assert counted == [
-        ("examples", {"first": f, "count": c}) for f, c in [(0, size), (size, 0), (size, 1)]
+        events = list(store.events())
+    assert {event.kind for event in events} == {"examples"}
+    assert [event.body for event in events] == [
+        {"first": 0, "count": size},
+        {"first": size, "count": 0},
+        {"first": size, "count": 1},
     ]
 
 
@@ -193,7 +213,7 @@ def check_one_writer(place: Place) -> None:
         store.append("told", {"n": 1})
         with refused(StoreBusy):
             open_it()
-        assert [e.body["n"] for e in reader.events()] == [1]
+        assert [event.body["n"] for event in reader.events()] == [1]
         with refused():
             reader.append("told", {"n": 2})
         with refused():
@@ -225,31 +245,30 @@ def check_closing(place: Place) -> None:
 
 def check_threads(place: Place) -> None:
     """Threads share a store: every event once, in the order of the numbers that append gave."""
-    numbers: dict[int, list[int]] = {}
+    numbers: dict[tuple[int, int], int] = {}  # that append() gave, by thread and count
 
     def work(store: Store, thread: int) -> None:
-        numbers[thread] = []
-        for n in range(15):
-            numbers[thread].append(store.append("told", {"thread": thread, "n": n}))
-            store.add_examples([f"{thread}-{n}"])
-            assert [e.number for e in store.events()][: numbers[thread][-1]] == list(
-                range(1, numbers[thread][-1] + 1)
-            )
+        for count in range(15):
+            number = store.append("told", {"thread": thread, "n": count})
+            store.add_examples([f"{thread}-{count}"])
+            assert event_numbers(store)[:number] == list(range(1, number + 1))
+            numbers[thread, count] = number
 
     with place()() as store:
-        threads = [threading.Thread(target=work, args=(store, i)) for i in range(4)]
+        threads = [
+            threading.Thread(target=work, args=(store, thread_number)) for thread_number in range(4)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert sorted(len(found) for found in numbers.values()) == [15] * 4
-        told = {
-            (e.body["thread"], e.body["n"]): e.number for e in store.events() if e.kind == "told"
-        }
-        assert told == {
-            (i, n): number for i, found in numbers.items() for n, number in enumerate(found)
-        }
-        assert [e.number for e in store.events()] == list(range(1, 121))
+        assert len(numbers) == 4 * 15, "a thread failed"
+        told = {}
+        for event in store.events():
+            if event.kind == "told":
+                told[event.body["thread"], event.body["n"]] = event.number
+        assert told == numbers
+        assert event_numbers(store) == list(range(1, 121))
         assert len(store.examples()) == 60
 
 
@@ -258,9 +277,27 @@ def check_restore(place: Place) -> None:
     something.
     """
     events = [
-        Event(1, 0.1 + 0.2, "opened", {"ü": "\0"}, None),
-        Event(2, 1e9 / 3, "told", {}, b"\0\1"),
-        Event(3, 5.0, "asked", {}, b""),
+        Event(
+            1,
+            0.1 + 0.2,
+            "opened",
+            {"ü": "\0"},
+            None,
+        ),
+        Event(
+            2,
+            1e9 / 3,
+            "told",
+            {},
+            b"\0\1",
+        ),
+        Event(
+            3,
+            5.0,
+            "asked",
+            {},
+            b"",
+        ),
     ]
     open_it = place()
 
@@ -270,7 +307,8 @@ def check_restore(place: Place) -> None:
     with open_it() as store:
         with refused():
             store.restore(ODD_IDS, events, fails)
-        assert list(store.events()) == store.examples() == []
+        assert list(store.events()) == []
+        assert store.examples() == []
         store.restore(ODD_IDS, iter(events), lambda: None)
         with refused():
             store.restore([], events, lambda: None)

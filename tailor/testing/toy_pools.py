@@ -111,7 +111,12 @@ TOY_POOLS: dict[str, type[ToyPool]] = {
 }
 
 
-def make_toy_pool(task: Task, kind: str, size: int = 40, **options: Any) -> ToyPool:
+def make_toy_pool(
+    task: Task,
+    kind: str,
+    size: int = 40,
+    **options: Any,
+) -> ToyPool:
     """A pool of one kind, its classes in turn, so that a few examples hold them all.
 
     options  of ToyPool
