@@ -8,7 +8,13 @@ from typing import Any
 
 from tailor.common.checks import check_text
 from tailor.errors import InputError
-from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
+from tailor.pools.base import (
+    Pool,
+    Unreadable,
+    check_positions,
+    check_unique,
+    without_none,
+)
 from tailor.pools.detect import KIND_BY_SUFFIX, find_kind
 from tailor.registry import Registry
 
@@ -113,7 +119,7 @@ def open_pool(
         "cache_bytes": cache_bytes,
         "storage": storage,
     }
-    options = {name: value for name, value in named_options.items() if value is not None}
+    options = without_none(named_options)
     options.update(plugin_options)
     if isinstance(source, Pool):
         if options:
@@ -141,7 +147,8 @@ def _open_described(
     described_kind = described.pop("kind", kind)
     if described_kind is not None:
         check_text(described_kind, "kind")
-    return registry.make(described_kind or find_kind(path), path, **{**described, **options})
+    described.update(options)
+    return registry.make(described_kind or find_kind(path), path, **described)
 
 
 __all__ = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,17 @@ import numpy as np
 
 from tailor.errors import InputError
 from tailor.pools import convert
-from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
+from tailor.pools.base import (
+    Pool,
+    Unreadable,
+    check_positions,
+    check_unique,
+    row_numbers,
+    without_none,
+)
 from tailor.pools.image_decoding import pixels
 from tailor.pools.npy import NpyRows
-from tailor.pools.npz import open_npz
+from tailor.pools.npz import NpzArrays, open_npz
 
 
 class Arrays(Pool):
@@ -48,31 +56,32 @@ class Arrays(Pool):
         array: str | None = None,
     ) -> None:
         self._path: Path | None = None
-        self._rows: Any = data
-        named_options = {"labels": labels, "array": array}
-        self._options = {name: value for name, value in named_options.items() if value is not None}
+        self._options = without_none({"labels": labels, "array": array})
         self._has_own_ids = ids is not None
         if isinstance(data, (str, os.PathLike)):
             self._path = Path(data).absolute()
-            if not self._path.is_file():
-                raise InputError(f"no file at {self._path}: give an existing .npy or .npz file")
-            if self._path.suffix.lower() == ".npz":
-                self._rows, ids, labels = open_npz(self._path, array, ids, labels)
-            else:
-                self._rows = NpyRows(self._path)
-            if isinstance(labels, (str, os.PathLike)):
-                labels = NpyRows(Path(labels)).all()
-        elif not isinstance(data, np.ndarray):
+            opened = _open_file(self._path, array, ids, labels)
+        elif isinstance(data, np.ndarray):
+            opened = NpzArrays(data, ids, labels)
+        else:
             raise InputError(f"{type(data).__name__} is not an array: give a numpy array or a path")
+        self._rows = opened.examples
         self.kind = _kind(self._rows.shape, self._rows.dtype)
         size = self._rows.shape[0]
-        self._ids = [str(example_id) for example_id in (range(size) if ids is None else ids)]
+        if opened.ids is None:
+            self._ids = row_numbers(0, size)
+        else:
+            self._ids = [str(example_id) for example_id in opened.ids]
         if len(self._ids) != size:
             raise InputError(f"{len(self._ids)} ids for {size} rows: give one id a row")
         check_unique(self._ids)
-        self._labels = None if labels is None else np.asarray(labels)
-        if self._labels is not None and len(self._labels) != size:
-            raise InputError(f"{len(self._labels)} labels for {size} rows: give one label a row")
+        self._labels: np.ndarray | None = None
+        if opened.labels is not None:
+            self._labels = np.asarray(opened.labels)
+            if len(self._labels) != size:
+                raise InputError(
+                    f"{len(self._labels)} labels for {size} rows: give one label a row"
+                )
 
     @property
     def ids(self) -> Sequence[str]:
@@ -100,18 +109,22 @@ class Arrays(Pool):
         return [f"{version}|{position}" for position in checked]
 
     def refresh(self) -> int:
-        if self._path is None or self._path.suffix.lower() == ".npz" or self._has_own_ids:
+        if self._path is None or self._has_own_ids:
+            return 0
+        if self._path.suffix.lower() == ".npz":
             return 0
         try:
             current = NpyRows(self._path)
         except InputError:
             return 0  # gone, or being written: what is known stays
-        if current.shape[1:] != self._rows.shape[1:] or current.dtype != self._rows.dtype:
+        if current.shape[1:] != self._rows.shape[1:]:
+            return 0
+        if current.dtype != self._rows.dtype:
             return 0
         known = len(self._ids)
         added = max(0, current.shape[0] - known)
         self._rows = current
-        self._ids.extend(str(row) for row in range(known, known + added))
+        self._ids.extend(row_numbers(known, added))
         return added
 
     def labels(self) -> dict[str, Any] | None:
@@ -125,14 +138,32 @@ class Arrays(Pool):
         return convert.labels_by_id(self._ids, self._labels.tolist(), None)
 
     def describe(self) -> dict[str, Any]:
-        are_plain = all(isinstance(value, (str, os.PathLike)) for value in self._options.values())
-        if self._path is None or self._has_own_ids or not are_plain:
+        description: dict[str, Any] = {"kind": "arrays", "path": str(self._path)}
+        is_in_memory = self._path is None or self._has_own_ids
+        for name, value in self._options.items():
+            if isinstance(value, (str, os.PathLike)):
+                description[name] = os.fspath(value)
+            else:
+                is_in_memory = True
+        if is_in_memory:
             raise InputError(
                 "arrays in memory can't be opened by name: hand them in again, or save them as "
                 ".npz with the arrays 'x', 'ids' and 'labels' and give its path"
             )
-        options = {name: os.fspath(value) for name, value in self._options.items()}
-        return {"kind": "arrays", "path": str(self._path), **options}
+        return description
+
+
+def _open_file(path: Path, array: str | None, ids: Any, labels: Any) -> NpzArrays:
+    """The arrays of a .npy or .npz file; labels may be the path of another .npy file."""
+    if not path.is_file():
+        raise InputError(f"no file at {path}: give an existing .npy or .npz file")
+    if path.suffix.lower() == ".npz":
+        opened = open_npz(path, array, ids, labels)
+    else:
+        opened = NpzArrays(NpyRows(path), ids, labels)
+    if isinstance(opened.labels, (str, os.PathLike)):
+        return replace(opened, labels=NpyRows(Path(opened.labels)).all())
+    return opened
 
 
 def _kind(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
@@ -144,8 +175,9 @@ def _kind(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
         if np.issubdtype(dtype, np.complexfloating):
             raise InputError(f"vectors of dtype {dtype}: give real numbers")
         return "vector"
-    has_image_shape = len(shape) == 3 or (len(shape) == 4 and shape[3] in (1, 3))
-    if has_image_shape and dtype == np.uint8 and all(shape):
+    is_grey = len(shape) == 3
+    has_channels = len(shape) == 4 and shape[3] in (1, 3)
+    if (is_grey or has_channels) and dtype == np.uint8 and all(shape):
         return "image"
     raise InputError(
         f"an array of shape {shape} and dtype {dtype}: give vectors (N, d) of numbers, or uint8 "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,6 +152,24 @@ def check_unique(
         else:
             entries = f"{place[first]} and {place[position]}"
         raise InputError(f"id {example_id!r} is there twice: {entries}; give each entry its own id")
+
+
+def row_numbers(first: int, count: int) -> list[str]:
+    """Ids of rows that have no others: their numbers as text.
+
+    >>> row_numbers(7, 2)
+    ['7', '8']
+    """
+    return [str(row) for row in range(first, first + count)]
+
+
+def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that have a value.
+
+    >>> without_none({"key": "id", "label": None})
+    {'key': 'id'}
+    """
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def shortened(names: Sequence[str], most: int = 8) -> str:

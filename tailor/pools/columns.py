@@ -78,8 +78,11 @@ def choose_column(
             )
         return column, kind
     kinds: dict[str, str] = {}
+    not_examples = (key, label, *LABEL_COLUMNS)
     for name in dict.fromkeys(names):
-        kind = None if name in (key, label, *LABEL_COLUMNS) else column_kind(schema, name)
+        if name in not_examples:
+            continue
+        kind = column_kind(schema, name)
         if kind is not None:
             kinds[name] = kind
     candidates = _example_columns(kinds)
@@ -171,7 +174,8 @@ def schema_class_names(schema: Any, column: str | None) -> list[str] | None:
 
 def _hugging_face_names(metadata: dict[bytes, bytes], column: str) -> Any:
     try:
-        feature: Any = json.loads(metadata[b"huggingface"])["info"]["features"][column]
+        dataset_info = json.loads(metadata[b"huggingface"])["info"]
+        feature: Any = dataset_info["features"][column]
         # A list of labels is written as [feature] or as {"feature": feature}.
         while isinstance(feature, list) or (isinstance(feature, dict) and "feature" in feature):
             feature = feature[0] if isinstance(feature, list) else feature["feature"]

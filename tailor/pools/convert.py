@@ -71,10 +71,15 @@ def label(value: Any, class_names: Sequence[str] | None) -> Any:
     if isinstance(value, str):
         return value or None
     if isinstance(value, (bool, np.bool_)):
-        return str(bool(value)).lower() if class_names is None else class_names[int(value)]
-    if isinstance(value, (float, np.floating)) and not float(value).is_integer():
-        return None if np.isnan(value) else str(value)
-    if not isinstance(value, (int, np.integer, float, np.floating)):
+        if class_names is not None:
+            return class_names[int(value)]
+        return "true" if value else "false"
+    if isinstance(value, (float, np.floating)):
+        if np.isnan(value):
+            return None
+        if not float(value).is_integer():
+            return str(value)
+    elif not isinstance(value, (int, np.integer)):
         raise InputError(
             f"label {value!r} is a {type(value).__name__}: labels are class names or whole numbers"
         )

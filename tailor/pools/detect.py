@@ -87,7 +87,9 @@ def _kind_of_path(path: Path) -> str:
 def _nearby_names(path: Path) -> str:
     """The end of the message about a missing path: names beside it that look alike."""
     folder = path.absolute().parent
-    neighbours = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+    neighbours: list[str] = []
+    if folder.is_dir():
+        neighbours = sorted(neighbour.name for neighbour in folder.iterdir())
     similar = difflib.get_close_matches(path.name, neighbours, n=3, cutoff=0.5)
     if not similar:
         return ": give an existing file or folder"
@@ -99,15 +101,15 @@ def _kind_of_folder(folder: Path) -> str:
     millions.
     """
     other_files = 0
-    visited = set()
+    visited: set[str] = set()
     for current, subfolders, files in os.walk(folder, followlinks=True):
         real_path = os.path.realpath(current)
         if real_path in visited:  # a link that leads back up
             subfolders.clear()
             continue
         visited.add(real_path)
-        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
-        suffixes = {os.path.splitext(name)[1].lower() for name in files if not name.startswith(".")}
+        subfolders[:] = _visible(subfolders)
+        suffixes = {os.path.splitext(name)[1].lower() for name in _visible(files)}
         if ".parquet" in suffixes:
             return "parquet"
         if suffixes & IMAGE_SUFFIXES:
@@ -119,3 +121,7 @@ def _kind_of_folder(folder: Path) -> str:
     raise InputError(
         f"{folder} {content} an image ({', '.join(sorted(IMAGE_SUFFIXES))}) or a .parquet file"
     )
+
+
+def _visible(names: Sequence[str]) -> list[str]:
+    return sorted(name for name in names if not name.startswith("."))

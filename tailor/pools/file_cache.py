@@ -34,7 +34,8 @@ def user_folder() -> Path:
     configured = os.environ.get("XDG_CACHE_HOME", "")
     try:
         # The specification ignores a path that is not absolute.
-        base = Path(configured) if os.path.isabs(configured) else Path.home() / ".cache"
+        is_absolute = os.path.isabs(configured)
+        base = Path(configured) if is_absolute else Path.home() / ".cache"
         folder = base / "tailor" / "files"
         folder.mkdir(0o700, parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
@@ -142,7 +143,8 @@ class FileCache:
 
     def _fetch_copy(self, path: Path, size: int, fetch: Callable[[str], None]) -> BinaryIO:
         """As _open_copy, of a copy that is fetched now."""
-        partial = self.folder / f"{path.name}.{os.getpid()}.{threading.get_ident()}.part"
+        writer = f"{os.getpid()}.{threading.get_ident()}"
+        partial = self.folder / f"{path.name}.{writer}.part"
         try:
             with self._lock:
                 self._make_room(size)
@@ -225,7 +227,8 @@ def _open_locked(path: Path, *, exclusive: bool) -> BinaryIO | None:
     try:
         import fcntl
 
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB if exclusive else fcntl.LOCK_SH)
+        kind_of_lock = fcntl.LOCK_EX | fcntl.LOCK_NB if exclusive else fcntl.LOCK_SH
+        fcntl.flock(file, kind_of_lock)
     except BlockingIOError:
         file.close()
         raise

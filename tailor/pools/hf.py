@@ -7,7 +7,7 @@ from typing import Any
 
 from tailor.errors import InputError
 from tailor.pools import columns, convert
-from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
+from tailor.pools.base import Pool, Unreadable, check_positions, check_unique, row_numbers
 from tailor.pools.image_decoding import check_decoding, decode_image, in_threads
 
 #: Rows in memory at once while a whole column is read.
@@ -48,7 +48,9 @@ class HuggingFace(Pool):
         check_decoding(max_side, threads)
         _check_dataset(dataset)
         self._schema = dataset.features.arrow_schema
-        self.column, self.kind = columns.choose_column(self._schema, column, key, label)
+        chosen_column, kind = columns.choose_column(self._schema, column, key, label)
+        self.column = chosen_column
+        self.kind = kind
         self.label = label
         self.max_side = max_side
         self.threads = threads
@@ -56,7 +58,7 @@ class HuggingFace(Pool):
         self._examples = self._undecoded(self.column)
         self._without_key: set[int] = set()  # positions
         if key is None:
-            self._ids = [str(row) for row in range(len(dataset))]
+            self._ids = row_numbers(0, len(dataset))
         else:
             self._ids = self._key_ids(key)
         check_unique(self._ids)

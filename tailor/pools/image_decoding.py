@@ -154,8 +154,8 @@ def _scaled(image: Any) -> Any:
         values = values / (257 if largest > 255 else 1)
     elif largest <= 1:
         values = values * 255
-    pixels = np.clip(np.rint(values), 0, 255).astype(np.uint8)
-    return Image.fromarray(pixels).convert("RGB")
+    rounded = np.clip(np.rint(values), 0, 255)
+    return Image.fromarray(rounded.astype(np.uint8)).convert("RGB")
 
 
 def _on_background(image: Any, checkered: bool) -> Any:
@@ -165,8 +165,9 @@ def _on_background(image: Any, checkered: bool) -> Any:
     background = Image.new("RGBA", image.size, "white")
     if checkered:
         side = max(SMALLEST_SQUARE, max(image.size) // SQUARES)
-        y, x = np.ogrid[: image.height, : image.width]
-        is_dark = (y // side + x // side) % 2 == 1
+        rows = np.arange(image.height)[:, None] // side
+        columns = np.arange(image.width)[None, :] // side
+        is_dark = (rows + columns) % 2 == 1
         background.paste(SQUARE_COLOUR, mask=Image.fromarray(is_dark))
     return Image.alpha_composite(background, image).convert("RGB")
 
@@ -197,10 +198,13 @@ def pixels(array: np.ndarray) -> np.ndarray | Unreadable:
                 f"image with values from {low:g} to {high:g}: give uint8, or floats from 0 to 1"
             )
         array = np.rint(array * 255).astype(np.uint8)
-    has_channels_first = (
-        array.ndim == 3 and array.shape[2] not in (1, 3) and array.shape[0] in (1, 3)
-    )
-    if has_channels_first:
+    return _with_three_channels(array)
+
+
+def _with_three_channels(array: np.ndarray) -> np.ndarray | Unreadable:
+    """uint8 of the shapes that `pixels` takes -> (H, W, 3)."""
+    channels = (1, 3)
+    if array.ndim == 3 and array.shape[2] not in channels and array.shape[0] in channels:
         array = array.transpose(1, 2, 0)
     if array.ndim == 3 and array.shape[2] == 1:
         array = array[:, :, 0]

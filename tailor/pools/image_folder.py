@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tailor.errors import InputError
-from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
+from tailor.pools.base import Pool, Unreadable, check_positions, check_unique, without_none
 from tailor.pools.image_decoding import (
     IMAGE_SUFFIXES,
     check_decoding,
@@ -80,9 +80,9 @@ class ImageFolder(Pool):
         for relative in self._walk(str(self.path), "", ()):
             example_id = readable_name(relative)
             if example_id in path_by_id:
-                check_unique(
-                    [example_id, example_id], [repr(path_by_id[example_id]), repr(relative)]
-                )
+                # Two names that read alike: this raises, and names both.
+                places = [repr(path_by_id[example_id]), repr(relative)]
+                check_unique([example_id, example_id], places)
             path_by_id[example_id] = relative
         new_ids = sorted(path_by_id.keys() - set(self._ids))
         for example_id in new_ids:
@@ -118,9 +118,14 @@ class ImageFolder(Pool):
             except OSError:  # a link to itself
                 self.ignored += 1
                 continue
+            suffix = os.path.splitext(entry.name)[1].lower()
             if is_folder:
-                yield from self._walk(entry.path, f"{prefix}{entry.name}/", (*parents, identity))
-            elif is_file and os.path.splitext(entry.name)[1].lower() in IMAGE_SUFFIXES:
+                yield from self._walk(
+                    entry.path,
+                    prefix=f"{prefix}{entry.name}/",
+                    parents=(*parents, identity),
+                )
+            elif is_file and suffix in IMAGE_SUFFIXES:
                 yield prefix + entry.name
             else:
                 self.ignored += 1
@@ -130,11 +135,13 @@ class ImageFolder(Pool):
         return os.path.join(self.path, self._path_by_id.get(example_id, example_id))
 
     def read(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
-        files = [self.file(position) for position in check_positions(positions, len(self))]
+        checked = check_positions(positions, len(self))
+        files = [self.file(position) for position in checked]
         return in_threads(lambda file: decode_image(file, self.max_side), files, self.threads)
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
-        files = [self.file(position) for position in check_positions(positions, len(self))]
+        checked = check_positions(positions, len(self))
+        files = [self.file(position) for position in checked]
         return [image_content_key(file, self.max_side) for file in files]
 
     def labels(self) -> dict[str, Any] | None:
@@ -146,9 +153,16 @@ class ImageFolder(Pool):
         return dict(self._closed_folders)
 
     def describe(self) -> dict[str, Any]:
-        options = {"labels": self._labels, "max_side": self.max_side, "threads": self.threads}
-        given = {name: value for name, value in options.items() if value is not None}
-        return {"kind": "image-folder", "path": str(self.path), **given}
+        options = {
+            "labels": self._labels,
+            "max_side": self.max_side,
+            "threads": self.threads,
+        }
+        return {
+            "kind": "image-folder",
+            "path": str(self.path),
+            **without_none(options),
+        }
 
 
 def check_labels_option(labels: str | None) -> None:
@@ -174,7 +188,8 @@ def image_content_key(file: str, max_side: int | None) -> str:
         status = os.stat(file)
     except OSError:
         return f"{file}|missing"
-    return f"{file}|{status.st_size}|{status.st_mtime_ns}|{max_side}{decoding_key(file)}"
+    version = f"{file}|{status.st_size}|{status.st_mtime_ns}"
+    return f"{version}|{max_side}{decoding_key(file)}"
 
 
 def readable_name(path: str) -> str:

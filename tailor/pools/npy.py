@@ -37,7 +37,7 @@ class NpyRows:
                 if length is None:
                     length = os.fstat(file.fileno()).st_size - start
                 file.seek(start)
-                self.shape, is_fortran, self.dtype = read_header(file)
+                shape, is_fortran, dtype = read_header(file)
                 self._data_start = file.tell()
         except FileNotFoundError:
             raise InputError(f"no file at {path}") from None
@@ -45,8 +45,10 @@ class NpyRows:
             raise InputError(
                 f"{path} is not a whole .npy file ({problem}): save it again with numpy.save"
             ) from None
+        self.shape = shape
+        self.dtype = dtype
         header_bytes = self._data_start - start
-        check_header(path, self.shape, self.dtype, length - header_bytes)
+        check_header(path, shape, dtype, length - header_bytes)
         self._is_fortran = is_fortran and len(self.shape) > 1
         self._row_values = math.prod(self.shape[1:])
         self._row_bytes = self._row_values * self.dtype.itemsize
@@ -66,11 +68,20 @@ class NpyRows:
 
     def _fortran_rows(self, ordered: list[int]) -> dict[int, np.ndarray | Unreadable]:
         """Of an array whose columns lie together: a row is spread over all of the file."""
-        array = np.memmap(self.path, self.dtype, "r", self._data_start, self.shape, order="F")
+        array = np.memmap(
+            self.path,
+            self.dtype,
+            mode="r",
+            offset=self._data_start,
+            shape=self.shape,
+            order="F",
+        )
         rows: dict[int, np.ndarray | Unreadable] = {}
         for position in ordered:
-            is_there = position < len(array)
-            rows[position] = np.array(array[position]) if is_there else Unreadable("missing")
+            if position < len(array):
+                rows[position] = np.array(array[position])
+            else:
+                rows[position] = Unreadable("missing")
         return rows
 
     def _plain_rows(self, ordered: list[int]) -> dict[int, np.ndarray | Unreadable]:
@@ -95,22 +106,19 @@ class NpyRows:
     def _read_run(
         self, descriptor: int, first: int, count: int
     ) -> dict[int, np.ndarray | Unreadable]:
-        run_start = self._data_start + first * self._row_bytes
-        content = bytearray()
-        # One pread may give less than was asked for.
-        while len(content) < count * self._row_bytes:
-            missing_bytes = count * self._row_bytes - len(content)
-            part = os.pread(descriptor, missing_bytes, run_start + len(content))
-            if not part:
-                break
-            content += part
+        content = _read_bytes(
+            descriptor,
+            start=self._data_start + first * self._row_bytes,
+            size=count * self._row_bytes,
+        )
         whole_rows = len(content) // self._row_bytes if self._row_bytes else count
         values = np.frombuffer(content, self.dtype, whole_rows * self._row_values)
         values = values.reshape(whole_rows, *self.shape[1:])
         rows: dict[int, np.ndarray | Unreadable] = {}
-        for offset in range(count):
-            is_whole = offset < whole_rows
-            rows[first + offset] = values[offset] if is_whole else Unreadable("truncated")
+        for offset in range(whole_rows):
+            rows[first + offset] = values[offset]
+        for offset in range(whole_rows, count):
+            rows[first + offset] = Unreadable("truncated")
         return rows
 
     def all(self) -> np.ndarray:
@@ -120,6 +128,18 @@ class NpyRows:
             if isinstance(row, Unreadable):
                 raise InputError(f"{self.path}: {row.reason}; save it again with numpy.save")
         return np.array(rows, dtype=self.dtype)
+
+
+def _read_bytes(descriptor: int, start: int, size: int) -> bytearray:
+    """So many bytes of a file, fewer where it ends before."""
+    content = bytearray()
+    # One pread may give less than was asked for.
+    while len(content) < size:
+        part = os.pread(descriptor, size - len(content), start + len(content))
+        if not part:
+            break
+        content += part
+    return content
 
 
 def read_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -150,8 +170,10 @@ def check_header(
             f"{path} holds Python objects, which are never loaded: save plain numbers or text"
         )
     claimed_bytes = math.prod(shape) * dtype.itemsize
-    has_empty_rows = len(shape) > 0 and shape[0] > 0 and claimed_bytes == 0
-    if data_bytes < claimed_bytes or min(shape, default=0) < 0 or has_empty_rows:
+    has_rows = len(shape) > 0 and shape[0] > 0
+    has_empty_rows = has_rows and claimed_bytes == 0
+    is_negative = min(shape, default=0) < 0
+    if data_bytes < claimed_bytes or is_negative or has_empty_rows:
         raise InputError(
             f"{path} is not a whole .npy file: its header claims an array of shape {shape} with "
             f"{claimed_bytes} bytes, {data_bytes} follow it; save it again with numpy.save"

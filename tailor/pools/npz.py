@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,22 @@ _LENGTHS_OFFSET = 26
 _HEADER_BYTES = 30
 
 
-def open_npz(path: Path, array: str | None, ids: Any, labels: Any) -> tuple[Any, Any, Any]:
-    """The examples (NpyRows, or an array where they are compressed), ids and labels of a file.
+@dataclass(frozen=True)
+class NpzArrays:
+    """The arrays of a pool.
+
+    examples  NpyRows, or an array in memory
+    ids       (N,), None where there are none
+    labels    (N,) or (N, K), None where there are none
+    """
+
+    examples: Any
+    ids: Any
+    labels: Any
+
+
+def open_npz(path: Path, array: str | None, ids: Any, labels: Any) -> NpzArrays:
+    """The examples, ids and labels in an .npz file. Only compressed examples are read into memory.
 
     array   the name of the examples' array; None where there is only one it can be
     ids     as given; None takes the array `ids` where there is one
@@ -51,7 +66,7 @@ def open_npz(path: Path, array: str | None, ids: Any, labels: Any) -> tuple[Any,
         labels = next((name for name in LABEL_ARRAYS if name in members), None)
     if isinstance(labels, str):
         labels = _read_member(path, members, labels)
-    return _open_member(path, members, array), ids, labels
+    return NpzArrays(_open_member(path, members, array), ids, labels)
 
 
 def read_npz(path: Path, name: str) -> np.ndarray:

@@ -10,7 +10,14 @@ from typing import Any
 
 from tailor.errors import InputError
 from tailor.pools import columns, convert
-from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
+from tailor.pools.base import (
+    Pool,
+    Unreadable,
+    check_positions,
+    check_unique,
+    row_numbers,
+    without_none,
+)
 from tailor.pools.file_rows import FileRows
 from tailor.pools.image_decoding import check_decoding, decode_image, decoding_key, in_threads
 from tailor.pools.parquet_files import (
@@ -63,20 +70,24 @@ class ParquetPool(Pool):
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
         check_decoding(max_side, threads)
-        paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-        self._listing = ParquetListing([Path(p).absolute() for p in paths], split)
+        if isinstance(path, (str, os.PathLike)):
+            path = [path]
+        paths = [Path(given_path).absolute() for given_path in path]
+        self._listing = ParquetListing(paths, split)
         self.key = key
         self.label = label
         self.max_side = max_side
         self.threads = threads
-        self._order = [(str(name), int(rows)) for name, rows in order or ()]
+        self._order = list(order or ())
         self._files: list[TableFile] = []
         self._rows = FileRows()
         self._ids: list[str] = []
         self._without_key: set[int] = set()  # positions
         self._broken: dict[str, str] = {}
         self._schema = self._listing.first_schema()
-        self.column, self.kind = columns.choose_column(self._schema, column, key, label)
+        chosen_column, kind = columns.choose_column(self._schema, column, key, label)
+        self.column = chosen_column
+        self.kind = kind
         self._row_groups = RowGroups(self.column, cache_bytes)
         self._vector_length: int | None = None
         if self.refresh() == 0:
@@ -137,7 +148,13 @@ class ParquetPool(Pool):
 
     def _inspect(self, path: Path, name: str) -> TableFile:
         file, schema = inspect_file(path, name)
-        columns.check_columns(schema, path, column=self.column, kind=self.kind, key=self.key)
+        columns.check_columns(
+            schema,
+            path,
+            column=self.column,
+            kind=self.kind,
+            key=self.key,
+        )
         return file
 
     def _remembered_files(self, listed: dict[str, Path]) -> list[TableFile]:
@@ -146,7 +163,7 @@ class ParquetPool(Pool):
         """
         files = []
         for name, rows in self._order:
-            file = None
+            file: TableFile | None = None
             if name in listed:
                 with contextlib.suppress(InputError):
                     file = self._inspect(listed[name], name)
@@ -167,7 +184,7 @@ class ParquetPool(Pool):
     def _file_ids(self, file: TableFile, first_position: int) -> tuple[list[str], list[int]]:
         """The ids of a file's rows, and the rows whose key is empty."""
         if self.key is None:
-            return [str(first_position + row) for row in range(file.rows)], []
+            return row_numbers(first_position, file.rows), []
         ids = []
         keyless_rows = []
         for row, value in enumerate(column_values(file, self.key)):
@@ -221,16 +238,18 @@ class ParquetPool(Pool):
         """The length of the pool's vectors: that of the column's type, or of the first readable
         one.
         """
-        if self._vector_length is None:
-            # Only a list of fixed size has it.
-            length = getattr(self._schema.field(self.column).type, "list_size", None)
-            for file in self._files:
-                if length is not None:
-                    break
-                with contextlib.suppress(InputError):
-                    length = convert.first_vector_length(column_values(file, self.column))
-            self._vector_length = length
-        return self._vector_length
+        if self._vector_length is not None:
+            return self._vector_length
+        # Only the type of a list of fixed size has it.
+        length = getattr(self._schema.field(self.column).type, "list_size", None)
+        for file in self._files:
+            if length is not None:
+                break
+            with contextlib.suppress(InputError):
+                values = column_values(file, self.column)
+                length = convert.first_vector_length(values)
+        self._vector_length = length
+        return length
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
         files = [current_version(file) or file for file in self._files]
@@ -240,7 +259,8 @@ class ParquetPool(Pool):
             number, row = self._rows.locate(position)
             file = files[number]
             version = f"{file.path}|{file.size}|{file.modified_ns}"
-            keys.append(f"{version}|{self.column}|{row}|{self.max_side}{decoding}")
+            reading = f"{self.column}|{row}|{self.max_side}{decoding}"
+            keys.append(f"{version}|{reading}")
         return keys
 
     # ------------------------------------------------------------------ labels
@@ -274,7 +294,7 @@ class ParquetPool(Pool):
 
     def describe(self) -> dict[str, Any]:
         paths = [str(path) for path in self._listing.paths]
-        options = {
+        options: dict[str, Any] = {
             "key": self.key,
             "label": self.label,
             "split": self._listing.split,
@@ -288,5 +308,5 @@ class ParquetPool(Pool):
             "path": paths if len(paths) > 1 else paths[0],
             "column": self.column,
             "order": [[file.name, file.rows] for file in self._files],
-            **{name: value for name, value in options.items() if value is not None},
+            **without_none(options),
         }

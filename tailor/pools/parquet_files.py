@@ -55,8 +55,13 @@ def inspect_file(path: Path, name: str) -> tuple[TableFile, Any]:
             group_rows = [
                 metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)
             ]
-            group_ends = tuple(np.cumsum(group_rows).tolist())
-            file = TableFile(path, name, status.st_size, status.st_mtime_ns, group_ends)
+            file = TableFile(
+                path=path,
+                name=name,
+                size=status.st_size,
+                modified_ns=status.st_mtime_ns,
+                group_ends=tuple(np.cumsum(group_rows).tolist()),
+            )
             return file, parquet.schema_arrow
     except FileNotFoundError:
         raise InputError(f"no file at {path}") from None
@@ -74,8 +79,9 @@ def current_version(file: TableFile) -> TableFile | None:
         status = os.stat(file.path)
     except OSError:
         return None
-    is_same = status.st_size == file.size and status.st_mtime_ns == file.modified_ns
-    if is_same and not file.missing:
+    has_same_size = status.st_size == file.size
+    has_same_time = status.st_mtime_ns == file.modified_ns
+    if has_same_size and has_same_time and not file.missing:
         return file
     try:
         current, _ = inspect_file(file.path, file.name)

@@ -23,7 +23,13 @@ class IndexEntry(NamedTuple):
 
     @classmethod
     def of(cls, record: Record, problem: str) -> IndexEntry:
-        return cls(record.start, record.end, digest(record.content), record.line, problem)
+        return cls(
+            start=record.start,
+            end=record.end,
+            digest=digest(record.content),
+            line=record.line,
+            problem=problem,
+        )
 
 
 class RecordIndex:

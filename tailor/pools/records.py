@@ -156,7 +156,15 @@ class Csv:
             except ValueError as error:
                 problem = str(error)
         message = f"broken line {line}: {problem}" if problem else ""
-        return Record(line, start, start + len(content), content, values, message, open_quote)
+        return Record(
+            line=line,
+            start=start,
+            end=start + len(content),
+            content=content,
+            values=values,
+            problem=message,
+            open_quote=open_quote,
+        )
 
     def _decoded_lines(self, file: BinaryIO, taken: list[bytes]) -> Iterator[str]:
         for content in iter(file.readline, b""):

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from tailor.errors import InputError
-from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
+from tailor.pools.base import (
+    Pool,
+    Unreadable,
+    check_positions,
+    check_unique,
+    row_numbers,
+    without_none,
+)
 from tailor.pools.file_cache import FileCache
 from tailor.pools.file_rows import FileRows
 from tailor.pools.image_decoding import check_decoding, decode_image, decoding_key, in_threads
@@ -73,21 +80,21 @@ class RemotePool(Pool):
         self.address = str(address).rstrip("/")
         self._labels = labels
         self.max_side = max_side
-        table_options: dict[str, Any] = {
-            "column": column,
-            "key": key,
-            "label": label,
-            "label_separator": label_separator,
-            "delimiter": delimiter,
-            "encoding": encoding,
-        }
-        self._table_options = {
-            name: value for name, value in table_options.items() if value is not None
-        }
+        self._table_options = without_none(
+            {
+                "column": column,
+                "key": key,
+                "label": label,
+                "label_separator": label_separator,
+                "delimiter": delimiter,
+                "encoding": encoding,
+            }
+        )
         self._cache_folder = None if cache is None else str(cache)
         self._cache = FileCache(None if cache is None else Path(cache), cache_bytes)
         self._storage = RemoteStorage(self.address, storage or {})
-        self._place_by_name = {str(name): place for place, (name, _) in enumerate(order or ())}
+        earlier_names = [name for name, _ in order or ()]
+        self._place_by_name = {name: place for place, name in enumerate(earlier_names)}
         self._files: list[RemoteFile] = []
         self._rows = FileRows()
         self._ids: list[str] = []
@@ -145,7 +152,12 @@ class RemotePool(Pool):
             row_counts.append(len(file_ids))
             ids.extend(file_ids)
         rows = FileRows(row_counts)
-        check_unique(ids, lambda position: files[rows.locate(position)[0]].name)
+
+        def place(position: int) -> str:
+            number, _ = rows.locate(position)
+            return files[number].name
+
+        check_unique(ids, place)
         # Nothing but `kind` has changed up to here, so that an error leaves the pool as it was.
         added = len(ids) - len(self._ids)
         self._files = files
@@ -173,9 +185,8 @@ class RemotePool(Pool):
             self.kind = pool.kind
             ids = list(pool.ids)
         # Row numbers begin anew in each file; in this pool they count on.
-        are_row_numbers = all(example_id == str(row) for row, example_id in enumerate(ids))
-        if are_row_numbers:
-            return [str(first_position + row) for row in range(len(ids))]
+        if ids == row_numbers(0, len(ids)):
+            return row_numbers(first_position, len(ids))
         return ids
 
     def _local_copy(self, file: RemoteFile) -> AbstractContextManager[Path]:
@@ -212,7 +223,8 @@ class RemotePool(Pool):
     def read(self, positions: Sequence[int]) -> list[Any]:
         checked = check_positions(positions, len(self))
         if self._holds_images:
-            files = [self._files[self._rows.locate(position)[0]] for position in checked]
+            # Each image is a file of one row.
+            files = [self._files[position] for position in checked]
             return in_threads(self._read_image, files, None)
         examples: dict[int, Any] = {}
         for number, row_positions in sorted(self._rows.by_file(checked).items()):
@@ -251,7 +263,8 @@ class RemotePool(Pool):
             file = self._files[number]
             version = f"{self.address}/{file.name}|{file.version}|{file.size}"
             decoding = decoding_key(file.name) if self.kind == "image" else ""
-            keys.append(f"{version}|{column}|{row}|{self.max_side}{decoding}")
+            reading = f"{column}|{row}|{self.max_side}{decoding}"
+            keys.append(f"{version}|{reading}")
         return keys
 
     # ------------------------------------------------------------------ labels
@@ -276,7 +289,7 @@ class RemotePool(Pool):
         return dict(self._broken)
 
     def describe(self) -> dict[str, Any]:
-        order = None
+        order: list[list[Any]] | None = None
         if self._files and not self._holds_images:
             files_and_rows = zip(self._files, self._rows.counts)
             order = [[file.name, rows] for file, rows in files_and_rows]
@@ -288,5 +301,9 @@ class RemotePool(Pool):
             "max_side": self.max_side,
             "order": order,
         }
-        given = {name: value for name, value in options.items() if value is not None}
-        return {"kind": "remote", "path": self.address, **given, **self._table_options}
+        return {
+            "kind": "remote",
+            "path": self.address,
+            **without_none(options),
+            **self._table_options,
+        }

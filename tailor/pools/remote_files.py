@@ -58,12 +58,13 @@ class RemoteStorage:
             import fsspec
 
             with self._explained_errors():
-                self.filesystem, root = fsspec.core.url_to_fs(address, **self.options)
+                filesystem, root = fsspec.core.url_to_fs(address, **self.options)
         except ImportError as problem:
             extra = "cloud-gs" if address.startswith(("gs://", "gcs://")) else "cloud"
             raise InputError(
                 f"{address} can't be read ({problem}): pip install 'tailor[{extra}]'"
             ) from problem
+        self.filesystem = filesystem
         self._root = str(root).rstrip("/")
 
     def list_files(self) -> Sequence[RemoteFile]:
@@ -93,11 +94,11 @@ class RemoteStorage:
 
     def _described(self, path: str, fields: Mapping[str, Any]) -> RemoteFile:
         # Where the address is that of one file, nothing is left below it.
-        name = path.removeprefix(self._root).lstrip("/") or os.path.basename(path)
+        name = path.removeprefix(self._root).lstrip("/")
         versions = [str(fields[field]) for field in _VERSION_FIELDS if fields.get(field)]
         return RemoteFile(
             path=path,
-            name=name,
+            name=name or os.path.basename(path),
             size=int(fields.get("size") or 0),
             version=versions[0] if versions else "",
         )

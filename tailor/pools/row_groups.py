@@ -14,6 +14,8 @@ from tailor.pools.base import Unreadable
 from tailor.pools.parquet_files import TableFile
 
 CACHE_BYTES = 256 * 2**20
+#: A file, and the number of a row group in it.
+GroupKey = tuple[TableFile, int]
 #: Rows in memory at once of a row group that does not fit the cache.
 _STREAMED_ROWS = 256
 
@@ -31,7 +33,7 @@ class RowGroups:
         self.column = column
         self.cache_bytes = cache_bytes
         self.cached_bytes = 0
-        self._cache: OrderedDict[tuple[TableFile, int], Any] = OrderedDict()
+        self._cache: OrderedDict[GroupKey, Any] = OrderedDict()
         self._lock = threading.Lock()  # pages and training may read at the same time
 
     def values(self, file: TableFile, rows: Sequence[int]) -> dict[int, Any]:
@@ -83,9 +85,12 @@ class RowGroups:
         batch_start = 0
         remaining = iter(offsets)
         offset = next(remaining, None)
-        for batch in parquet.iter_batches(
-            batch_size=_STREAMED_ROWS, row_groups=[group], columns=[self.column]
-        ):
+        batches = parquet.iter_batches(
+            batch_size=_STREAMED_ROWS,
+            row_groups=[group],
+            columns=[self.column],
+        )
+        for batch in batches:
             while offset is not None and offset < batch_start + batch.num_rows:
                 values.append(_plain(batch.column(0)[offset - batch_start]))
                 offset = next(remaining, None)
@@ -101,7 +106,7 @@ class RowGroups:
                 self._cache.move_to_end((file, group))
             return values
 
-    def _add_to_cache(self, key: tuple[TableFile, int], values: Any) -> None:
+    def _add_to_cache(self, key: GroupKey, values: Any) -> None:
         with self._lock:
             if key in self._cache:  # another thread was faster
                 return

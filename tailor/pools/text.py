@@ -12,7 +12,14 @@ from typing import Any
 
 from tailor.errors import InputError, UnknownName
 from tailor.pools import convert
-from tailor.pools.base import Pool, Unreadable, check_positions, check_unique, shortened
+from tailor.pools.base import (
+    Pool,
+    Unreadable,
+    check_positions,
+    check_unique,
+    shortened,
+    without_none,
+)
 from tailor.pools.columns import LABEL_COLUMNS, choose_label
 from tailor.pools.record_index import IndexEntry, RecordIndex, digest
 from tailor.pools.records import FORMAT_BY_SUFFIX, Csv, Record, make_format
@@ -89,7 +96,9 @@ class TextFile(Pool):
         #: Where the next look begins: a byte of the file, and the number of its line.
         self._next_start = 0
         self._next_line = 1
-        self._columns, self._text_columns = self._find_columns()
+        all_columns, text_columns = self._find_columns()
+        self._columns = all_columns
+        self._text_columns = text_columns
         for name in (column, key, label):
             if name is not None and name not in self._columns:
                 raise UnknownName(f"column of {self.path.name}", name, self._columns)
@@ -114,12 +123,16 @@ class TextFile(Pool):
         holds_text: dict[str, bool] = {}
         for record in islice(self._records(0, 1), _RECORDS_TRIED):
             for name, value in (record.values or {}).items():
-                holds_text[name] = holds_text.get(name, False) or isinstance(value, str)
+                if isinstance(value, str):
+                    holds_text[name] = True
+                else:
+                    holds_text.setdefault(name, False)
         if not holds_text:
             raise InputError(
                 f"no JSON object in the first lines of {self.path}: each line must be one"
             )
-        return list(holds_text), [name for name, is_text in holds_text.items() if is_text]
+        text_columns = [name for name, is_text in holds_text.items() if is_text]
+        return list(holds_text), text_columns
 
     def _read_header(self, csv_format: Csv) -> list[str]:
         header = next(self._records(0, 1), None)
@@ -127,10 +140,11 @@ class TextFile(Pool):
             problem = header.problem if header else "it is empty"
             raise InputError(f"{self.path} has no header: {problem}")
         names = [str(value).strip() for value in header.values.values()]
-        check_unique(names, [f"column {number + 1} of the header" for number in range(len(names))])
+        check_unique(names, lambda number: f"column {number + 1} of the header")
         csv_format.header = names
         self._next_start = header.end
-        self._next_line = 1 + header.line + header.content.rstrip(b"\n").count(b"\n")
+        inner_line_ends = header.content.rstrip(b"\n").count(b"\n")
+        self._next_line = header.line + inner_line_ends + 1
         return names
 
     def _choose_column(self) -> str:
@@ -183,9 +197,11 @@ class TextFile(Pool):
             last_record = record
 
         def place(position: int) -> str:
-            is_new = position >= first
-            number = entries[position - first].line if is_new else self._index.lines[position]
-            return f"line {number} of {self.path.name}"
+            if position >= first:
+                line = entries[position - first].line
+            else:
+                line = self._index.lines[position]
+            return f"line {line} of {self.path.name}"
 
         check_unique(ids, place)
         self._ids = ids
@@ -253,9 +269,14 @@ class TextFile(Pool):
         is_multi_label = self.label_separator is not None or column == "labels"
         records = self._records(self._index.starts[0], self._index.lines[0])
         for position, record in enumerate(records):
-            if position == len(self._ids) or record.start != self._index.starts[position]:
-                break  # rewritten, or grown: what was opened is what counts
-            label = None if record.values is None else self._label(record.values.get(column))
+            # Grown, or rewritten: what was opened is what counts.
+            if position == len(self._ids):
+                break
+            if record.start != self._index.starts[position]:
+                break
+            if record.values is None:
+                continue
+            label = self._label(record.values.get(column))
             if label is not None:
                 labels[self._ids[position]] = label
                 is_multi_label = is_multi_label or isinstance(label, list)
@@ -279,5 +300,9 @@ class TextFile(Pool):
     # ------------------------------------------------------------------ the source
 
     def describe(self) -> dict[str, Any]:
-        options = {name: value for name, value in self._options.items() if value is not None}
-        return {"kind": "text", "path": str(self.path), "column": self.column, **options}
+        return {
+            "kind": "text",
+            "path": str(self.path),
+            "column": self.column,
+            **without_none(self._options),
+        }

@@ -9,7 +9,7 @@ import numpy as np
 
 from tailor.errors import InputError
 from tailor.pools import convert
-from tailor.pools.base import Pool, Unreadable, check_positions, check_unique
+from tailor.pools.base import Pool, Unreadable, check_positions, check_unique, row_numbers
 from tailor.pools.image_decoding import pixels, to_rgb
 
 #: Items that are looked at to find out what kind they are and whether they have labels.
@@ -57,13 +57,19 @@ class TorchDataset(Pool):
         if size == 0:
             raise InputError(f"{type_name} is empty: give at least one example")
         self.dataset = dataset
-        self._ids = [str(example_id) for example_id in (range(size) if ids is None else ids)]
         self._has_own_ids = ids is not None
+        if ids is None:
+            self._ids = row_numbers(0, size)
+        else:
+            self._ids = [str(example_id) for example_id in ids]
         if len(self._ids) != size:
             raise InputError(f"{len(self._ids)} ids for {size} items: give one id an item")
         check_unique(self._ids)
-        class_names = getattr(dataset, "classes", None) if classes is None else classes
-        self.classes = None if class_names is None else [str(name) for name in class_names]
+        if classes is None:
+            classes = getattr(dataset, "classes", None)  # as torchvision's datasets have it
+        self.classes: list[str] | None = None
+        if classes is not None:
+            self.classes = [str(name) for name in classes]
         self._vector_length: int | None = None
         self.kind = self._first_kind()
 
@@ -86,7 +92,8 @@ class TorchDataset(Pool):
         return self._ids
 
     def read(self, positions: Sequence[int]) -> list[Any]:
-        return [self._read(p) for p in check_positions(positions, len(self._ids))]
+        checked = check_positions(positions, len(self._ids))
+        return [self._read(position) for position in checked]
 
     def _read(self, position: int) -> Any:
         kind, example = self._example(position)
@@ -111,7 +118,7 @@ class TorchDataset(Pool):
             return 0
         known = len(self._ids)
         added = max(0, len(self.dataset) - known)
-        self._ids.extend(str(row) for row in range(known, known + added))
+        self._ids.extend(row_numbers(known, added))
         return added
 
     def labels(self) -> dict[str, Any] | None:
@@ -171,8 +178,9 @@ def to_example(item: Any, vector_length: int | None = None) -> tuple[str, Any]:
             return "image", Unreadable(f"broken image: {problem}")
     if hasattr(item, "numpy") and hasattr(item, "detach"):
         tensor = item.detach().cpu()
-        # numpy knows no bfloat16
-        item = (tensor.float() if tensor.is_floating_point() else tensor).numpy()
+        if tensor.is_floating_point():
+            tensor = tensor.float()  # numpy knows no bfloat16
+        item = tensor.numpy()
     if isinstance(item, (tuple, list)):
         return "vector", convert.vector(item, vector_length)
     if isinstance(item, np.ndarray):
