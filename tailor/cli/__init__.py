@@ -12,38 +12,42 @@ from typing import NoReturn
 
 def main() -> None:
     try:
-        status = _status()
+        status = run_command()
     except KeyboardInterrupt:  # outside of any command
         status = 130
-    _end(status)
+    _end_process(status)
 
 
-def _status() -> int:
-    """Run the command -> the exit status."""
+def run_command() -> int:
+    """Run the command that sys.argv names, and return its exit status."""
     from tailor.cli.app import app
-    from tailor.cli.common import tell_of_compiling
+    from tailor.cli.common import printable, tell_of_compiling
     from tailor.errors import TailorError
 
     tell_of_compiling()
     try:
         app()
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
+        return _status_of(end)
     except TailorError as error:
-        from tailor.cli.common import printable
-
         print(printable(f"tailor: {error}"), file=sys.stderr)
         return 2
     except OSError as error:  # a folder that is not there, a full disk
-        print(
-            f"tailor: {error.strerror or error}{f': {error.filename}' if error.filename else ''}",
-            file=sys.stderr,
-        )
+        reason = error.strerror or error
+        file = f": {error.filename}" if error.filename else ""
+        print(f"tailor: {reason}{file}", file=sys.stderr)
         return 2
     return 0
 
 
-def _end(status: int) -> NoReturn:
+def _status_of(end: SystemExit) -> int:
+    """As Python itself takes it: a number, 0 for None, 1 for anything else."""
+    if isinstance(end.code, int):
+        return end.code
+    return 0 if end.code is None else 1
+
+
+def _end_process(status: int) -> NoReturn:
     """End the process, also where a round is still being prepared behind it.
 
     While Python shuts down it unwinds threads that were left behind, and one that is inside torch

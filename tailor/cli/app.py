@@ -11,7 +11,7 @@ import typer
 from tailor.cli.arms import arms
 from tailor.cli.ask import ask
 from tailor.cli.export import export
-from tailor.cli.group import Commands
+from tailor.cli.group import CommandGroup
 from tailor.cli.init import init
 from tailor.cli.label import label
 from tailor.cli.label_studio import label_studio
@@ -24,24 +24,28 @@ from tailor.cli.tell import tell
 from tailor.cli.train import train
 from tailor.cli.users import users
 
-app = Commands(
+COMMANDS = (init, label, run, ask, tell, status, export, train, predict, move, plan, arms)
+#: other packages add commands and groups of commands under this entry-point group
+PLUGINS = "tailor.commands"
+
+app = CommandGroup(
     name="tailor",
     help="Active learning that chooses its own algorithm.",
     pretty_exceptions_enable=False,
 )
-for command in (init, label, run, ask, tell, status, export, train, predict, move, plan, arms):
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(users, name="users")
 app.add_typer(label_studio, name="label-studio")
-for added in sorted(entry_points(group="tailor.commands")):
-    loaded = added.load()
-    if isinstance(loaded, typer.Typer):
-        app.add_typer(loaded, name=added.name)
+for entry_point in sorted(entry_points(group=PLUGINS)):
+    plugin = entry_point.load()
+    if isinstance(plugin, typer.Typer):
+        app.add_typer(plugin, name=entry_point.name)
     else:
-        app.command(added.name)(loaded)
+        app.command(entry_point.name)(plugin)
 
 
-def _version(value: bool) -> None:
+def _print_version(value: bool) -> None:
     if value:
         from tailor import __version__
 
@@ -52,7 +56,7 @@ def _version(value: bool) -> None:
 @app.callback()
 def root(
     version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Print the version."
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
     """Active learning that chooses its own algorithm."""

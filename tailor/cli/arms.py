@@ -7,42 +7,68 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from inspect import Parameter
 
+    from rich.table import Table
+
 
 def arms() -> None:
     """List every arm family and selector, with their options; installed plugins too."""
     from rich.console import Console
+
+    Console().print(_family_table(), _selector_table())
+
+
+def _family_table() -> Table:
     from rich.table import Column, Table
 
-    from tailor import bandits, strategies
+    from tailor.strategies import registry
 
-    families = Table(
-        Column("family", no_wrap=True), "task", "arms", "idea, and options", title="Arm families"
+    table = Table(
+        Column("family", no_wrap=True),
+        "task",
+        "arms",
+        "idea, and options",
+        title="Arm families",
+        caption="K: one for each class",
     )
-    for name in strategies.registry:
-        family = strategies.registry.find(name)
-        task = "both" if len(family.tasks) > 1 else ", ".join(family.tasks)
-        number = "K" if family.per_class else "1"
-        families.add_row(name, task, number, described(family, strategies.registry.options(name)))
-    families.caption = "K: one for each class"
-    selectors = Table(Column("selector", no_wrap=True), "idea, and options", title="Selectors")
-    for name in bandits.registry:
-        selectors.add_row(
-            name, described(bandits.registry.find(name), bandits.registry.options(name))
+    for name in registry:
+        family = registry.find(name)
+        table.add_row(
+            name,
+            "both" if len(family.tasks) > 1 else ", ".join(family.tasks),
+            "K" if family.per_class else "1",
+            describe(family, registry.options(name)),
         )
-    Console().print(families, selectors)
+    return table
 
 
-def described(what: object, options: dict[str, Parameter]) -> str:
-    """The first sentence of its docstring, where the full stop of "et al." ends none, and its
-    options.
-    """
+def _selector_table() -> Table:
+    from rich.table import Column, Table
+
+    from tailor.bandits import registry
+
+    table = Table(Column("selector", no_wrap=True), "idea, and options", title="Selectors")
+    for name in registry:
+        table.add_row(name, describe(registry.find(name), registry.options(name)))
+    return table
+
+
+def describe(plugin: object, options: dict[str, Parameter]) -> str:
+    """The first sentence of a class's docstring and its options, as rich markup."""
     import inspect
     import re
 
     from rich.markup import escape
 
-    first = (inspect.getdoc(what) or "").split("\n\n")[0].replace("\n", " ")
-    idea = re.split(r"(?<!et al)\.(?:\s|$)", first)[0]
-    defaults = ((p.name, "" if p.default is p.empty else repr(p.default)) for p in options.values())
-    listed = ", ".join(f"{name}={default}" for name, default in defaults)
-    return escape(idea) + (f"\n[cyan]{escape(listed)}[/]" if listed else "")
+    docstring = inspect.getdoc(plugin) or ""
+    paragraph = docstring.split("\n\n")[0].replace("\n", " ")
+    # The full stop of "et al." ends no sentence.
+    sentence = re.split(r"(?<!et al)\.(?:\s|$)", paragraph)[0]
+    if not options:
+        return escape(sentence)
+    listed = ", ".join(_with_default(option) for option in options.values())
+    return f"{escape(sentence)}\n[cyan]{escape(listed)}[/]"
+
+
+def _with_default(option: Parameter) -> str:
+    default = "" if option.default is option.empty else repr(option.default)
+    return f"{option.name}={default}"

@@ -8,8 +8,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 
-def _shown_plainly(parameters: list[Any]) -> list[Any]:
+def _without_flag_types(parameters: list[Any]) -> list[Any]:
     for parameter in parameters:
+        # Arguments have no is_flag; the class of options is the library's own.
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""
     return parameters
@@ -17,16 +18,16 @@ def _shown_plainly(parameters: list[Any]) -> list[Any]:
 
 class _Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
-        return _shown_plainly(super().get_params(ctx))
+        return _without_flag_types(super().get_params(ctx))
 
 
 class _Group(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
-        return _shown_plainly(super().get_params(ctx))
+        return _without_flag_types(super().get_params(ctx))
 
 
-class Commands(typer.Typer):
-    """As typer.Typer."""
+class CommandGroup(typer.Typer):
+    """A typer.Typer that shows its help where no command is named."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(cls=_Group, no_args_is_help=True, **options)

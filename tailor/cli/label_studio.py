@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tailor.cli.common import HERE, Run, bars, polite, printable
-from tailor.cli.group import Commands
+from tailor.cli.group import CommandGroup
 
 if TYPE_CHECKING:
     from tailor.integrations.label_studio.connect import Connection
 
-label_studio = Commands(help="Label in Label Studio, as a live loop.")
+label_studio = CommandGroup(help="Label in Label Studio, as a live loop.")
 
 
 @label_studio.callback()
@@ -77,34 +77,30 @@ def connect(
     Goes on until Ctrl-C, and waits where Label Studio is away. Run it again to go on where it
     stopped.
     """
-    from tailor.errors import InputError
     from tailor.integrations.label_studio.client import Studio
     from tailor.integrations.label_studio.connect import connected
     from tailor.integrations.label_studio.project_link import FILE
     from tailor.run import config
 
-    if not token:
-        raise InputError("name a token: set LABEL_STUDIO_API_KEY, or give --token")
-    if not project:
-        raise InputError("name the project: --project 1")
-    if backend and not listen:
-        raise InputError("--backend needs --listen, such as --listen 127.0.0.1:9090")
+    _check_options(token, project, listen, backend)
     settings = {"selection": {"batch": batch}, "stop": {"budget": budget} if budget else {}}
     studio = Studio(url, token, project, allow_links=allow_links or ())
 
-    def go_on() -> str:
-        words = f"tailor label-studio connect --url {url} --project {project} --run {run}"
-        new = f" --pool {pool}" if pool else ""
-        new += f" --batch {batch}" + (f" --budget {budget}" if budget else "")
-        allowed = "".join(f" --allow-links {one}" for one in allow_links or ())
-        return words + allowed + ("" if (run / config.FILE).exists() else new)
+    def command_to_go_on() -> str:
+        words = ["tailor label-studio connect", f"--url {url} --project {project} --run {run}"]
+        words += [f"--allow-links {host}" for host in allow_links or ()]
+        has_begun = (run / config.FILE).exists()
+        if not has_begun:
+            words += [f"--pool {pool}"] if pool else []
+            words += [f"--batch {batch}"]
+            words += [f"--budget {budget}"] if budget else []
+        return " ".join(words)
 
     if not once:
-        signal.signal(
-            signal.SIGTERM, signal.default_int_handler
-        )  # as a service is stopped: politely, like Ctrl-C
+        # As a service is stopped: politely, like Ctrl-C.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     with (
-        polite(go_on),
+        polite(command_to_go_on),
         bars() as progress,
         connected(
             studio,
@@ -122,16 +118,30 @@ def connect(
             return
         with contextlib.ExitStack() as stack:
             if listen:
-                at = stack.enter_context(_listening(connection, listen, reach, backend))
+                webhook_url = stack.enter_context(_listening(connection, listen, reach, backend))
                 _say(
-                    f"Label Studio calls us at {at}; as a backend: user tailor, password the "
-                    f"secret in {run / FILE}."
+                    f"Label Studio calls us at {webhook_url}; as a backend: user tailor, password "
+                    f"the secret in {run / FILE}."
                 )
             connection.sync.run(poll, threading.Event())
 
 
+def _check_options(token: str, project: int, listen: str, backend: bool) -> None:
+    from tailor.errors import InputError
+
+    if not token:
+        raise InputError("name a token: set LABEL_STUDIO_API_KEY, or give --token")
+    if not project:
+        raise InputError("name the project: --project 1")
+    if backend and not listen:
+        raise InputError("--backend needs --listen, such as --listen 127.0.0.1:9090")
+
+
 def _listening(
-    connection: Connection, listen: str, reach: str, backend: bool
+    connection: Connection,
+    listen: str,
+    reach: str,
+    backend: bool,
 ) -> contextlib.AbstractContextManager[str]:
     from tailor.errors import InputError
 
@@ -154,6 +164,7 @@ def _listening(
 
 
 def _address(listen: str) -> tuple[str, int]:
+    """The host and the port of HOST:PORT."""
     from tailor.errors import InputError
 
     host, _, port = listen.rpartition(":")

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from tailor.capacity.synthetic_pool import PoolSize
 
 
-def families(incomplete: str) -> list[str]:
-    """The families of arms whose names begin so."""
+def complete_family(incomplete: str) -> list[str]:
+    """The families of arms whose names begin so, for the shell's completion."""
     from tailor.strategies import registry
 
     return [name for name in registry if name.startswith(incomplete)]
@@ -36,7 +36,9 @@ def plan(
     ] = False,
     family: Annotated[
         list[str] | None,
-        typer.Option(help="An arm family; may be given more than once.", autocompletion=families),
+        typer.Option(
+            help="An arm family; may be given more than once.", autocompletion=complete_family
+        ),
     ] = None,
     device: Annotated[
         str, typer.Option(help="cpu, or cuda: then the predictions are held on the GPU.")
@@ -51,7 +53,7 @@ def plan(
     """Seconds, memory and disk of one round, estimated by running the same code on two small
     made-up pools.
     """
-    import json as encoder
+    import json as json_format
     import shutil
     import tempfile
     from dataclasses import asdict
@@ -61,55 +63,56 @@ def plan(
     from tailor.capacity.planning import in_memory, planned_size, shortages
     from tailor.common.memory import available_memory
 
-    size, assumed = planned_size(run, examples, classes, features, batch, multilabel, family)
+    size, assumptions = planned_size(run, examples, classes, features, batch, multilabel, family)
     check_device(device)
-    for line in assumed:
-        typer.echo(line, err=True)
-    found = forecast(size, disk, device)
+    for assumption in assumptions:
+        typer.echo(assumption, err=True)
+    estimates = forecast(size, disk, device)
     if json:
-        for one in found:
-            typer.echo(encoder.dumps(asdict(one)))
+        for estimate in estimates:
+            typer.echo(json_format.dumps(asdict(estimate)))
         return
-    print_plan(size, found)
-    for line in shortages(
-        found, shutil.disk_usage(disk or tempfile.gettempdir()).free, available_memory()
-    ):
-        typer.echo(line)
+    print_plan(size, estimates)
+    free_disk = shutil.disk_usage(disk or tempfile.gettempdir()).free
+    for shortage in shortages(estimates, free_disk, available_memory()):
+        typer.echo(shortage)
     if device == "cpu":
         typer.echo(in_memory(size))
     typer.echo("Reading the pool into features, once a run, is not in this.")
 
 
-def _title(size: PoolSize) -> str:
-    return (
-        f"A round of {size.batch:,} of {size.pool:,} examples, {size.classes:,} classes, "
-        f"{size.features:,} features"
-    )
-
-
-def print_plan(size: PoolSize, found: list[CostEstimate]) -> None:
+def print_plan(size: PoolSize, estimates: list[CostEstimate]) -> None:
+    """A table of the stages of a round, with their total."""
     from rich.console import Console
     from rich.table import Table
 
     from tailor.capacity.forecast import altogether
 
-    on_gpu = any(one.device_memory for one in found)
-    table = Table("stage", title=_title(size))
-    for column in (
-        "seconds",
-        "CPU seconds",
-        "memory at its height",
-        *["on the GPU"] * on_gpu,
-        "written to disk",
-    ):
+    title = (
+        f"A round of {size.batch:,} of {size.pool:,} examples, {size.classes:,} classes, "
+        f"{size.features:,} features"
+    )
+    uses_gpu = any(estimate.device_memory for estimate in estimates)
+    columns = ["seconds", "CPU seconds", "memory at its height"]
+    if uses_gpu:
+        columns.append("on the GPU")
+    columns.append("written to disk")
+    table = Table("stage", title=title)
+    for column in columns:
         table.add_column(column, justify="right")
-    for one in [*found, altogether(found)]:
-        sizes = [one.memory, *[one.device_memory] * on_gpu, one.disk]
-        table.add_row(
-            one.stage,
-            f"{one.seconds:.1f}",
-            f"{one.cpu_seconds:.1f}",
-            *(f"{bytes / 2**30:.2f} GiB" if bytes else "" for bytes in sizes),
-            end_section=one is found[-1],
-        )
+    for estimate in [*estimates, altogether(estimates)]:
+        cells = [
+            estimate.stage,
+            f"{estimate.seconds:.1f}",
+            f"{estimate.cpu_seconds:.1f}",
+            _gibibytes(estimate.memory),
+        ]
+        if uses_gpu:
+            cells.append(_gibibytes(estimate.device_memory))
+        cells.append(_gibibytes(estimate.disk))
+        table.add_row(*cells, end_section=estimate is estimates[-1])
     Console(width=100).print(table)
+
+
+def _gibibytes(size: float) -> str:
+    return f"{size / 2**30:.2f} GiB" if size else ""

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tailor.cli.common import HERE, Run, bars, check_no_run, polite
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tailor.pools.base import Pool
+    from tailor.run.project import Project
+    from tailor.task import Task
+
+#: settings of a run's pool that hold for another pool too
+SHARED_OPTIONS = ("kind", "column", "key", "max_side")
 
 
 def predict(
@@ -24,7 +35,6 @@ def predict(
     import numpy as np
 
     from tailor.models.files import input_options
-    from tailor.pools import open_pool
     from tailor.run.model_card import check_card
     from tailor.run.project import Project
     from tailor.run.row_files import check_suffix, write_rows
@@ -32,31 +42,42 @@ def predict(
     check_no_run(model, "MODEL")
     check_suffix(out)
     project = Project(run)
-    check_card(model, project.settings.task)
-    how = {
-        k: v
-        for k, v in project.config.section("pool").items()
-        if k in ("kind", "column", "key", "max_side")
-    }
-    again = f"tailor predict {model} --run {run} --out {out}" + (f" --pool {pool}" if pool else "")
-    opened = open_pool(pool, **how) if pool else project.pool()
-    made = project.model(opened, **input_options(model))
-    with polite(again), bars() as progress:
-        unreadable = made.prepare(progress)
-        made.load(model)
-        where = np.array([p for p in range(len(opened)) if p not in unreadable], np.int64)
-        probs = made.predict(where, progress).probs
     task = project.settings.task
-    ids = opened.ids
-    own = task.predicted(probs)
-
-    def rows():  # type: ignore[no-untyped-def]
-        for row, position in enumerate(where.tolist()):
-            names = [task.classes[k] for k in np.flatnonzero(own[row])]
-            single = names[0] if task.kind == "multi-class" else names
-            yield {"id": ids[position], "prediction": single} | {
-                f"p_{name}": round(float(p), 6) for name, p in zip(task.classes, probs[row])
-            }
-
-    count = write_rows(out, rows())
+    check_card(model, task)
+    examples = _open_pool(project, pool)
+    trained = project.model(examples, **input_options(model))
+    command = f"tailor predict {model} --run {run} --out {out}"
+    if pool:
+        command += f" --pool {pool}"
+    with polite(command), bars() as progress:
+        unreadable = trained.prepare(progress)
+        trained.load(model)
+        readable = [position for position in range(len(examples)) if position not in unreadable]
+        probs = trained.predict(np.array(readable, np.int64), progress).probs
+    all_ids = examples.ids
+    ids = [all_ids[position] for position in readable]
+    count = write_rows(out, _rows(task, ids, probs))
     typer.echo(f"{count} predictions in {out}; {len(unreadable)} could not be read")
+
+
+def _open_pool(project: Project, pool: str) -> Pool:
+    from tailor.pools import open_pool
+
+    if not pool:
+        return project.pool()
+    settings = project.config.section("pool")
+    options = {name: settings[name] for name in SHARED_OPTIONS if name in settings}
+    return open_pool(pool, **options)
+
+
+def _rows(task: Task, ids: Sequence[str], probs: np.ndarray) -> Iterator[dict[str, Any]]:
+    """The predicted classes and the probability of each class, for ids (n,) and probs (n, K)."""
+    import numpy as np
+
+    for id, row, is_predicted in zip(ids, probs, task.predicted(probs)):
+        names = [task.classes[k] for k in np.flatnonzero(is_predicted)]
+        yield {
+            "id": id,
+            "prediction": names[0] if task.kind == "multi-class" else names,
+            **{f"p_{name}": round(float(p), 6) for name, p in zip(task.classes, row)},
+        }

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tailor.cli.common import HERE, Run, bars, polite
+
+if TYPE_CHECKING:
+    from tailor.annotation.simulated import SimulatedAnnotator
+    from tailor.run.project import Project
+    from tailor.run.session import Session
 
 
 def run(
@@ -23,7 +28,6 @@ def run(
     """Simulate labelling with labels that are known already: a column, or a folder for each
     class.
     """
-    from tailor.annotation.simulated import Known, Noisy
     from tailor.cli.status import show
     from tailor.run.project import Project
 
@@ -31,32 +35,50 @@ def run(
     with polite(f"tailor run --run {run}"), bars() as progress:
         session = project.session(progress)
         try:
-            known = Known.of(session.pool)
-            task = session.run_state.task
-            seed = project.settings.seed
-            annotator = Noisy(known, task, noise, seed) if noise else known
-            waiting = [s.id for s in session.waiting()]
-            if waiting:
-                session.tell(annotator.answer(waiting), by="simulated")
-            planned = project.settings.rounds + 1 - len(session.run_state.rounds)
-            left = rounds or max(0, planned)
-            reason: str | None = (
-                f"{rounds} rounds more, as asked for" if rounds else "all planned rounds are done"
-            )
-            while left > 0:
-                asked = session.ask()
-                if not asked:
-                    reason = asked.stopped
-                    break
-                session.tell(annotator.answer(asked.ids), by="simulated")
-                left -= session.run_state.rounds[-1].asked >= session.run_state.rounds[-1].size
-                estimate = session.run_state.rounds[-1].estimate
-                accuracy = f", accuracy on the hold-out {estimate.accuracy:.3f}" if estimate else ""
-                print(
-                    f"round {asked[0].round}: {session.run_state.answered()} labels{accuracy}",
-                    file=sys.stderr,
-                )
+            annotator = _annotator(project, session, noise)
+            _answer_waiting(session, annotator)
+            if rounds:
+                stopped = _run_rounds(session, annotator, rounds)
+                reason = stopped or f"{rounds} rounds more, as asked for"
+            else:
+                # the random start comes before the first planned round
+                planned = project.settings.rounds + 1 - len(session.run_state.rounds)
+                stopped = _run_rounds(session, annotator, planned)
+                reason = stopped or "all planned rounds are done"
         finally:
             session.store.close()
     typer.echo(f"Stopped: {reason}.")
     show(project)
+
+
+def _annotator(project: Project, session: Session, noise: float) -> SimulatedAnnotator:
+    from tailor.annotation.simulated import KnownLabels, NoisyAnnotator
+
+    known_labels = KnownLabels.of(session.pool)
+    if not noise:
+        return known_labels
+    return NoisyAnnotator(known_labels, session.run_state.task, noise, project.settings.seed)
+
+
+def _answer_waiting(session: Session, annotator: SimulatedAnnotator) -> None:
+    waiting = [pick_record.id for pick_record in session.waiting()]
+    if waiting:
+        session.tell(annotator.answer(waiting), by="simulated")
+
+
+def _run_rounds(session: Session, annotator: SimulatedAnnotator, rounds: int) -> str | None:
+    """Go through so many rounds; returns why it stopped before, if it did."""
+    while rounds > 0:
+        asked = session.ask()
+        if not asked:
+            return asked.stopped
+        session.tell(annotator.answer(asked.ids), by="simulated")
+        current = session.run_state.rounds[-1]
+        if current.asked >= current.size:  # else more of it is asked for the next time
+            rounds -= 1
+        accuracy = ""
+        if current.estimate:
+            accuracy = f", accuracy on the hold-out {current.estimate.accuracy:.3f}"
+        answered = session.run_state.answered()
+        print(f"round {asked[0].round}: {answered} labels{accuracy}", file=sys.stderr)
+    return None

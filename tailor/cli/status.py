@@ -9,12 +9,19 @@ import typer
 from tailor.cli.common import HERE, Run, printable
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from tailor.run.project import Project
     from tailor.run.state import RunState
 
 
 #: rows shown before the rest is only counted
-CLASSES, ASIDE = 40, 20
+MOST_CLASSES = 40
+MOST_ARMS = 15
+MOST_SET_ASIDE = 20
+#: classes that are named of what an arm found
+CLASSES_NAMED = 6
 
 
 def status(
@@ -26,13 +33,13 @@ def status(
 
     project = Project(run)
     if json:
-        import json as encoder
+        import json as json_format
         from dataclasses import asdict
 
         run_state = project.run_state()
         summary = run_state.summary()
-        summary["estimates"] = [asdict(e) for e in summary["estimates"]]
-        typer.echo(encoder.dumps(summary | {"arms": arms_found(run_state)}))
+        summary["estimates"] = [asdict(estimate) for estimate in summary["estimates"]]
+        typer.echo(json_format.dumps(summary | {"arms": arms_found(run_state)}))
     else:
         show(project)
 
@@ -59,10 +66,9 @@ def arms_found(run_state: RunState) -> dict[str, dict[str, Any]]:
     }
 
 
-def show(project: Project, arms: int = 15) -> None:
+def show(project: Project) -> None:
+    """Print where a run stands."""
     from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
     run_state = project.run_state()
     summary = run_state.summary()
@@ -70,36 +76,62 @@ def show(project: Project, arms: int = 15) -> None:
     console.print(
         f"{summary['answered']} labels of {summary['examples']} examples "
         f"({summary['holdout']} in the hold-out), {summary['waiting']} waiting, "
-        f"{summary['skipped']} skipped, "
-        f"{len(summary['aside'])} set aside; rounds: {len(run_state.rounds)}"
+        f"{summary['skipped']} skipped, {len(summary['aside'])} set aside; "
+        f"rounds: {len(run_state.rounds)}"
     )
-    shares = summary["shares"]
-    counts = Table(
-        "class", "labels", "share of the pool, by the hold-out", title="Labels, rarest class first"
-    )
-    rarest = sorted(summary["counts"].items(), key=lambda item: item[1])
-    for name, count in rarest[:CLASSES]:
-        share = "{:.1%} ({:.1%} to {:.1%})".format(*shares[name]) if name in shares else ""
-        counts.add_row(escape(printable(name)), str(count), share)
-    if len(rarest) > CLASSES:
-        counts.caption = f"and {len(rarest) - CLASSES} more classes"
-    console.print(counts)
+    console.print(_class_table(summary))
     if summary["estimates"]:
         console.print(f"Accuracy on the hold-out: {summary['estimates'][-1]}")
-    found = arms_found(run_state)
-    if found:
-        table = Table("arm", "picks", "labels found", title="What the arms found")
-        for name, row in list(found.items())[:arms]:
-            labels = {c: n for c, n in row["labels"].items() if n}
-            text = ", ".join(
-                f"{c} {n}" for c, n in sorted(labels.items(), key=lambda item: -item[1])[:6]
-            )
-            table.add_row(escape(printable(name)), str(row["picks"]), escape(printable(text)))
-        if len(found) > arms:
-            table.caption = f"and {len(found) - arms} more arms"
-        console.print(table)
-    aside = list((summary["files"] | summary["aside"]).items())
-    for one, reason in aside[:ASIDE]:
-        console.print(printable(f"set aside: {one}: {reason}"), style="yellow", markup=False)
-    if len(aside) > ASIDE:
-        console.print(f"and {len(aside) - ASIDE} more set aside: tailor status --json lists all")
+    arms = arms_found(run_state)
+    if arms:
+        console.print(_arm_table(arms))
+    _print_set_aside(console, summary["files"] | summary["aside"])
+
+
+def _class_table(summary: dict[str, Any]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(
+        "class",
+        "labels",
+        "share of the pool, by the hold-out",
+        title="Labels, rarest class first",
+    )
+    rarest_first = sorted(summary["counts"].items(), key=lambda item: item[1])
+    for name, count in rarest_first[:MOST_CLASSES]:
+        share = ""
+        if name in summary["shares"]:
+            share = "{:.1%} ({:.1%} to {:.1%})".format(*summary["shares"][name])
+        table.add_row(escape(printable(name)), str(count), share)
+    if len(rarest_first) > MOST_CLASSES:
+        table.caption = f"and {len(rarest_first) - MOST_CLASSES} more classes"
+    return table
+
+
+def _arm_table(arms: dict[str, dict[str, Any]]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("arm", "picks", "labels found", title="What the arms found")
+    for name, row in list(arms.items())[:MOST_ARMS]:
+        labels = _most_frequent(row["labels"])
+        table.add_row(escape(printable(name)), str(row["picks"]), escape(printable(labels)))
+    if len(arms) > MOST_ARMS:
+        table.caption = f"and {len(arms) - MOST_ARMS} more arms"
+    return table
+
+
+def _most_frequent(counts: dict[str, int]) -> str:
+    """ "cat 9, dog 3" """
+    found = [(name, count) for name, count in counts.items() if count]
+    found.sort(key=lambda item: -item[1])
+    return ", ".join(f"{name} {count}" for name, count in found[:CLASSES_NAMED])
+
+
+def _print_set_aside(console: Console, reasons: dict[str, str]) -> None:
+    for name, reason in list(reasons.items())[:MOST_SET_ASIDE]:
+        console.print(printable(f"set aside: {name}: {reason}"), style="yellow", markup=False)
+    more = len(reasons) - MOST_SET_ASIDE
+    if more > 0:
+        console.print(f"and {more} more set aside: tailor status --json lists all")

@@ -26,16 +26,16 @@ def tell(
     from tailor.run.row_files import line_of, read_answers
 
     project = Project(run)
-    found = read_answers(answers, project.settings.task)
+    answers_by_id = read_answers(answers, project.settings.task)
     answer_writer = project.answer_writer()
     try:
-        answer_writer.tell(found, by=by or None)
+        answer_writer.tell(answers_by_id, by=by or None)
         waiting = len(answer_writer.waiting())
     except UnknownName as error:
-        raise InputError(
-            f"{answers}, line {line_of(answers, error.name)}: {error}; nothing was taken in"
-        ) from error
+        line = line_of(answers, error.name)
+        raise InputError(f"{answers}, line {line}: {error}; nothing was taken in") from error
     finally:
         answer_writer.store.close()
-    skipped = sum(a is None for a in found.values())
-    typer.echo(f"{len(found) - skipped} answers, {skipped} skipped; {waiting} still waiting.")
+    skipped = sum(answer is None for answer in answers_by_id.values())
+    answered = len(answers_by_id) - skipped
+    typer.echo(f"{answered} answers, {skipped} skipped; {waiting} still waiting.")

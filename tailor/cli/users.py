@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tailor.cli.common import HERE, Run
-from tailor.cli.group import Commands
+from tailor.cli.group import CommandGroup
 
 if TYPE_CHECKING:
     from tailor.web.users import Users
 
-users = Commands(name="users", help="Who may sign in to the labelling page.")
+users = CommandGroup(name="users", help="Who may sign in to the labelling page.")
 Name = Annotated[str, typer.Argument(help="The user's name.")]
 
 
@@ -24,20 +24,18 @@ def add(name: Name, run: Run = HERE) -> None:
     """
     from tailor.errors import InputError
 
-    known = _users(run)
-    if sys.stdin.isatty():
-        password = typer.prompt("Password", hide_input=True, confirmation_prompt=True)
-    else:
-        password = sys.stdin.readline().rstrip("\r\n")
+    users_of_run = _users_of(run)
+    password = _read_password()
     if not password:
         raise InputError("no password was given")
-    if known.add(name, password):
-        typer.echo(f"{name.strip()} may sign in now. Users: {', '.join(known.names)}")
+    is_new = users_of_run.add(name, password)
+    listed = ", ".join(users_of_run.names)
+    if is_new:
+        typer.echo(f"{name.strip()} may sign in now. Users: {listed}")
     else:
         typer.echo(
             f"{name.strip()} was a user already: the password is changed, and sessions with the "
-            "old one are over. "
-            f"Users: {', '.join(known.names)}"
+            f"old one are over. Users: {listed}"
         )
 
 
@@ -46,19 +44,27 @@ def remove(name: Name, run: Run = HERE) -> None:
     """Take a user's access away; answers stay. Whoever is signed in under this name is signed
     out.
     """
-    known = _users(run)
-    known.remove(name)
-    typer.echo(f"{name} may not sign in any more. Users: {', '.join(known.names) or 'none'}")
+    users_of_run = _users_of(run)
+    users_of_run.remove(name)
+    listed = ", ".join(users_of_run.names) or "none"
+    typer.echo(f"{name} may not sign in any more. Users: {listed}")
 
 
 @users.command(name="list")
 def list_users(run: Run = HERE) -> None:
     """The users' names."""
-    for name in _users(run).names:
+    for name in _users_of(run).names:
         typer.echo(name)
 
 
-def _users(run: Run) -> Users:
+def _read_password() -> str:
+    if sys.stdin.isatty():
+        password: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True)
+        return password
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+def _users_of(run: Run) -> Users:
     from tailor.errors import InputError
     from tailor.run import config
 

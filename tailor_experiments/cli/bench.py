@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tailor.cli.group import Commands
+from tailor.cli.group import CommandGroup
 from tailor_experiments.cli.scale import scale
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ Gpus = Annotated[
     typer.Option(min=0, help="With --ray: GPUs of a trial, such as 0.25; by default none."),
 ]
 
-bench = Commands(name="bench", help="Measure speed and results.")
+bench = CommandGroup(name="bench", help="Measure speed and results.")
 bench.command()(scale)
 
 

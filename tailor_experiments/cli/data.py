@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailor.cli.group import Commands
+from tailor.cli.group import CommandGroup
 
 if TYPE_CHECKING:
     from tailor_experiments.datasets.base import Dataset
     from tailor_experiments.datasets.check import Figure, Report
 
-data = Commands(name="data", help="The paper's datasets.")
+data = CommandGroup(name="data", help="The paper's datasets.")
 
 
 @data.callback()

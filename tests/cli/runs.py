@@ -19,7 +19,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
-from tailor.cli import _status
+from tailor.cli import run_command
 from tailor.cli.app import app
 
 NAMES = {0: "zero [0]", 1: "one", 2: "two", 3: "three"}
@@ -59,7 +59,7 @@ def main_here(*words, columns=200):
     arguments = patch.object(sys, "argv", argv)
     terminal = patch.dict(os.environ, COLUMNS=str(columns))
     with arguments, terminal, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = _status()
+        status = run_command()
     return subprocess.CompletedProcess(argv, status, out.getvalue(), err.getvalue())
 
 

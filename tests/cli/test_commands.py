@@ -30,7 +30,7 @@ from runs import (
 )
 
 from tailor import bandits, strategies
-from tailor.cli.arms import described
+from tailor.cli.arms import describe
 from tailor.pools import open_pool
 from tailor.run import config
 
@@ -295,10 +295,10 @@ def test_arms_are_listed_by_their_whole_names():
     assert all(f" {name} " in said for name in (*strategies.registry, *bandits.registry))
     fixed = bandits.registry.find("fixed")
     galaxy = strategies.registry.find("galaxy")
-    assert described(fixed, bandits.registry.options("fixed")).endswith(
+    assert describe(fixed, bandits.registry.options("fixed")).endswith(
         "arm=[/]"
     )  # it has no default
-    assert described(galaxy, {}) == "GALAXY (Zhang et al. 2022), one arm a class"
+    assert describe(galaxy, {}) == "GALAXY (Zhang et al. 2022), one arm a class"
 
 
 # ---------------------------------------------------------------------- train and predict

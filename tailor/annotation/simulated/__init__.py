@@ -1,6 +1,6 @@
-"""Who answers: known labels, for simulating, with mistakes if wanted."""
+"""Annotators that are simulated from known labels, with mistakes if wanted."""
 
-from tailor.annotation.simulated.known_labels import Known
-from tailor.annotation.simulated.noisy_annotator import Noisy
+from tailor.annotation.simulated.known_labels import KnownLabels, SimulatedAnnotator
+from tailor.annotation.simulated.noisy_annotator import NoisyAnnotator
 
-__all__ = ["Known", "Noisy"]
+__all__ = ["KnownLabels", "NoisyAnnotator", "SimulatedAnnotator"]

@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from tailor.annotation.simulated.known_labels import Known
+from tailor.annotation.simulated.known_labels import KnownLabels
 from tailor.errors import InputError
 from tailor.task import MultiClass, Task
 
 
-class Noisy:
-    """Like Known, but wrong at a rate: another class at random, or each class of a subset flipped.
+class NoisyAnnotator:
+    """Like KnownLabels, but wrong at a rate: another class at random, or in a multi-label task each
+    class flipped at that rate.
 
     Whether and how it errs depends on the seed and the id alone, so asking twice gives the same
     mistake.
     """
 
-    def __init__(self, known: Known, task: Task, rate: float, seed: int = 0) -> None:
+    def __init__(self, known: KnownLabels, task: Task, rate: float, seed: int = 0) -> None:
         if not 0 <= rate <= 1:
             raise InputError(f"noise is {rate}: it must lie in [0, 1]")
         self._known = known
@@ -29,17 +30,23 @@ class Noisy:
         self._seed = seed
 
     def answer(self, ids: Sequence[str]) -> dict[str, Any]:
-        return {one: self._err(one, label) for one, label in self._known.answer(ids).items()}
+        return {
+            id: None if label is None else self._answer_with_mistakes(id, label)
+            for id, label in self._known.answer(ids).items()
+        }
 
-    def _err(self, one: str, label: Any) -> Any:
-        if label is None:
-            return None
-        digest = blake2b(one.encode(), digest_size=8, key=self._seed.to_bytes(8, "little")).digest()
-        rng = np.random.default_rng(int.from_bytes(digest, "little"))
-        true = self._task.encode([label])[0] > 0.5
-        if isinstance(self._task, MultiClass):
-            if rng.random() >= self._rate:
-                return label
-            others = np.flatnonzero(~true)
-            return int(others[rng.integers(len(others))])
-        return np.flatnonzero(true ^ (rng.random(len(true)) < self._rate)).tolist()
+    def _answer_with_mistakes(self, id: str, label: Any) -> Any:
+        rng = self._generator(id)
+        has_class = self._task.encode([label])[0] > 0.5
+        if not isinstance(self._task, MultiClass):
+            is_flipped = rng.random(len(has_class)) < self._rate
+            return np.flatnonzero(has_class ^ is_flipped).tolist()
+        if rng.random() >= self._rate:
+            return label
+        wrong_classes = np.flatnonzero(~has_class)
+        return int(wrong_classes[rng.integers(len(wrong_classes))])
+
+    def _generator(self, id: str) -> np.random.Generator:
+        key = self._seed.to_bytes(8, "little")
+        digest = blake2b(id.encode(), digest_size=8, key=key).digest()
+        return np.random.default_rng(int.from_bytes(digest, "little"))
