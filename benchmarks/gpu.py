@@ -17,7 +17,7 @@ import numpy as np
 
 from tailor import strategies
 from tailor.capacity.synthetic_pool import SIZES, make_pool
-from tailor.selection.pool_view import PoolView
+from tailor.selection.array_view import ArrayView
 from tailor.selection.round import Round
 from tailor.strategies import make_arms
 from tailor_experiments.speed.selection import measure
@@ -45,7 +45,7 @@ def same_picks(multilabel: bool) -> list[dict[str, object]]:
         plan = np.random.default_rng(0).integers(0, len(arms), size.batch)
         picks = []
         for device in ("cpu", "cuda"):
-            view = PoolView(
+            view = ArrayView(
                 size.task,
                 pool.probs,
                 pool.features,

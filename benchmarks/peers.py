@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tailor import MultiClass, PoolView
+from tailor import ArrayView, MultiClass
 from tailor.selection.round import Round
 from tailor.strategies import make_arms
-from tailor.strategies.gradient_embeddings import parts
-from tailor.strategies.submodular import Submodular, similarity, units
+from tailor.strategies.gradient_embeddings import cosines, parts, unit_parts
+from tailor.strategies.submodular import Submodular
 
 
 def seconds(job: Callable[[], object], repeats: int = 3) -> float:
@@ -35,7 +35,7 @@ def badge(pool: int = 20_000, classes: int = 10, width: int = 64, batch: int = 5
     arms = make_arms(["badge"], task)
 
     def ours() -> None:
-        Round(PoolView(task, probs, features), arms, np.zeros(batch, int), 0).batch()
+        Round(ArrayView(task, probs, features), arms, np.zeros(batch, int), 0).batch()
 
     print(f"badge, N = {pool}, K = {classes}, d = {width}, B = {batch}")
     print(f"  tailor                                  {seconds(ours):8.3f} s")
@@ -88,12 +88,12 @@ def flqmi(pool: int = 50_000, classes: int = 10, width: int = 64, batch: int = 1
     labelled = np.arange(10 * classes)
     labels = np.eye(classes)[labelled % classes]
     arms = make_arms(["submodular"], task)
-    view = PoolView(task, probs, features, labelled=labelled, labels=labels)
+    view = ArrayView(task, probs, features, labelled=labelled, labels=labels)
     plan = np.zeros(batch, int)
     opening = []
     taking = []
     for _ in range(3):
-        view = PoolView(task, probs, features, labelled=labelled, labels=labels)
+        view = ArrayView(task, probs, features, labelled=labelled, labels=labels)
         walk = Round(view, arms, plan, 0)
         walk.batch()
         opening.append(walk.open_seconds)
@@ -112,11 +112,14 @@ def flqmi(pool: int = 50_000, classes: int = 10, width: int = 64, batch: int = 1
     import torch
 
     free = np.setdiff1d(np.arange(pool), labelled)
-    rows, chosen = (units(parts(view, torch.from_numpy(ids))) for ids in (free, queries))
-    cosines = similarity(rows, chosen).numpy().T.copy()
+    rows, chosen = (unit_parts(parts(view, torch.from_numpy(ids))) for ids in (free, queries))
+    similarities = cosines(rows, chosen).numpy().T.copy()
     started = time.perf_counter()
     function = Function(
-        n=len(free), num_queries=len(queries), query_sijs=cosines.T.copy(), queryDiversityEta=1.0
+        n=len(free),
+        num_queries=len(queries),
+        query_sijs=similarities.T.copy(),
+        queryDiversityEta=1.0,
     )
     built = time.perf_counter()
     function.maximize(

@@ -26,7 +26,7 @@ import numpy as np
 
 from tailor.capacity.synthetic_pool import SIZES, PoolSize, make_pool
 from tailor.compute import LocalEngine, Predictions, Sharded
-from tailor.selection.pool_view import PoolView
+from tailor.selection.array_view import ArrayView
 from tailor.selection.round import Round
 from tailor.strategies import make_arms
 
@@ -104,11 +104,17 @@ def quality(size: PoolSize, family: str, share: float) -> float:
     """
     import torch
 
-    from tailor.strategies.gradient_embeddings import Centres, parts, squared_norms
-    from tailor.strategies.submodular import Submodular, similarity, unit_parts
+    from tailor.strategies.gradient_embeddings import (
+        Centres,
+        cosines,
+        parts,
+        squared_norms,
+        unit_parts,
+    )
+    from tailor.strategies.submodular import Submodular
 
     pool = make_pool(size)
-    view = PoolView(
+    view = ArrayView(
         size.task,
         pool.probs,
         pool.features,
@@ -118,7 +124,7 @@ def quality(size: PoolSize, family: str, share: float) -> float:
     worth = []
     for part in (1.0, share):
         free = view.free & (np.random.default_rng(5).random(size.pool) < part)
-        own = PoolView(
+        own = ArrayView(
             size.task,
             pool.probs,
             pool.features,
@@ -132,15 +138,14 @@ def quality(size: PoolSize, family: str, share: float) -> float:
             .indices
         )
         if family == "submodular":
-            queries = unit_parts(
-                view, torch.from_numpy(Submodular().query_set(view, np.random.default_rng((0, 0))))
-            )
-            own_cosines = similarity(unit_parts(view, picks), queries)
+            query_set = Submodular().query_set(view, np.random.default_rng((0, 0)))
+            queries = unit_parts(parts(view, torch.from_numpy(query_set)))
+            own_cosines = cosines(unit_parts(parts(view, picks)), queries)
             worth.append(float(own_cosines.clamp(min=0).amax(0).sum() + own_cosines.amax(1).sum()))
             continue
         nearest = []
         if family == "badge":
-            norms = squared_norms(view)
+            norms = squared_norms(parts(view, slice(None)))
             centres = Centres(view)
             centres.add(picks)
             for chunk in view.chunks():

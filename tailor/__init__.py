@@ -11,6 +11,7 @@ _WHERE = {
     "MultiClass": "tailor.task",
     "MultiLabel": "tailor.task",
     "Task": "tailor.task",
+    "ArrayView": "tailor.selection.array_view",
     "PoolView": "tailor.selection.pool_view",
     "Learner": "tailor.selection.learner",
     "Batch": "tailor.selection.round",

@@ -10,7 +10,7 @@ import numpy as np
 from tailor.bandits.rewards import Diversity, LabelSummary
 from tailor.capacity.synthetic_pool import CHUNK, PoolSize, draw_pool, prevalence
 from tailor.compute import Predictions
-from tailor.strategies import make_arms
+from tailor.strategies import make_strategy
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,8 @@ class ShardedPool:
     predictions: Predictions
     labelled: np.ndarray  # (B,) int64
     labels: np.ndarray  # (B, K) uint8, of the labelled
-    answers: Path | None = (
-        None  # all labels as bits in a file, where arms use them as they come during the round
-    )
+    #: a file of all labels as bits, where arms use them as they come during the round
+    answers: Path | None = None
 
     def answer(self, positions: list[int]) -> np.ndarray:
         """(n, K) uint8: the labels that an annotator would give."""
@@ -39,30 +38,35 @@ def write_pool(size: PoolSize, folder: Path, shard: int = CHUNK) -> ShardedPool:
     shard: rows of a file; CHUNK is a multiple of it.
     """
     labelled, chunks = draw_pool(size)
-    kept = np.empty((size.batch, size.classes), np.uint8)
-    made = Predictions(str(folder), size.pool, size.classes, size.features, shard=shard).begin()
-    answers = folder / "answers.bits" if hears_answers(size) else None
-    if answers is not None:
-        bits = np.lib.format.open_memmap(
-            answers, "w+", np.uint8, (size.pool, -(-size.classes // 8))
-        )
-    for rows, probs, labels, features in chunks:
-        for start in range(rows.start, rows.stop, shard):
-            part = slice(start - rows.start, min(start + shard, rows.stop) - rows.start)
-            made.write(start // shard, probs[part], None if features is None else features[part])
-        here = (labelled >= rows.start) & (labelled < rows.stop)
-        kept[here] = labels[labelled[here] - rows.start]
+    known_labels = np.empty((size.batch, size.classes), np.uint8)
+    predictions = Predictions(
+        str(folder),
+        size.pool,
+        size.classes,
+        size.features,
+        shard=shard,
+    ).begin()
+    answers: Path | None = None
+    if hears_answers(size):
+        answers = folder / "answers.bits"
+        width = -(-size.classes // 8)
+        bits = np.lib.format.open_memmap(answers, "w+", np.uint8, (size.pool, width))
+    for chunk in chunks:
+        first = chunk.rows.start
+        for start in range(first, chunk.rows.stop, shard):
+            part = slice(start - first, min(start + shard, chunk.rows.stop) - first)
+            features = None if chunk.features is None else chunk.features[part]
+            predictions.write(start // shard, chunk.probs[part], features)
+        in_chunk = (labelled >= first) & (labelled < chunk.rows.stop)
+        known_labels[in_chunk] = chunk.labels[labelled[in_chunk] - first]
         if answers is not None:
-            bits[rows] = np.packbits(labels, axis=1)
-    return ShardedPool(size, made, labelled, kept, answers)
+            bits[chunk.rows] = np.packbits(chunk.labels, axis=1)
+    return ShardedPool(size, predictions, labelled, known_labels, answers)
 
 
 def hears_answers(size: PoolSize) -> bool:
     """Whether labels that come during the round change what some of its arms take."""
-    return any(
-        getattr(arm.strategy, "pending", "") == "revealed"
-        for arm in make_arms(size.families, size.task)
-    )
+    return any(make_strategy(family).hears_answers for family in size.families)
 
 
 def experience(size: PoolSize) -> tuple[np.ndarray, np.ndarray]:
@@ -74,8 +78,9 @@ def experience(size: PoolSize) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(size.seed + 1)
     shares = prevalence(size.classes, size.multilabel)
     if size.multilabel:
-        found = (rng.random((size.batch, size.classes)) < shares).astype(np.uint8)
+        labels = (rng.random((size.batch, size.classes)) < shares).astype(np.uint8)
     else:
-        found = np.eye(size.classes, dtype=np.uint8)[rng.choice(size.classes, size.batch, p=shares)]
-    summary = LabelSummary(size.task, 1, found.sum(0, dtype=np.float64), len(found))
-    return Diversity().weights(summary), found
+        classes = rng.choice(size.classes, size.batch, p=shares)
+        labels = np.eye(size.classes, dtype=np.uint8)[classes]
+    summary = LabelSummary(size.task, 1, labels.sum(0, dtype=np.float64), len(labels))
+    return Diversity().weights(summary), labels

@@ -4,17 +4,21 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
 from tailor.errors import UnknownName
+from tailor.strategies.costs import PoolShape
 from tailor.task import MultiClass, MultiLabel, Task
 
 #: rows drawn at a time
 CHUNK = 65536
+#: factors that the labels and features of a multi-label pool share
+FACTORS = 8
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,11 @@ class PoolSize:
     def task(self) -> Task:
         return MultiLabel(self.classes) if self.multilabel else MultiClass(self.classes)
 
+    @property
+    def shape(self) -> PoolShape:
+        """What the cost of opening arms depends on."""
+        return PoolShape(self.pool, self.classes, self.features, labelled=self.batch)
+
 
 _SOFTMAX = ("galaxy", "confidence", "badge")
 _SIGMOID = ("emal", "uncertainty", "galaxy")
@@ -50,6 +59,7 @@ SIZES = {
 
 
 def find_size(name: str) -> PoolSize:
+    """The size of that name, or raises UnknownName."""
     if name not in SIZES:
         raise UnknownName("size", name, SIZES)
     return SIZES[name]
@@ -57,10 +67,25 @@ def find_size(name: str) -> PoolSize:
 
 @dataclass(frozen=True)
 class SyntheticPool:
+    """A pool in memory."""
+
     probs: np.ndarray  # (N, K) float32
     labels: np.ndarray  # (N, K) uint8, for the simulation only
     features: np.ndarray | None  # (N, d) float32, not negative
     labelled: np.ndarray  # (B,) int64
+
+
+class PoolChunk(NamedTuple):
+    """Some rows of a pool."""
+
+    rows: slice
+    probs: np.ndarray  # (n, K) float32
+    labels: np.ndarray  # (n, K) uint8
+    features: np.ndarray | None  # (n, d) float32
+
+
+#: n -> probabilities (n, K), labels (n, K), and the centre (n, d) of each example's features
+DrawRows = Callable[[int], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 def prevalence(classes: int, multilabel: bool) -> np.ndarray:
@@ -91,74 +116,71 @@ def make_pool(size: PoolSize) -> SyntheticPool:
     probs = np.empty((size.pool, size.classes), np.float32)
     labels = np.zeros((size.pool, size.classes), np.uint8)
     features = np.empty((size.pool, size.features), np.float32) if size.features else None
-    for rows, chunk_probs, chunk_labels, chunk_features in chunks:
-        probs[rows], labels[rows] = chunk_probs, chunk_labels
+    for chunk in chunks:
+        probs[chunk.rows] = chunk.probs
+        labels[chunk.rows] = chunk.labels
         if features is not None:
-            features[rows] = chunk_features
+            features[chunk.rows] = chunk.features
     return SyntheticPool(probs, labels, features, labelled)
 
 
-#: rows, probabilities (n, K) float32, labels (n, K) uint8, features (n, d) float32 or None
-Chunk = tuple[slice, np.ndarray, np.ndarray, np.ndarray | None]
-
-
-def draw_pool(size: PoolSize) -> tuple[np.ndarray, Iterator[Chunk]]:
+def draw_pool(size: PoolSize) -> tuple[np.ndarray, Iterator[PoolChunk]]:
     """The labelled positions (B,), and the rest of make_pool's pool CHUNK rows at a time."""
     rng = np.random.default_rng(size.seed)
     labelled = rng.choice(size.pool, size.batch, replace=False)
-
-    def chunks() -> Iterator[Chunk]:
-        draw = (_sigmoid_chunks if size.multilabel else _softmax_chunks)(size, rng)
-        for start in range(0, size.pool, CHUNK):
-            rows = slice(start, min(start + CHUNK, size.pool))
-            probs, labels, centre = draw(rows.stop - rows.start)
-            features = None
-            if size.features:
-                noise = rng.standard_normal((len(centre), size.features), dtype=np.float32)
-                features = np.maximum(centre + noise, 0)
-            yield rows, probs, labels, features
-
-    return labelled, chunks()
+    return labelled, _draw_chunks(size, rng)
 
 
-def _softmax_chunks(size: PoolSize, rng: np.random.Generator):  # type: ignore[no-untyped-def]
+def _draw_chunks(size: PoolSize, rng: np.random.Generator) -> Iterator[PoolChunk]:
+    draw = _sigmoid_rows(size, rng) if size.multilabel else _softmax_rows(size, rng)
+    for start in range(0, size.pool, CHUNK):
+        rows = slice(start, min(start + CHUNK, size.pool))
+        probs, labels, centre = draw(rows.stop - rows.start)
+        features = None
+        if size.features:
+            noise = rng.standard_normal((len(centre), size.features), dtype=np.float32)
+            features = np.maximum(centre + noise, 0)
+        yield PoolChunk(rows, probs, labels, features)
+
+
+def _softmax_rows(size: PoolSize, rng: np.random.Generator) -> DrawRows:
     shares = prevalence(size.classes, False)
     steps = np.cumsum(shares)
     steps[-1] = 1.0
     centres = 1.5 * rng.standard_normal((size.classes, size.features), dtype=np.float32)
     bias = (0.5 * np.log(shares)).astype(np.float32)
 
-    def chunk(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def draw(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         true = np.searchsorted(steps, rng.random(n), side="right")
         luck = rng.random(n)
         raised = np.where(luck < 0.9, true, (true + 1) % size.classes)
         by = np.select([luck < 0.7, luck < 0.9], [6.0, 2.0], 4.0).astype(np.float32)
-        noise = np.where((luck >= 0.7) & (luck < 0.9), 1.5, 1.0).astype(np.float32)
-        logits = noise[:, None] * rng.standard_normal((n, size.classes), dtype=np.float32) + bias
+        scale = np.where((luck >= 0.7) & (luck < 0.9), 1.5, 1.0).astype(np.float32)
+        noise = rng.standard_normal((n, size.classes), dtype=np.float32)
+        logits = scale[:, None] * noise + bias
         logits[np.arange(n), raised] += by
         np.exp(logits - logits.max(1, keepdims=True), out=logits)
         logits /= logits.sum(1, keepdims=True)
         return logits, np.eye(size.classes, dtype=np.uint8)[true], centres[true]
 
-    return chunk
+    return draw
 
 
-def _sigmoid_chunks(size: PoolSize, rng: np.random.Generator):  # type: ignore[no-untyped-def]
-    mixing = rng.standard_normal((8, size.classes), dtype=np.float32)
+def _sigmoid_rows(size: PoolSize, rng: np.random.Generator) -> DrawRows:
+    mixing = rng.standard_normal((FACTORS, size.classes), dtype=np.float32)
     mixing /= np.linalg.norm(mixing, axis=0)
-    spread = 0.5 * rng.standard_normal((8, size.features), dtype=np.float32)
-    edge = np.array(
-        [NormalDist().inv_cdf(1 - p) for p in prevalence(size.classes, True)], np.float32
-    )
+    spread = 0.5 * rng.standard_normal((FACTORS, size.features), dtype=np.float32)
+    shares = prevalence(size.classes, True)
+    threshold = np.array([NormalDist().inv_cdf(1 - share) for share in shares], np.float32)
 
-    def chunk(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        factors = rng.standard_normal((n, 8), dtype=np.float32)
+    def draw(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        factors = rng.standard_normal((n, FACTORS), dtype=np.float32)
         own = rng.standard_normal((n, size.classes), dtype=np.float32)
-        noise = np.where(rng.random(n) < 0.75, 1.0, 3.0).astype(np.float32)[:, None]
+        scale = np.where(rng.random(n) < 0.75, 1.0, 3.0).astype(np.float32)[:, None]
         latent = np.float32(0.6) * (factors @ mixing) + np.float32(0.8) * own
-        logits = 3 * (latent - edge) + noise * rng.standard_normal(
-            (n, size.classes), dtype=np.float32
-        )
-        return 1 / (1 + np.exp(-logits)), (latent > edge).astype(np.uint8), factors @ spread
+        noise = rng.standard_normal((n, size.classes), dtype=np.float32)
+        logits = 3 * (latent - threshold) + scale * noise
+        probs = 1 / (1 + np.exp(-logits))
+        return probs, (latent > threshold).astype(np.uint8), factors @ spread
 
-    return chunk
+    return draw

@@ -1,24 +1,29 @@
-"""A part of the pool as an arm sees it, and what may be asked of every part."""
+"""A part of one shard as an arm sees it, and how a job goes through the parts of a shard."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from tailor.compute.prediction_shards import FEATURES, PROBS, Shard
+from tailor.errors import InputError
+from tailor.selection.array_view import select
 from tailor.selection.pool_view import (
     CHUNK,
-    Ledger,
+    Need,
+    PoolState,
     PoolView,
-    check_features,
-    check_probabilities,
-    predicted_in,
-    tie_keys,
+    RowFunction,
+    ShardJob,
+    check_need,
+    count_predicted_in,
+    largest_of_rows,
 )
+from tailor.selection.view_checks import check_features, check_probabilities, full_precision
 from tailor.task import MultiClass, Task
 
 if TYPE_CHECKING:
@@ -38,149 +43,177 @@ class ShardContext:
 
 @dataclass(frozen=True)
 class ShardPiece:
-    """A shard, and what the round knows of its rows. Positions are within the shard."""
+    """A shard, and what the round knows of its n rows. Positions are within the shard."""
 
     shard: Shard
     free: np.ndarray  # (n,) bool
-    labelled: np.ndarray  # (m,) int64, ascending
+    labelled: np.ndarray  # int64, ascending
     pending: np.ndarray  # int64, ascending
     row_max: np.ndarray | None = None  # (n,) the largest probability of each row, once it is known
-    labels: np.ndarray | None = None  # (m, K), where a fine-tuned copy of the model is asked for
-    tuned: Shard | None = None  # what that copy said
+    tuned: Shard | None = None  # what a fine-tuned copy of the model said
     passes: tuple[Shard, ...] = ()  # what the passes with dropout said
-    among: np.ndarray | None = (
-        None  # (n,) bool: the rows that a question is about, where not all are meant
-    )
-
-
-class ShardJob(Protocol[T]):
-    """A question to every part of the pool."""
-
-    def __call__(self, part: ShardView) -> T: ...
-
-    def join(self, found: list[T]) -> T:
-        """The answer for several parts, in order, from the answers for each. Asked within a shard
-        and then across.
-        """
+    among: np.ndarray | None = None  # (n,) bool: the rows in question, where not all are meant
 
 
 class ShardView(PoolView):
-    """Up to CHUNK rows of a shard as a view of their own: position 0 is the pool's position
-    `start`.
+    """Up to CHUNK rows of a shard. Position 0 is the pool's position `start`.
+
+    The matrices are read when they are first asked for. The labels told so far stay behind: they
+    would have to travel with every visit, and what a part is asked depends on its own rows alone.
+
+    rows  which of the shard's rows, a slice with both ends
     """
 
-    def __init__(self, setting: ShardContext, piece: ShardPiece, rows: slice) -> None:
+    def __init__(self, context: ShardContext, piece: ShardPiece, rows: slice) -> None:
         import torch
 
-        self.task = setting.task
-        self.device = torch.device(setting.device)
+        state = PoolState(
+            labelled=_shift(piece.labelled, rows),
+            labels=None,
+            pending=_shift(piece.pending, rows),
+            free=piece.free[rows],
+        )
         self.start = piece.shard.start + rows.start
-        self.size = rows.stop - rows.start
-        self._shard = piece.shard
-        self._rows = rows
-        self._seed = setting.seed
-        self.free = piece.free[rows]
-        self.ledger = Ledger(self.free)
-        known = _within(piece.labelled, rows)
-        self.labelled = piece.labelled[known] - rows.start
-        self.pending = _shift(piece.pending, rows)
-        if piece.labels is not None:
-            self.labels = piece.labels[known]
-        if piece.row_max is not None:
-            self.row_max = torch.from_numpy(piece.row_max[rows]).to(self.device)
-        self.among = None if piece.among is None else piece.among[rows]
-        self.finetune = self.dropout = None
-        tuned = piece.tuned
-        passes = piece.passes
-        if tuned is not None:
-            self.finetune = lambda targets, epochs: tuned.read(PROBS, rows)
-        if passes:
-            self.dropout = lambda: (one.read(PROBS, rows) for one in passes)
+        self._piece = piece
+        self._slice = rows
+        size = rows.stop - rows.start
+        super().__init__(context.task, size, torch.device(context.device), state, context.seed)
 
     @cached_property
-    def probs(self) -> torch.Tensor:  # type: ignore[override]
-        return self._tensor(PROBS)
+    def probs(self) -> torch.Tensor:
+        """(N, K)"""
+        return self._read(self._piece.shard, PROBS)
 
     @cached_property
-    def features(self) -> torch.Tensor | None:  # type: ignore[override]
-        return None if self._shard.features is None else self._tensor(FEATURES)
+    def features(self) -> torch.Tensor | None:
+        """(N, d), or None"""
+        shard = self._piece.shard
+        return None if shard.features is None else self._read(shard, FEATURES)
+
+    @property
+    def predictions(self) -> torch.Tensor:
+        return self.probs
 
     @cached_property
-    def ties(self) -> np.ndarray:
-        return tie_keys(self.size, self._seed, self.start)
-
-    @cached_property
-    def on_the_line(self) -> np.ndarray:
-        """(s,) int64: what is free, labelled or pending, ascending."""
-        on = self.free.copy()
-        on[self.labelled] = on[self.pending] = True
-        return np.flatnonzero(on)
-
-    def _tensor(self, name: str) -> torch.Tensor:
+    def row_max(self) -> torch.Tensor:
         import torch
 
-        return torch.from_numpy(self._shard.read(name, self._rows)).to(self.device)
+        if self._piece.row_max is None:
+            return self.per_row(largest_of_rows)
+        return torch.from_numpy(self._piece.row_max[self._slice]).to(self.device)
 
+    @property
+    def among(self) -> np.ndarray:
+        """(N,) bool: the rows in question."""
+        if self._piece.among is None:
+            return np.ones(self.size, bool)
+        return self._piece.among[self._slice]
 
-def _within(positions: np.ndarray, rows: slice) -> slice:
-    return slice(*np.searchsorted(positions, (rows.start, rows.stop)))
+    def rows(
+        self,
+        which: slice | torch.Tensor,
+        classes: slice | Sequence[int] | np.ndarray | None = None,
+    ) -> torch.Tensor:
+        return select(self.probs, which, classes)
+
+    def feature_rows(self, which: slice | torch.Tensor) -> torch.Tensor:
+        assert self.features is not None
+        return full_precision(self.features[which])
+
+    def finetuned(self, epochs: int) -> torch.Tensor:
+        if self._piece.tuned is None:
+            raise InputError("this visit to the shards brought no fine-tuned probabilities")
+        return self._read_checked(self._piece.tuned)
+
+    def dropout_passes(self) -> Iterator[torch.Tensor]:
+        for shard in self._piece.passes:
+            yield self._read_checked(shard)
+
+    def has(self, need: Need) -> bool:
+        match check_need(need):
+            case Need.PROBABILITIES:
+                return True
+            case Need.FEATURES:
+                return self._piece.shard.features is not None
+            case Need.FINETUNE:
+                return self._piece.tuned is not None
+            case Need.DROPOUT:
+                return bool(self._piece.passes)
+
+    def _read_checked(self, shard: Shard) -> torch.Tensor:
+        return check_probabilities(self._read(shard, PROBS), self.task, self.start)
+
+    def _read(self, shard: Shard, name: str) -> torch.Tensor:
+        import torch
+
+        return torch.from_numpy(shard.read(name, self._slice)).to(self.device)
 
 
 def _shift(positions: np.ndarray, rows: slice) -> np.ndarray:
-    return positions[_within(positions, rows)] - rows.start
+    """Those of the ascending positions that lie in a slice, counted from its start."""
+    first, last = np.searchsorted(positions, (rows.start, rows.stop))
+    return positions[first:last] - rows.start
 
 
-def parts(setting: ShardContext, piece: ShardPiece) -> Iterator[ShardView]:
-    for start in range(0, len(piece.shard), CHUNK):
-        yield ShardView(setting, piece, slice(start, min(start + CHUNK, len(piece.shard))))
+def parts_of(context: ShardContext, piece: ShardPiece) -> Iterator[ShardView]:
+    """The views of a shard, CHUNK rows at a time."""
+    size = len(piece.shard)
+    for start in range(0, size, CHUNK):
+        yield ShardView(context, piece, slice(start, min(start + CHUNK, size)))
 
 
-def visit(shared: tuple[ShardContext, ShardJob[T]], piece: ShardPiece) -> T:
-    """What an engine calls for every shard."""
-    setting, job = shared
-    return job.join([job(part) for part in parts(setting, piece)])
+def visit_shard(shared: tuple[ShardContext, ShardJob[T]], piece: ShardPiece) -> T:
+    """What an engine calls for every shard: a job's answer for all of its parts."""
+    context, job = shared
+    return job.join([job(part) for part in parts_of(context, piece)])
 
 
 class PerRow:
-    """The numbers that a function gives for every row, joined; numpy, on the host."""
+    """A job: the numbers that a function gives for every row, joined; numpy, on the host."""
 
-    def __init__(self, function: Callable[[PoolView, slice], torch.Tensor]) -> None:
+    def __init__(self, function: RowFunction) -> None:
         self._function = function
 
-    def __call__(self, part: ShardView) -> np.ndarray:
-        found: np.ndarray = self._function(part, slice(0, part.size)).cpu().numpy()
-        return found
+    def __call__(self, part: PoolView) -> np.ndarray:
+        numbers: np.ndarray = self._function(part, slice(0, part.size)).cpu().numpy()
+        return numbers
 
-    def join(self, found: list[np.ndarray]) -> np.ndarray:
-        return np.concatenate(found)
+    def join(self, answers: list[np.ndarray]) -> np.ndarray:
+        return np.concatenate(answers)
 
 
 class CountPredicted:
-    """How many of the rows in question the model puts in each class, (K,) int64: whole numbers, so
-    the order of adding them up changes nothing.
+    """A job: how many of the rows in question the model puts in each class, (K,) int64.
+
+    Whole numbers, so the order of adding them up changes nothing.
     """
 
-    def __call__(self, part: ShardView) -> np.ndarray:
-        assert part.among is not None
-        found: np.ndarray = predicted_in(part, slice(0, part.size), part.among).cpu().numpy()
-        return found
+    def __call__(self, part: PoolView) -> np.ndarray:
+        assert isinstance(part, ShardView)
+        rows = slice(0, part.size)
+        counts: np.ndarray = count_predicted_in(part, rows, part.among).cpu().numpy()
+        return counts
 
-    def join(self, found: list[np.ndarray]) -> np.ndarray:
-        return np.sum(found, axis=0)
+    def join(self, answers: list[np.ndarray]) -> np.ndarray:
+        return np.sum(answers, axis=0)
 
 
-class Check(PerRow):
-    """All numbers are what they should be; since every row is read, its largest probability comes
-    along.
+class CheckNumbers:
+    """A job: all numbers are what they should be, or InputError.
+
+    -> (N,) the largest probability of each row, since every row is read here anyway; empty in a
+    multi-label task, where nobody asks for it.
     """
 
-    def __init__(self) -> None:
-        super().__init__(lambda view, part: view.rows(part).amax(1))
-
-    def __call__(self, part: ShardView) -> np.ndarray:
+    def __call__(self, part: PoolView) -> np.ndarray:
+        assert isinstance(part, ShardView)
         check_probabilities(part.probs, part.task, part.start)
         if part.features is not None:
             check_features(part.features, part.size, part.start)
-        return (
-            super().__call__(part) if isinstance(part.task, MultiClass) else np.empty(0, np.float32)
-        )
+        if not isinstance(part.task, MultiClass):
+            return np.empty(0, np.float32)
+        largest: np.ndarray = largest_of_rows(part, slice(0, part.size)).cpu().numpy()
+        return largest
+
+    def join(self, answers: list[np.ndarray]) -> np.ndarray:
+        return np.concatenate(answers)

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from tailor.compute.base import Engine
 from tailor.compute.prediction_shards import FEATURES, PROBS, Predictions
-from tailor.compute.shard_ranking import Lowest
 from tailor.compute.shard_view import (
-    Check,
+    CheckNumbers,
     CountPredicted,
     PerRow,
     ShardContext,
-    ShardJob,
     ShardPiece,
-    visit,
+    visit_shard,
 )
 from tailor.errors import InputError
-from tailor.selection.pool_view import COLUMNS, Need, Opening, PoolView, full_precision
-from tailor.strategies.base import Arm, Cursor, RankedCursor, ScoreStrategy, first_depth
-from tailor.strategies.galaxy.family import Galaxy, GalaxyAll
+from tailor.selection.pool_view import (
+    COLUMNS,
+    Need,
+    PoolState,
+    PoolView,
+    PredictionSource,
+    RowFunction,
+    ShardJob,
+    ShardVisitor,
+    check_need,
+    largest_of_rows,
+)
+from tailor.selection.view_checks import full_precision
 from tailor.task import MultiClass, Task
 
 if TYPE_CHECKING:
@@ -39,10 +47,11 @@ ShardedDropout = Callable[[], Iterable[Predictions]]
 
 
 @dataclass(frozen=True)
-class Sharded:
-    """Predictions with the engine that reads them: hand it to Loop.ask instead of arrays.
+class Sharded(PredictionSource):
+    """Predictions with the engine that reads them: hand it to Learner.ask instead of arrays.
 
-    finetune and dropout take the place of those of Loop.ask, since what they give is in shards too.
+    finetune and dropout take the place of those of Learner.ask, since what they give is in shards
+    too.
     """
 
     predictions: Predictions
@@ -59,182 +68,236 @@ class Sharded:
 
     def __getitem__(self, positions: Any) -> np.ndarray:
         """(n, K) probabilities of a few examples; of one position, (K,)."""
-        where = np.asarray(positions)
-        found = self.predictions.take(PROBS, np.atleast_1d(where))
-        return found if where.ndim else found[0]
+        indices = np.asarray(positions)
+        rows = self.predictions.take(PROBS, np.atleast_1d(indices))
+        return rows if indices.ndim else rows[0]
 
-    def round_view(self, task: Task, **state: Any) -> ShardedView:
-        state |= {"finetune": self.finetune, "dropout": self.dropout}
-        return ShardedView(self.predictions, self.engine, task, **state)
-
-
-class ShardedView(PoolView):
-    """As PoolView, with the same picks, but no more of the matrices in memory than each worker's
-    part.
-
-    Here stay the vectors of N numbers that some arms need (docs/concepts/scale.md lists them) and
-    the rows of what is labelled. Families that rank and galaxy ask every shard for its candidates
-    at once; others go through `per_row` and `rows`.
-    """
-
-    def __init__(
+    def round_view(
         self,
-        predictions: Predictions,
-        engine: Engine,
         task: Task,
         *,
         labelled: Any = (),
         labels: Any = None,
         free: Any = None,
         pending: Any = (),
-        finetune: ShardedTune | None = None,
-        dropout: ShardedDropout | None = None,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> ShardedView:
+        return ShardedView(
+            self,
+            task,
+            labelled=labelled,
+            labels=labels,
+            free=free,
+            pending=pending,
+            seed=seed,
+            device=device,
+        )
+
+
+class ShardedView(PoolView):
+    """A view with the same picks as ArrayView, but no more of the matrices in memory than each
+    worker's part.
+
+    This process holds the vectors of N numbers that some arms need (the guide to large pools lists
+    them) and the rows of what is labelled. A family that knows about shards asks all of them at
+    once through `visit`; others go through `per_row` and `rows`.
+    """
+
+    def __init__(
+        self,
+        sharded: Sharded,
+        task: Task,
+        *,
+        labelled: Any = (),
+        labels: Any = None,
+        free: Any = None,
+        pending: Any = (),
         seed: int = 0,
         device: str = "cpu",
     ) -> None:
         import torch
 
+        predictions = sharded.predictions
         if predictions.classes != task.size:
             raise InputError(
                 f"probabilities have shape {predictions.shape}: {task.size} columns are needed, "
                 "one a class"
             )
-        self.task = task
-        self.size = predictions.rows
-        self.device = torch.device(device)
-        self.predictions = predictions
-        self.engine = engine
-        self.probs: Any = predictions
-        self.features: Any = predictions if predictions.features else None
-        self.finetune: Any = finetune
-        self.dropout: Any = dropout
-        self._settle(labelled, labels, free, pending, seed)
-        self._setting = ShardContext(task, seed, device)
+        size = predictions.rows
+        state = PoolState.checked(
+            task,
+            size,
+            labelled=labelled,
+            labels=labels,
+            free=free,
+            pending=pending,
+        )
+        super().__init__(task, size, torch.device(device), state, seed)
+        self._sharded = sharded
+        self._context = ShardContext(task, seed, device)
         self._pieces = self._cut_up()
-        self._tuned: dict[int, Predictions] = {}
+        self._tuned: dict[int, Predictions] = {}  # by epochs
         self._passes: tuple[Predictions, ...] = ()
-        largest = self.visit(Check())
+        self._row_max = self.visit(CheckNumbers())  # (N,); empty in a multi-label task
         if isinstance(task, MultiClass):
-            self.row_max = torch.from_numpy(largest).to(self.device)
             self._pieces = [
-                replace(p, row_max=largest[p.shard.start : p.shard.stop]) for p in self._pieces
+                replace(piece, row_max=self._row_max[piece.shard.start : piece.shard.stop])
+                for piece in self._pieces
             ]
 
     def _cut_up(self) -> list[ShardPiece]:
+        """The shards, each with what is known of its own rows."""
         labelled = np.sort(self.labelled)
         pending = np.sort(self.pending)
-
-        def within(positions: np.ndarray, start: int, stop: int) -> np.ndarray:
-            return positions[slice(*np.searchsorted(positions, (start, stop)))] - start
-
-        return [
-            ShardPiece(
-                s,
-                self.free[s.start : s.stop],
-                within(labelled, s.start, s.stop),
-                within(pending, s.start, s.stop),
+        pieces = []
+        for shard in self.predictions:
+            ends = (shard.start, shard.stop)
+            labelled_here = slice(*np.searchsorted(labelled, ends))
+            pending_here = slice(*np.searchsorted(pending, ends))
+            pieces.append(
+                ShardPiece(
+                    shard,
+                    free=self.free[shard.start : shard.stop],
+                    labelled=labelled[labelled_here] - shard.start,
+                    pending=pending[pending_here] - shard.start,
+                )
             )
-            for s in self.predictions
-        ]
+        return pieces
 
-    def visit(self, job: ShardJob[T], pieces: Sequence[ShardPiece] | None = None) -> T:
-        """The answer of the whole pool to a job."""
-        calls = [(piece,) for piece in (pieces or self._pieces)]
-        return job.join(self.engine.map(visit, calls, shared=(self._setting, job)))
+    @property
+    def predictions(self) -> Predictions:
+        return self._sharded.predictions
 
-    def per_row(self, function: Callable[[PoolView, slice], torch.Tensor]) -> torch.Tensor:
+    @property
+    def shards(self) -> ShardVisitor:
+        return self
+
+    def visit(
+        self,
+        job: ShardJob[T],
+        *,
+        finetune_epochs: int | None = None,
+        dropout: bool = False,
+    ) -> T:
+        pieces = self._pieces
+        if finetune_epochs is not None:
+            pieces = self._with_tuned(pieces, finetune_epochs)
+        if dropout:
+            pieces = self._with_passes(pieces)
+        return self._visit(job, pieces)
+
+    def _visit(self, job: ShardJob[T], pieces: Sequence[ShardPiece]) -> T:
+        calls = [(piece,) for piece in pieces]
+        answers = self._sharded.engine.map(visit_shard, calls, shared=(self._context, job))
+        return job.join(answers)
+
+    @cached_property
+    def row_max(self) -> torch.Tensor:
+        import torch
+
+        if not isinstance(self.task, MultiClass):
+            return self.per_row(largest_of_rows)
+        return torch.from_numpy(self._row_max).to(self.device)
+
+    def per_row(self, function: RowFunction) -> torch.Tensor:
         import torch
 
         return torch.from_numpy(self.visit(PerRow(function))).to(self.device)
 
     def count_predicted(self, among: np.ndarray) -> np.ndarray:
-        pieces = [replace(p, among=among[p.shard.start : p.shard.stop]) for p in self._pieces]
-        return self.visit(CountPredicted(), pieces)
+        pieces = [
+            replace(piece, among=among[piece.shard.start : piece.shard.stop])
+            for piece in self._pieces
+        ]
+        return self._visit(CountPredicted(), pieces)
 
-    def rows(self, which: Any) -> torch.Tensor:
-        return self._take(PROBS, which)
+    def rows(
+        self,
+        which: slice | torch.Tensor,
+        classes: slice | Sequence[int] | np.ndarray | None = None,
+    ) -> torch.Tensor:
+        rows = self._take(PROBS, which)
+        return rows if classes is None else rows[:, classes]
 
-    def feature_rows(self, which: Any) -> torch.Tensor:
+    def feature_rows(self, which: slice | torch.Tensor) -> torch.Tensor:
         return self._take(FEATURES, which)
 
-    def _take(self, name: str, which: Any) -> torch.Tensor:
+    def _take(self, name: str, which: slice | torch.Tensor) -> torch.Tensor:
         import torch
 
-        where = which if isinstance(which, slice) else which.cpu().numpy()
-        return full_precision(torch.from_numpy(self.predictions.take(name, where)).to(self.device))
+        positions = which if isinstance(which, slice) else which.cpu().numpy()
+        rows = torch.from_numpy(self.predictions.take(name, positions))
+        return full_precision(rows.to(self.device))
 
     def columns(self, classes: list[int]) -> Iterable[tuple[int, torch.Tensor]]:
-        for start in range(0, len(classes), COLUMNS):
-            block = classes[start : start + COLUMNS]
-            turned = self.per_row(partial(_columns, block)).T.contiguous()
+        for first in range(0, len(classes), COLUMNS):
+            block = classes[first : first + COLUMNS]
+            turned = self.per_row(partial(_columns_of, block)).T.contiguous()
             yield from zip(block, turned)
 
-    def open(self, families: Sequence[Opening]) -> list[list[Any]]:
-        return [self._open(*one) for one in families]
+    def finetuned(self, epochs: int) -> torch.Tensor:
+        return self._all_probs(self._tuned_predictions(epochs))
 
-    def _open(
-        self,
-        strategy: Any,
-        arms: Sequence[Arm],
-        pulls: Sequence[int],
-        rngs: Sequence[np.random.Generator],
-    ) -> list[Cursor]:
-        from tailor.compute.galaxy_shards import open_galaxy
+    def dropout_passes(self) -> Iterator[torch.Tensor]:
+        for predictions in self._pass_predictions():
+            yield self._all_probs(predictions)
 
-        if isinstance(strategy, ScoreStrategy) and type(strategy).open is ScoreStrategy.open:
-            classes = [arm.klass for arm in arms]
-            ranked = self.ranked(strategy, classes, [first_depth(n) for n in pulls])
-            again = [lambda count, k=k: self.ranked(strategy, [k], [count])[0] for k in classes]
-            return [RankedCursor(self, *one) for one in zip(ranked, pulls, again, strict=True)]
-        if type(strategy) in (Galaxy, GalaxyAll):
-            return open_galaxy(strategy, arms, self, rngs)
-        opened: list[Cursor] = strategy.open(arms, self, pulls, rngs)
-        return opened
+    def has(self, need: Need) -> bool:
+        match check_need(need):
+            case Need.PROBABILITIES:
+                return True
+            case Need.FEATURES:
+                return self.predictions.features > 0
+            case Need.FINETUNE:
+                return self._sharded.finetune is not None
+            case Need.DROPOUT:
+                return self._sharded.dropout is not None
 
-    def ranked(
-        self, strategy: ScoreStrategy, classes: Sequence[int | None], counts: Sequence[int]
-    ) -> list[np.ndarray]:
-        """For each class the positions of its best, in order."""
-        pieces = self._with_needs(strategy)
-        return [found.ids for found in self.visit(Lowest(strategy, classes, counts), pieces)]
+    def _with_tuned(self, pieces: Sequence[ShardPiece], epochs: int) -> list[ShardPiece]:
+        shards = self._tuned_predictions(epochs)
+        return [replace(piece, tuned=shard) for piece, shard in zip(pieces, shards, strict=True)]
 
-    def _with_needs(self, strategy: ScoreStrategy) -> list[ShardPiece]:
-        """The pieces, with what a family reads besides the predictions."""
-        pieces = self._pieces
-        if Need.FINETUNE in strategy.needs:
-            epochs = int(getattr(strategy, "epochs", 2))
-            if epochs not in self._tuned:
-                self._tuned[epochs] = self._like_these(
-                    self.finetune(epochs), "fine-tuned probabilities"
-                )
-            by_position = np.argsort(self.labelled)
-            labels = self.labels[by_position]
-            ends = np.searchsorted(self.labelled[by_position], [p.shard.stop for p in pieces])
-            starts = [0, *ends[:-1].tolist()]
-            tuned = self._tuned[epochs]
-            pieces = [
-                replace(p, tuned=t, labels=labels[a:b])
-                for p, t, a, b in zip(pieces, tuned, starts, ends, strict=True)
-            ]
-        if Need.DROPOUT in strategy.needs:
-            if not self._passes:
-                self._passes = tuple(self._like_these(p, "a dropout pass") for p in self.dropout())
-            pieces = [
-                replace(p, passes=tuple(one[n] for one in self._passes))
-                for n, p in enumerate(pieces)
-            ]
-        return pieces
+    def _tuned_predictions(self, epochs: int) -> Predictions:
+        """Asked for once a round: fine-tuning again might come out otherwise."""
+        assert self._sharded.finetune is not None
+        if epochs not in self._tuned:
+            tuned = self._sharded.finetune(epochs)
+            self._tuned[epochs] = self._check_layout(tuned, "fine-tuned probabilities")
+        return self._tuned[epochs]
 
-    def _like_these(self, other: Predictions, what: str) -> Predictions:
-        mine = self.predictions
-        if (other.shape, other.shard) != (mine.shape, mine.shard):
+    def _with_passes(self, pieces: Sequence[ShardPiece]) -> list[ShardPiece]:
+        passes = self._pass_predictions()
+        return [
+            replace(piece, passes=tuple(predictions[number] for predictions in passes))
+            for number, piece in enumerate(pieces)
+        ]
+
+    def _pass_predictions(self) -> tuple[Predictions, ...]:
+        """Asked for once a round: the next passes would be others."""
+        assert self._sharded.dropout is not None
+        if not self._passes:
+            self._passes = tuple(
+                self._check_layout(predictions, "a dropout pass")
+                for predictions in self._sharded.dropout()
+            )
+        return self._passes
+
+    def _all_probs(self, predictions: Predictions) -> torch.Tensor:
+        import torch
+
+        return torch.from_numpy(predictions.take(PROBS, slice(None))).to(self.device)
+
+    def _check_layout(self, other: Predictions, what: str) -> Predictions:
+        """Other predictions must be cut into shards as those of the pool are."""
+        expected = self.predictions
+        if (other.shape, other.shard) != (expected.shape, expected.shard):
             raise InputError(
                 f"{what}: shape {other.shape} in shards of {other.shard} rows, the pool's "
-                "predictions have "
-                f"{mine.shape} in shards of {mine.shard}"
+                f"predictions have {expected.shape} in shards of {expected.shard}"
             )
         return other
 
 
-def _columns(classes: list[int], view: PoolView, part: slice) -> torch.Tensor:
-    return full_precision(view.probs[part][:, classes])
+def _columns_of(classes: list[int], view: PoolView, part: slice) -> torch.Tensor:
+    return view.rows(part, classes)

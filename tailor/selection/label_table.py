@@ -15,7 +15,7 @@ from tailor.selection.answer_columns import AnswerColumns
 from tailor.selection.availability import Availability
 from tailor.selection.class_edits import ClassEdit
 from tailor.selection.pick_columns import PickColumns
-from tailor.selection.pool_view import check_positions
+from tailor.selection.view_checks import check_positions
 from tailor.task import Task
 
 #: examples that are looked at together when those that may be asked for are counted

@@ -26,17 +26,12 @@ from tailor.common.checks import (
     check_whole,
 )
 from tailor.errors import InputError
+from tailor.selection.array_view import Dropout, FineTune, make_view
 from tailor.selection.class_edits import ClassEdit
 from tailor.selection.label_table import LabelTable
-from tailor.selection.pool_view import (
-    CHUNK,
-    Dropout,
-    FineTune,
-    PoolView,
-    check_positions,
-    make_view,
-)
+from tailor.selection.pool_view import CHUNK, PoolView
 from tailor.selection.round import NOBODY, Batch, Pick, Round, check_needs
+from tailor.selection.view_checks import check_positions
 from tailor.strategies import NARROW, Strategy, make_arms
 from tailor.task import MultiClass, Task
 
@@ -442,7 +437,7 @@ class Learner:
         rates = view.count_predicted(unlabelled) / max(1, int(unlabelled.sum()))
         reward = None
         if self._own_reward is not None:
-            after = model if model is not None else view.probs
+            after = model if model is not None else view.predictions
             reward = self._own_reward(
                 self.round - 1, where, label_table.labels_of(where), self._model_before, after
             )

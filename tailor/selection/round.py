@@ -87,21 +87,24 @@ class Round:
         families: dict[int, list[int]] = {}
         for i in np.flatnonzero(pulls).tolist():
             families.setdefault(id(self.arms[i].strategy), []).append(i)
-        opened = self.view.open(
-            [
-                (
-                    self.arms[members[0]].strategy,
-                    [self.arms[i] for i in members],
-                    [int(pulls[i]) for i in members],
-                    [np.random.default_rng((self._seed, i)) for i in members],
-                )
-                for members in families.values()
-            ]
-        )
         cursors: dict[int, Cursor] = {}
-        for members, found in zip(families.values(), opened, strict=True):
-            cursors.update(zip(members, found, strict=True))
+        for members in families.values():
+            opened = self._open_family(
+                [self.arms[i] for i in members],
+                [int(pulls[i]) for i in members],
+                [np.random.default_rng((self._seed, i)) for i in members],
+            )
+            cursors.update(zip(members, opened, strict=True))
         return cursors
+
+    def _open_family(
+        self,
+        arms: Sequence[Arm],
+        pulls: Sequence[int],
+        rngs: Sequence[np.random.Generator],
+    ) -> list[Cursor]:
+        """Open the pulled arms of one family together."""
+        return arms[0].strategy.open(arms, self.view, pulls, rngs)
 
     @property
     def opened(self) -> list[int]:

@@ -8,7 +8,8 @@ from typing import Any
 from tailor.common.checks import check_list
 from tailor.errors import InputError
 from tailor.registry import Registry
-from tailor.strategies.base import Arm, Cursor, ScoreStrategy, Strategy
+from tailor.strategies.base import Arm, Cursor, Strategy
+from tailor.strategies.score_strategy import ScoreStrategy
 from tailor.task import Task
 
 registry: Registry[Strategy] = Registry(
@@ -19,12 +20,12 @@ registry: Registry[Strategy] = Registry(
         "uncertainty": "tailor.strategies.uncertainty:Uncertainty",
         "emal": "tailor.strategies.emal:Emal",
         "weak-supervision": "tailor.strategies.weak_supervision:WeakSupervision",
-        "confidence": "tailor.strategies.softmax:Confidence",
-        "margin": "tailor.strategies.softmax:Margin",
-        "entropy": "tailor.strategies.softmax:Entropy",
+        "confidence": "tailor.strategies.confidence:Confidence",
+        "margin": "tailor.strategies.margin:Margin",
+        "entropy": "tailor.strategies.entropy:Entropy",
         "most-likely-positive": "tailor.strategies.most_likely_positive:MostLikelyPositive",
-        "galaxy": "tailor.strategies.galaxy.family:Galaxy",
-        "galaxy-all": "tailor.strategies.galaxy.family:GalaxyAll",
+        "galaxy": "tailor.strategies.galaxy.galaxy:Galaxy",
+        "galaxy-all": "tailor.strategies.galaxy.galaxy_all:GalaxyAll",
         "badge": "tailor.strategies.badge:Badge",
         "submodular": "tailor.strategies.submodular:Submodular",
         "coreset": "tailor.strategies.coreset:Coreset",

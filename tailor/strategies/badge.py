@@ -10,6 +10,7 @@ import numpy as np
 from tailor.errors import Exhausted
 from tailor.selection.pool_view import CHUNK, Need, PoolView
 from tailor.strategies.base import Arm, Cursor, Strategy, random_free
+from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.gradient_embeddings import Centres, parts, rough_squared_norms, squared_norms
 from tailor.strategies.lazy_maximum import SLACK, LazyLargest
 
@@ -18,14 +19,30 @@ if TYPE_CHECKING:
 
 
 class Badge(Strategy):
-    """BADGE (Ash et al. 2020): the first centre is the example of largest gradient norm; each
-    further one is drawn with probability proportional to its squared distance from the nearest
-    centre. Every example taken in this batch, by whichever arm, is a centre; so the largest norm is
-    taken only where nothing was taken before.
+    """BADGE: k-means++ in the space of gradient embeddings.
+
+    The embedding of an example is the outer product of p - (the model's own label) and its
+    features. The first centre is the example of largest norm; each further one is drawn with
+    probability proportional to D^2, its squared distance from the nearest centre. Every example
+    taken in this batch, by whichever arm, is a centre; so the largest norm is taken only where
+    nothing was taken before.
+
+    Ash et al., "Deep Batch Active Learning by Diverse, Uncertain Gradient Lower Bounds", 2020. Both
+    kinds of task; needs probabilities and features. Opening costs O(N (K + d)); a take brings a few
+    hundred distances up to date, and not all N.
+
+    >>> import numpy as np
+    >>> from tailor import MultiClass
+    >>> from tailor.selection.array_view import ArrayView
+    >>> task = MultiClass(2)
+    >>> view = ArrayView(task, np.array([[0.9, 0.1], [0.5, 0.5], [0.8, 0.2]]), np.eye(3))
+    >>> Badge().arms(task)[0].open(view, 1, np.random.default_rng(0)).take()
+    1
     """
 
     name = "badge"
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
+    bytes_per_example = 72
 
     def open(
         self,
@@ -35,6 +52,9 @@ class Badge(Strategy):
         rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
         return [BadgeCursor(view, rng) for rng in rngs]
+
+    def opening_work(self, shape: PoolShape) -> OpeningWork:
+        return OpeningWork(bytes_read=shape.probability_bytes + shape.feature_bytes)
 
 
 class BadgeCursor(Cursor):
@@ -59,11 +79,11 @@ class BadgeCursor(Cursor):
 
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
-        news = torch.from_numpy(self.unseen().copy()).to(self.view.device)
-        if len(news):
-            self._clocks.add_centres(news)
+        new_centres = torch.from_numpy(self.unseen().copy()).to(self.view.device)
+        if len(new_centres):
+            self._clocks.add_centres(new_centres)
             if self._race is not None:
-                self._race.remove(news)
+                self._race.remove(new_centres)
         if self.ledger.count == 0:
             return self._largest_norm()
         if self._race is None:
@@ -75,6 +95,7 @@ class BadgeCursor(Cursor):
         return index
 
     def _largest_norm(self) -> int:
+        """Rough norms leave a few rivals, of which the exact ones decide."""
         import torch
 
         rough = self._rough.masked_fill(self.view.closed, -1)
@@ -89,10 +110,11 @@ class Clocks:
 
     What is kept of a clock holds from its `since` on: the waiting still to go, the rate, and how
     many centres that rate knows of. Between two draws no time passes, however many centres come.
+
+    rough  (N,) squared norms, for the first bounds
     """
 
     def __init__(self, view: PoolView, rough: torch.Tensor, rng: np.random.Generator) -> None:
-        """rough (N,): squared norms, for the first bounds"""
         import torch
 
         self.now = 0.0
@@ -101,27 +123,27 @@ class Clocks:
         self._centres = Centres(view)
         waiting = torch.from_numpy(rng.standard_exponential(view.size)).to(view.device)
         self._arrivals = waiting.new_empty(0)  # when each centre came
+        # Of every clock, (N,):
         self._waiting = waiting
         self._since = torch.zeros_like(waiting)
         self._rate = torch.full_like(waiting, torch.inf)
         self._known = torch.zeros(view.size, dtype=torch.int64, device=view.device)
+        # Of those at hand, all of which were stopped at the same time:
         self._ids = self._known[:0]
 
     def add_centres(self, positions: torch.Tensor) -> None:
         import torch
 
         self._centres.add(positions)
-        self._arrivals = torch.cat(
-            [self._arrivals, self._arrivals.new_full((len(positions),), self.now)]
-        )
+        came_now = self._arrivals.new_full((len(positions),), self.now)
+        self._arrivals = torch.cat([self._arrivals, came_now])
 
     def first_bounds(self) -> torch.Tensor:
         """Before any distance is known: D <= own norm + the smallest norm of a centre."""
         import torch
 
-        rate = (self._rough.double().sqrt() + self._centres.norms.amin().sqrt()).square() * (
-            1 + SLACK
-        )
+        norms = self._rough.double().sqrt()
+        rate = (norms + self._centres.norms.amin().sqrt()).square() * (1 + SLACK)
         bounds = -(self._waiting / rate).masked_fill(self._view.closed, torch.inf)
         bounds[torch.from_numpy(self._view.ledger.taken.copy()).to(bounds.device)] = -torch.inf
         return bounds
@@ -138,42 +160,49 @@ class Clocks:
         since = self._since[ids, None]
         start = int(known.amin())
         distances = self._distances(start)
-        heard = torch.arange(start, self._centres.count, device=ids.device) < known[:, None]
-        distances = distances.masked_fill_(heard, torch.inf)
+        is_known = torch.arange(start, self._centres.count, device=ids.device) < known[:, None]
+        distances = distances.masked_fill_(is_known, torch.inf)
         # After each centre's arrival the rate is the smallest distance so far.
         falling = torch.cat([self._rate[ids, None], distances], 1).cummin(1).values
         times = torch.cat([since, self._arrivals[start:].maximum(since)], 1)
-        spans = torch.cat([times[:, 1:], times.new_full((len(ids), 1), self.now)], 1) - times
+        ends = torch.cat([times[:, 1:], times.new_full((len(ids), 1), self.now)], 1)
+        spans = ends - times
         used = torch.where(spans > 0, falling * spans, 0).sum(1)
         self._left = (self._waiting[ids] - used).clamp_(min=0)
-        self._own_rate = falling[:, -1]
-        self._mark()
+        self._rate_now = falling[:, -1]
+        self._stop()
         return self._values()
 
     def renew(self) -> torch.Tensor:
         """All clocks at hand stopped at the same time, and the centres since then came just now."""
         import torch
 
-        self._left = (self._left - self._own_rate * (self.now - self._stopped)).clamp_(min=0)
-        if self._heard < self._centres.count:
-            self._own_rate = torch.minimum(self._own_rate, self._distances(self._heard).amin(1))
-        self._mark()
+        passed = self._rate_now * (self.now - self._stopped)
+        self._left = (self._left - passed).clamp_(min=0)
+        if self._known_at_stop < self._centres.count:
+            nearest = self._distances(self._known_at_stop).amin(1)
+            self._rate_now = torch.minimum(self._rate_now, nearest)
+        self._stop()
         return self._values()
 
-    def _mark(self) -> None:
+    def _stop(self) -> None:
+        """What is known of those at hand holds from now on."""
         self._stopped = self.now
-        self._heard = self._centres.count
+        self._known_at_stop = self._centres.count
 
     def _values(self) -> torch.Tensor:
         import torch
 
-        # A copy of a centre never rings.
-        return -torch.where(self._own_rate > 0, self.now + self._left / self._own_rate, torch.inf)
+        rings = self.now + self._left / self._rate_now
+        return -torch.where(self._rate_now > 0, rings, torch.inf)  # a copy of a centre never rings
 
     def _store(self) -> None:
+        """Keep what is known of those at hand, before others come."""
         if len(self._ids):
-            self._waiting[self._ids], self._rate[self._ids] = self._left, self._own_rate
-            self._since[self._ids], self._known[self._ids] = self._stopped, self._heard
+            self._waiting[self._ids] = self._left
+            self._rate[self._ids] = self._rate_now
+            self._since[self._ids] = self._stopped
+            self._known[self._ids] = self._known_at_stop
 
     def _distances(self, start: int) -> torch.Tensor:
         """(n, count - start) squared distances of those at hand to the centres from `start` on,

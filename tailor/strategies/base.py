@@ -5,19 +5,16 @@ examples.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import Need, PoolView
+from tailor.strategies.costs import HeldMemory, OpeningWork, PoolShape
 from tailor.task import Task
-
-if TYPE_CHECKING:
-    import torch
 
 BOTH = frozenset({"multi-class", "multi-label"})
 MULTI_CLASS = frozenset({"multi-class"})
@@ -59,29 +56,65 @@ class Cursor(ABC):
 
     def unseen(self) -> np.ndarray:
         """(n,) positions taken by any arm since this was last called, in order."""
-        news = self.ledger.taken[self._seen :]
+        positions = self.ledger.taken[self._seen :]
         self._seen = self.ledger.count
-        return news
+        return positions
+
+    def bytes_held(self) -> int:
+        """Memory that is held now, how much depending on the predictions and labels.
+
+        What a family holds for every example whatever they are is Strategy.bytes_per_example.
+        """
+        return 0
 
 
 class Strategy(ABC):
-    """A family of arms. See docs/how-to/extending.md for a worked example."""
+    """A family of arms.
+
+    A family writes `open`, or subclasses ScoreStrategy where it ranks the pool by a number. The
+    rest says what the family is for, what it reads and what it costs, and has defaults.
+
+    Over a pool in shards, `open` is given a view whose `shards` asks all of them at once
+    (tailor.selection.pool_view.ShardVisitor). A family may use that; one that does not works all
+    the same, through view.per_row, view.columns and view.rows.
+
+    >>> from tailor.strategies import Strategy, make_arms
+    >>> from tailor.strategies.random import RandomCursor
+    >>> from tailor import MultiClass
+    >>> class Anything(Strategy):
+    ...     name = "anything"
+    ...     def open(self, arms, view, pulls, rngs):
+    ...         return [RandomCursor(view, rng) for rng in rngs]
+    >>> [arm.name for arm in make_arms([Anything()], MultiClass(2))]
+    ['anything']
+    """
 
     name: ClassVar[str]
+    #: kinds of task that it has arms for
     tasks: ClassVar[frozenset[str]] = BOTH
+    #: what it reads of the view
     needs: ClassVar[frozenset[Need]] = frozenset({Need.PROBABILITIES})
     #: one arm for each class, named family[class], or a single arm named as the family
     per_class: ClassVar[bool] = False
+    #: memory that an opened family keeps for every example in the pool, besides the view's
+    bytes_per_example: ClassVar[int] = 0
+    #: epochs that it asks view.finetuned() for, if it needs Need.FINETUNE: over shards the copy is
+    #: fine-tuned before they are visited
+    finetune_epochs: int = 2
 
     def arms(self, task: Task) -> list[Arm]:
+        """The family's arms for a task. Raises InputError where it has none for such tasks."""
         if task.kind not in self.tasks:
             raise InputError(
                 f"{self.name!r} is for {' or '.join(sorted(self.tasks))} tasks, this one is "
                 f"{task.kind}"
             )
-        if self.per_class:
-            return [Arm(self, f"{self.name}[{c}]", k) for k, c in enumerate(task.classes)]
-        return [Arm(self, self.name)]
+        if not self.per_class:
+            return [Arm(self, self.name)]
+        return [
+            Arm(self, f"{self.name}[{class_name}]", klass)
+            for klass, class_name in enumerate(task.classes)
+        ]
 
     @abstractmethod
     def open(
@@ -93,121 +126,37 @@ class Strategy(ABC):
     ) -> list[Cursor]:
         """Open the pulled arms of this family together, so that they can share a pass over the
         pool.
+
+        arms   those of this family's that were pulled
+        pulls  how often each will probably be asked; it may be asked more often
+        rngs   a generator for each
         """
 
+    @property
+    def hears_answers(self) -> bool:
+        """Whether labels that come during the round change what its arms take."""
+        return False
 
-class ScoreStrategy(Strategy):
-    """A family that ranks the pool once: one number an example, smallest first.
+    def opening_work(self, shape: PoolShape) -> OpeningWork:
+        """The least that opening its arms takes, over shards."""
+        return OpeningWork()
 
-    A family of one arm writes `score`; a family of one arm a class writes `class_score`.
+    def held_in_memory(self, shape: PoolShape) -> HeldMemory | None:
+        """What it may hold in a run that keeps its predictions in memory, if that is much."""
+        return None
+
+
+def random_free(
+    ledger_free: np.ndarray,
+    candidates: np.ndarray,
+    rng: np.random.Generator,
+) -> int:
+    """A uniformly random free example, or raises Exhausted.
+
+    ledger_free  (N,) bool
+    candidates   positions, all free ones among them
     """
-
-    def score(self, view: PoolView) -> torch.Tensor:
-        """(N,) finite, on view.device."""
-        raise InputError(f"{type(self).__name__} must define score")
-
-    def class_score(self, column: torch.Tensor) -> torch.Tensor:
-        """column (N,): the probabilities of one class -> (N,) finite."""
-        raise InputError(f"{type(self).__name__} must define class_score")
-
-    def open(
-        self,
-        arms: Sequence[Arm],
-        view: PoolView,
-        pulls: Sequence[int],
-        rngs: Sequence[np.random.Generator],
-    ) -> list[Cursor]:
-        found = zip(self.scores(view, [arm.klass for arm in arms]), pulls, strict=True)
-        return [
-            RankedCursor(
-                view, lowest(scores, first_depth(n), view), n, self._ranks_on(view, klass, scores)
-            )
-            for (klass, scores), n in found
-        ]
-
-    def _ranks_on(
-        self, view: PoolView, klass: int | None, scores: torch.Tensor
-    ) -> Callable[[int], np.ndarray]:
-        """count -> as many of the best, in order, for an arm whose shortlist is used up.
-
-        A family of one arm keeps its scores, which may have cost dropout passes or a fine-tuning
-        and may come out otherwise the next time. Columns of probabilities stay what they are, and
-        the scores of one arm a class would take as much memory as those: they are computed again.
-        """
-        if klass is None:
-            return lambda count: lowest(scores, count, view)
-        return partial(self.ranked, view, klass)
-
-    def ranked(self, view: PoolView, klass: int | None, count: int) -> np.ndarray:
-        """Positions of the `count` best-ranked examples, in order; all that are free where there
-        are fewer.
-        """
-        ((_, scores),) = self.scores(view, [klass])
-        return lowest(scores, count, view)
-
-    def scores(
-        self, view: PoolView, classes: list[int | None]
-    ) -> Iterable[tuple[int | None, torch.Tensor]]:
-        if self.per_class:
-            columns = view.columns([k for k in classes if k is not None])
-            return ((k, self.class_score(column)) for k, column in columns)
-        return [(None, self.score(view))]
-
-
-class RankedCursor(Cursor):
-    """Hands out the best-ranked free examples. Holds a few more than it was told to give, and
-    refills if others take those.
-
-    ranked  the best first_depth(pulls), in order
-    rank    count -> as many of the best, in order
-    """
-
-    def __init__(
-        self, view: PoolView, ranked: np.ndarray, pulls: int, rank: Callable[[int], np.ndarray]
-    ) -> None:
-        super().__init__(view)
-        self._ranked = ranked
-        self._rank = rank
-        self._next = 0
-        self._depth = first_depth(pulls)
-
-    def take(self) -> int:
-        while True:
-            while self._next < len(self._ranked):
-                index = int(self._ranked[self._next])
-                if self.ledger.free[index]:
-                    return index
-                self._next += 1
-            if len(self._ranked) == len(self.view.free_ids):
-                raise Exhausted("every example has been taken")
-            self._depth *= 4
-            self._ranked = self._rank(self._depth)
-
-
-def first_depth(pulls: int) -> int:
-    """How many of the best an arm that is pulled so often holds at the start: others take some of
-    them.
-    """
-    return 2 * pulls + 16
-
-
-def lowest(scores: torch.Tensor, count: int, view: PoolView) -> np.ndarray:
-    """Positions of the `count` lowest-scored examples among those free at the round's start, in
-    order; ties by view.ties. Selects, then sorts only what it selected.
-    """
-    count = min(count, len(view.free_ids))
-    if count == 0:
-        return np.empty(0, np.int64)
-    scores = scores.masked_fill(view.closed, float("inf"))
-    limit = scores.topk(count, largest=False, sorted=False).values.amax()
-    chosen = (scores <= limit).nonzero().squeeze(1)
-    ids = chosen.cpu().numpy()
-    order = np.lexsort((view.ties[ids], scores[chosen].cpu().numpy()))
-    return ids[order[:count]]
-
-
-def random_free(ledger_free: np.ndarray, candidates: np.ndarray, rng: np.random.Generator) -> int:
-    """A uniformly random free example. Tries blindly first, since most candidates are free."""
+    # Most candidates are free: a few blind tries nearly always save the pass over all N.
     for _ in range(16):
         if len(candidates) == 0:
             break

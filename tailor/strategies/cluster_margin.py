@@ -9,16 +9,28 @@ import numpy as np
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import Need, PoolView
 from tailor.strategies.base import MULTI_CLASS, Arm, Cursor, Strategy
-from tailor.strategies.softmax import Margin
+from tailor.strategies.margin import Margin
 
 
 class ClusterMargin(Strategy):
-    """Cluster-Margin (Citovsky et al. 2021): of the `factor` x pulls examples of smallest margin,
-    go round their clusters from the smallest up and take a random one from each.
+    """Cluster-Margin: of the `factor` x pulls examples of smallest margin p_(1) - p_(2), go round
+    their clusters from the smallest up and take a random one from each.
 
     Clusters come from average linkage on the features, `members` examples to a cluster on average.
     Linkage costs the square of its input, so it sees at most `sample` of the candidates; the others
     join the nearest cluster's mean. When the candidates are used up, the next ones are clustered.
+
+    Citovsky et al., "Batch Active Learning at Scale", 2021. Multi-class; needs probabilities and
+    features. Opening costs O(NK), and O(sample^2 d) for the clusters.
+
+    >>> import numpy as np
+    >>> from tailor import MultiClass
+    >>> from tailor.selection.array_view import ArrayView
+    >>> task = MultiClass(2)
+    >>> probs = np.array([[0.9, 0.1], [0.6, 0.4], [0.5, 0.5]])
+    >>> view = ArrayView(task, probs, np.array([[0.0], [1.0], [1.0]]))
+    >>> ClusterMargin(factor=1).arms(task)[0].open(view, 1, np.random.default_rng(0)).take()
+    2
     """
 
     name = "cluster-margin"
@@ -44,7 +56,10 @@ class ClusterMargin(Strategy):
         pulls: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
-        return [ClusterMarginCursor(view, self, n, rng) for n, rng in zip(pulls, rngs, strict=True)]
+        return [
+            ClusterMarginCursor(view, self, count, rng)
+            for count, rng in zip(pulls, rngs, strict=True)
+        ]
 
     def cluster(self, features: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """features (n, d) -> (n,) cluster numbers."""
@@ -55,21 +70,34 @@ class ClusterMargin(Strategy):
             return np.zeros(count, np.int64)
         features = features.astype(np.float64)
         features -= features.mean(0)  # an offset that all share would drown their differences below
-        seen = np.sort(rng.permutation(count)[: self.sample])
-        tree = linkage(features[seen], method="average")
-        groups = max(1, len(seen) // self.members)
-        found = np.unique(fcluster(tree, groups, criterion="maxclust"), return_inverse=True)[1]
-        if len(seen) == count:
-            return found
-        means = np.stack([features[seen[found == g]].mean(0) for g in range(found.max() + 1)])
+        sampled = np.sort(rng.permutation(count)[: self.sample])
+        tree = linkage(features[sampled], method="average")
+        groups = max(1, len(sampled) // self.members)
+        numbers = fcluster(tree, groups, criterion="maxclust")
+        of_sampled = np.unique(numbers, return_inverse=True)[1]  # 0, 1, ... without gaps
+        if len(sampled) == count:
+            return of_sampled
+        means = np.stack(
+            [
+                features[sampled[of_sampled == group]].mean(0)
+                for group in range(of_sampled.max() + 1)
+            ]
+        )
+        # |x - m|^2 without |x|^2, which is the same for all means.
         clusters = np.argmin((means**2).sum(1) - 2 * features @ means.T, axis=1)
-        clusters[seen] = found
+        clusters[sampled] = of_sampled
         return clusters
 
 
 class ClusterMarginCursor(Cursor):
+    """Holds a queue of candidates in the order of the round robin, the next one last."""
+
     def __init__(
-        self, view: PoolView, strategy: ClusterMargin, pulls: int, rng: np.random.Generator
+        self,
+        view: PoolView,
+        strategy: ClusterMargin,
+        pulls: int,
+        rng: np.random.Generator,
     ) -> None:
         super().__init__(view)
         self._strategy = strategy
@@ -90,9 +118,7 @@ class ClusterMarginCursor(Cursor):
             self._fill()
 
     def _fill(self) -> None:
-        """Cluster the next candidates and lay them out in the order of the round robin, first one
-        last.
-        """
+        """Cluster the next candidates and queue them."""
         import torch
 
         if self._used == len(self._ranked):
@@ -107,12 +133,18 @@ class ClusterMarginCursor(Cursor):
 
 
 def round_robin(
-    candidates: np.ndarray, clusters: np.ndarray, rng: np.random.Generator
+    candidates: np.ndarray,
+    clusters: np.ndarray,
+    rng: np.random.Generator,
 ) -> list[int]:
-    """One random member of each cluster in turn, smallest cluster first, until all are used."""
+    """One random member of each cluster in turn, smallest cluster first, until all are used.
+
+    candidates (n,) positions, clusters (n,) the number of each one's cluster.
+    """
     shuffled = rng.permutation(len(candidates))
     by_cluster = shuffled[np.argsort(clusters[shuffled], kind="stable")]
     numbers = clusters[by_cluster]
-    turn = np.arange(len(numbers)) - np.searchsorted(numbers, numbers)  # which round takes each
-    size = np.bincount(clusters)[numbers]
-    return candidates[by_cluster[np.lexsort((numbers, size, turn))]].tolist()
+    # Its place within its cluster is the turn in which a candidate is taken.
+    turns = np.arange(len(numbers)) - np.searchsorted(numbers, numbers)
+    sizes = np.bincount(clusters)[numbers]
+    return candidates[by_cluster[np.lexsort((numbers, sizes, turns))]].tolist()

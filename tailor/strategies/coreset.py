@@ -11,6 +11,7 @@ import numpy as np
 from tailor.errors import Exhausted
 from tailor.selection.pool_view import Need, PoolView
 from tailor.strategies.base import Arm, Cursor, Strategy, random_free
+from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.lazy_maximum import SLACK, LazyLargest
 
 if TYPE_CHECKING:
@@ -23,12 +24,27 @@ TOGETHER = 4096
 
 
 class Coreset(Strategy):
-    """Greedy k-centre (Sener and Savarese 2018): the largest Euclidean distance, in features, to
-    the nearest example that is labelled, pending or taken. With none of those, a random one.
+    """Greedy k-centre: the largest Euclidean distance, in features, to the nearest example that is
+    labelled, pending or taken: max over i of min over centres c of |h_i - h_c|. With none of those,
+    a random one.
+
+    Sener and Savarese, "Active Learning for Convolutional Neural Networks: A Core-Set Approach",
+    2018. Both kinds of task; needs features. Opening costs O(N d) for each of up to 64 centres; a
+    take brings a few hundred distances up to date, and not all N.
+
+    >>> import numpy as np
+    >>> from tailor import MultiClass
+    >>> from tailor.selection.array_view import ArrayView
+    >>> task = MultiClass(2)
+    >>> features = np.array([[0.0], [1.0], [5.0]])
+    >>> view = ArrayView(task, np.full((3, 2), 0.5), features, labelled=[0], labels=[[1, 0]])
+    >>> Coreset().arms(task)[0].open(view, 1, np.random.default_rng(0)).take()
+    2
     """
 
     name = "coreset"
     needs = frozenset({Need.FEATURES})
+    bytes_per_example = 48
 
     def open(
         self,
@@ -39,6 +55,9 @@ class Coreset(Strategy):
     ) -> list[Cursor]:
         return [CoresetCursor(view, rng) for rng in rngs]
 
+    def opening_work(self, shape: PoolShape) -> OpeningWork:
+        return OpeningWork(bytes_read=shape.feature_bytes)
+
 
 class CoresetCursor(Cursor):
     """Distances only fall as centres come, so few have to be brought up to date for each pick."""
@@ -46,7 +65,7 @@ class CoresetCursor(Cursor):
     def __init__(self, view: PoolView, rng: np.random.Generator) -> None:
         super().__init__(view)
         self._rng = rng
-        self._distances = Distances(view)
+        self._distances = CentreDistances(view)
         self._search: LazyLargest | None = None
 
     def take(self) -> int:
@@ -54,21 +73,20 @@ class CoresetCursor(Cursor):
 
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
-        news = torch.from_numpy(self.unseen().copy()).to(self.view.device)
-        if len(news):
-            self._distances.add_centres(news)
+        new_centres = torch.from_numpy(self.unseen().copy()).to(self.view.device)
+        if len(new_centres):
+            self._distances.add_centres(new_centres)
             if self._search is not None:
-                self._search.remove(news)
+                self._search.remove(new_centres)
         if self._distances.count == 0:
             return random_free(self.ledger.free, self.view.free_ids, self._rng)
         if self._search is None:
-            self._search = LazyLargest(
-                self._distances.first_bounds(), self._distances, self.view.ties
-            )
+            bounds = self._distances.first_bounds()
+            self._search = LazyLargest(bounds, self._distances, self.view.ties)
         return self._search.largest()[0]
 
 
-class Distances:
+class CentreDistances:
     """Squared distances to the nearest centre, and how many centres each knows of.
 
     |x - c|^2 is computed as |x|^2 + |c|^2 - 2 x.c, so that the work is a matrix product. What all
@@ -81,13 +99,14 @@ class Distances:
         import torch
 
         self._view = view
-        known = torch.from_numpy(np.concatenate([view.labelled, view.pending])).to(view.device)
-        self._centres = view.feature_rows(known)
+        centres = np.concatenate([view.labelled, view.pending])
+        self._centres = view.feature_rows(torch.from_numpy(centres).to(view.device))
         self._nearest = torch.full((view.size,), torch.inf, dtype=torch.float64, device=view.device)
         self._known = torch.zeros(view.size, dtype=torch.int64, device=view.device)
 
     @property
     def count(self) -> int:
+        """How many centres there are."""
         return len(self._centres)
 
     def add_centres(self, positions: torch.Tensor) -> None:
@@ -96,16 +115,16 @@ class Distances:
         self._centres = torch.cat([self._centres, self._view.feature_rows(positions)])
 
     def first_bounds(self) -> torch.Tensor:
-        """Settles the origin: to be called once, when there is a centre and before anything is
-        loaded.
+        """(N,) float64: no squared distance is larger.
+
+        Settles the origin: to be called once, when there is a centre and before anything is loaded.
         """
         import torch
 
         first = self._centres[:FIRST]
         self._origin = first.double().mean(0)
-        bounds = self._view.per_row(partial(_bounds, first, self._origin)).masked_fill_(
-            self._view.closed, -torch.inf
-        )
+        bounds = self._view.per_row(partial(_bounds, first, self._origin))
+        bounds.masked_fill_(self._view.closed, -torch.inf)
         bounds[torch.from_numpy(self._view.ledger.taken.copy()).to(bounds.device)] = -torch.inf
         return bounds
 
@@ -118,14 +137,14 @@ class Distances:
         return self._measure(int(self._known[self._ids[0]]))
 
     def _measure(self, start: int) -> torch.Tensor:
+        """(n,) of those at hand, who know all centres before `start`."""
         import torch
 
         ids = self._ids
-        for low in range(start, self.count, TOGETHER):
-            centres = Points(self._centres[low : low + TOGETHER].double(), self._origin)
-            self._nearest[ids] = torch.minimum(
-                self._nearest[ids], squared_distances(self._points, centres).amin(1)
-            )
+        for first in range(start, self.count, TOGETHER):
+            centres = Points(self._centres[first : first + TOGETHER].double(), self._origin)
+            nearest = squared_distances(self._points, centres).amin(1)
+            self._nearest[ids] = torch.minimum(self._nearest[ids], nearest)
         self._known[ids] = self.count
         return self._nearest[ids]
 
@@ -151,10 +170,13 @@ def squared_distances(points: Points, centres: Points) -> torch.Tensor:
 
 
 def _bounds(
-    centres: torch.Tensor, origin: torch.Tensor, view: PoolView, part: slice
+    centres: torch.Tensor,
+    origin: torch.Tensor,
+    view: PoolView,
+    part: slice,
 ) -> torch.Tensor:
     """(n,) float64: no squared distance to the nearest of centres (c, d) is larger."""
     points = Points(view.feature_rows(part), origin)
     others = Points(centres, origin)
-    nearest, at = squared_distances(points, others).min(1)
-    return (nearest + SLACK * (points.norms + others.norms[at])).double()
+    squared, nearest = squared_distances(points, others).min(1)
+    return (squared + SLACK * (points.norms + others.norms[nearest])).double()

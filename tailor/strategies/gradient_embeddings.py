@@ -7,7 +7,7 @@ need only the two small parts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tailor.selection.pool_view import PoolView
 
@@ -19,20 +19,22 @@ if TYPE_CHECKING:
 Parts = tuple["torch.Tensor", "torch.Tensor"]
 
 
-def parts(view: PoolView, which: Any) -> Parts:
+def parts(view: PoolView, which: slice | torch.Tensor) -> Parts:
     """Those of a slice or an index tensor, float64.
 
     Where features have an offset or probabilities are alike, embeddings differ by little beside
     their norms, which single precision would lose.
     """
     probs = view.rows(which)
-    return probs.double() - view.task.predicted(probs).double(), view.feature_rows(which).double()
+    residuals = probs.double() - view.task.predicted(probs).double()
+    return residuals, view.feature_rows(which).double()
 
 
-def rough_parts(view: PoolView, which: Any) -> Parts:
+def rough_parts(view: PoolView, which: slice | torch.Tensor) -> Parts:
     """As parts(), in the precision that the view has: for passes over the whole pool."""
     probs = view.rows(which)
-    return probs - view.task.predicted(probs).to(probs.dtype), view.feature_rows(which)
+    residuals = probs - view.task.predicted(probs).to(probs.dtype)
+    return residuals, view.feature_rows(which)
 
 
 def squared_norms(embeddings: Parts) -> torch.Tensor:
@@ -42,7 +44,7 @@ def squared_norms(embeddings: Parts) -> torch.Tensor:
 
 
 def rough_squared_norms(view: PoolView) -> torch.Tensor:
-    """(N,) right to within lazy.SLACK of each."""
+    """(N,) right to within lazy_maximum.SLACK of each."""
     return view.per_row(_rough_squared_norms)
 
 
@@ -50,9 +52,23 @@ def _rough_squared_norms(view: PoolView, part: slice) -> torch.Tensor:
     return squared_norms(rough_parts(view, part))
 
 
+def unit_parts(embeddings: Parts) -> Parts:
+    """The two parts, each row of length 1, or 0 where it vanishes."""
+    from torch.nn.functional import normalize
+
+    a, h = embeddings
+    return normalize(a, dim=1, eps=1e-30), normalize(h, dim=1, eps=1e-30)
+
+
+def cosines(rows: Parts, others: Parts) -> torch.Tensor:
+    """(n, m) cosines of embeddings with others, both given by unit_parts()."""
+    return (rows[0] @ others[0].T).mul_(rows[1] @ others[1].T)
+
+
 class Centres:
     """A growing list of examples, their parts kept together for matrix products.
 
+    count  how many there are
     norms  (count,) their squared norms
     """
 
@@ -62,28 +78,33 @@ class Centres:
         self.view = view
         self.count = 0
         self.norms = torch.empty(0, dtype=torch.float64, device=view.device)
-        self._store: tuple[torch.Tensor, ...] = ()
+        self._store: tuple[torch.Tensor, ...] = ()  # both parts, with room for more rows
 
     def add(self, positions: torch.Tensor) -> None:
+        """positions (n,) int64."""
         import torch
 
         new = parts(self.view, positions)
         self.norms = torch.cat([self.norms, squared_norms(new)])
         needed = self.count + len(positions)
         if not self._store or needed > len(self._store[0]):
-            room = max(64, 2 * needed)
-            grown = tuple(part.new_empty(room, part.shape[1]) for part in new)
-            for larger, old in zip(grown, self._store):
-                larger[: self.count] = old[: self.count]
-            self._store = grown
-        for kept, part in zip(self._store, new):
-            kept[self.count : needed] = part
+            self._grow(new, needed)
+        for stored, part in zip(self._store, new):
+            stored[self.count : needed] = part
         self.count = needed
+
+    def _grow(self, new: Parts, needed: int) -> None:
+        """Twice what is needed: adding costs O(1) on average."""
+        room = max(64, 2 * needed)
+        grown = tuple(part.new_empty(room, part.shape[1]) for part in new)
+        for larger, stored in zip(grown, self._store):
+            larger[: self.count] = stored[: self.count]
+        self._store = grown
 
     def products(self, rows: Parts, start: int) -> torch.Tensor:
         """(n, count - start): inner products of embeddings, given by their parts, with the centres
         from `start` on.
         """
         a, h = rows
-        centre_a, centre_h = (kept[start : self.count] for kept in self._store)
+        centre_a, centre_h = (stored[start : self.count] for stored in self._store)
         return (a @ centre_a.T).mul_(h @ centre_h.T)

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tailor.strategies.base import ScoreStrategy
+from tailor.strategies.score_strategy import ScoreStrategy
 
 if TYPE_CHECKING:
     import torch
 
 
 class MostLikelyPositive(ScoreStrategy):
-    """Active search, one arm a class (Warmuth et al. 2001): largest probability first."""
+    """Active search, one arm a class: largest p_k first.
+
+    Warmuth et al., "Active Learning in the Drug Discovery Process", 2001. Both kinds of task; needs
+    probabilities. Opening costs O(N) for each pulled arm.
+
+    >>> import numpy as np
+    >>> from tailor import MultiClass
+    >>> from tailor.selection.array_view import ArrayView
+    >>> task = MultiClass(2)
+    >>> view = ArrayView(task, np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]))
+    >>> arms = MostLikelyPositive().arms(task)
+    >>> [arm.open(view, 1, np.random.default_rng(0)).take() for arm in arms]
+    [0, 2]
+    """
 
     name = "most-likely-positive"
     per_class = True

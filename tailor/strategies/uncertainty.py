@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tailor.strategies.base import MULTI_LABEL, ScoreStrategy
+from tailor.strategies.base import MULTI_LABEL
+from tailor.strategies.score_strategy import ScoreStrategy
 
 if TYPE_CHECKING:
     import torch
 
 
 class Uncertainty(ScoreStrategy):
-    """Binary uncertainty sampling, one arm a class (Settles 2009)."""
+    """Binary uncertainty sampling, one arm a class: smallest |p_k - 1/2| first.
+
+    Settles, "Active Learning Literature Survey", 2009. Multi-label; needs probabilities. Opening
+    costs O(N) for each pulled arm.
+
+    >>> import numpy as np
+    >>> from tailor import MultiLabel
+    >>> from tailor.selection.array_view import ArrayView
+    >>> task = MultiLabel(["cat", "dog"])
+    >>> view = ArrayView(task, np.array([[0.9, 0.5], [0.4, 0.1], [0.2, 0.8]]))
+    >>> arms = Uncertainty().arms(task)
+    >>> [(arm.name, arm.open(view, 1, np.random.default_rng(0)).take()) for arm in arms]
+    [('uncertainty[cat]', 1), ('uncertainty[dog]', 0)]
+    """
 
     name = "uncertainty"
     tasks = MULTI_LABEL

@@ -7,17 +7,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tailor.errors import InputError
-from tailor.selection.pool_view import Need, PoolView, as_matrix, check_probabilities
-from tailor.strategies.base import MULTI_LABEL, ScoreStrategy
+from tailor.selection.pool_view import Need, PoolView
+from tailor.strategies.base import MULTI_LABEL
+from tailor.strategies.entropies import binary_entropy
+from tailor.strategies.score_strategy import ScoreStrategy
 
 if TYPE_CHECKING:
     import torch
 
 
 class WeakSupervision(ScoreStrategy):
-    """Fine-tunes a copy of the model on the whole pool (labelled: the label; unlabelled: its own
-    probability), then takes the largest mean binary entropy (after Ranganathan et al. 2018).
-    Opening it costs that fine-tuning.
+    """Largest mean binary entropy first, of a copy of the model that was fine-tuned for `epochs` on
+    the whole pool.
+
+    The copy learns the label of what is labelled, and of the rest the model's own probability.
+    After Ranganathan et al., "Multi-Label Deep Active Learning with Label Correlation", 2018.
+    Multi-label; needs probabilities and a model to fine-tune. Opening costs that fine-tuning and
+    O(NK).
+
+    >>> import numpy as np
+    >>> from tailor import MultiLabel
+    >>> from tailor.selection.array_view import ArrayView
+    >>> task = MultiLabel(2)
+    >>> probs = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]])
+    >>> view = ArrayView(task, probs, finetune=lambda targets, epochs: targets)
+    >>> WeakSupervision().arms(task)[0].open(view, 1, np.random.default_rng(0)).take()
+    1
     """
 
     name = "weak-supervision"
@@ -27,29 +42,11 @@ class WeakSupervision(ScoreStrategy):
     def __init__(self, *, epochs: int = 2) -> None:
         if epochs < 1:
             raise InputError(f"epochs is {epochs}: at least 1 is needed")
-        self.epochs = epochs
+        self.finetune_epochs = epochs
 
     def score(self, view: PoolView) -> torch.Tensor:
         import torch
 
-        assert view.finetune is not None
-        targets = view.rows(slice(None)).clone()
-        targets[torch.from_numpy(view.labelled).to(view.device)] = torch.from_numpy(view.labels).to(
-            targets
-        )
-        probs = as_matrix(
-            view.finetune(targets, self.epochs), "probabilities after fine-tuning", str(view.device)
-        )
-        if probs.shape != view.probs.shape:
-            raise InputError(
-                f"finetune gave shape {tuple(probs.shape)}, the pool has {tuple(view.probs.shape)}"
-            )
-        probs = check_probabilities(probs, view.task)
-        return torch.cat([-binary_entropy(probs[part].double()).mean(1) for part in view.chunks()])
-
-
-def binary_entropy(p: torch.Tensor) -> torch.Tensor:
-    """Entropy of a coin in nats, element by element; exactly 0 at p = 0 and p = 1."""
-    import torch
-
-    return -(torch.xlogy(p, p) + torch.xlogy(1 - p, 1 - p))
+        probs = view.finetuned(self.finetune_epochs)
+        entropies = [binary_entropy(probs[part].double()).mean(1) for part in view.chunks()]
+        return -torch.cat(entropies)

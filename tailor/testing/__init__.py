@@ -2,7 +2,7 @@
 from a test.
 
 >>> from tailor import MultiClass
->>> from tailor.strategies.softmax import Margin
+>>> from tailor.strategies.margin import Margin
 >>> check_strategy(Margin(), MultiClass(3))
 >>> check_selector("tailor(forget=0.8)", MultiClass(3))
 """

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tailor import strategies
-from tailor.compute import Engine, Predictions, Sharded
+from tailor.compute import Engine, Predictions, Sharded, ShardedView
+from tailor.selection.array_view import ArrayView
 from tailor.selection.learner import Learner
-from tailor.selection.pool_view import PoolView
 from tailor.selection.round import Round
 from tailor.strategies import make_arms
 from tailor.task import Task
@@ -28,33 +28,44 @@ def families_for(task: Task) -> list[str]:
 
 
 def in_shards(
-    engine: Engine, pool: SimulatedPool, view: PoolView, folder: Path, shard: int, seed: int
-) -> PoolView:
+    engine: Engine,
+    pool: SimulatedPool,
+    view: ArrayView,
+    folder: Path,
+    shard: int,
+    seed: int,
+) -> ShardedView:
     """The round of `view`, a view of `pool`, over shards of so many rows in a folder."""
-    dtype = str(view.probs.numpy().dtype)
 
-    def write(name: str, probs: Any, features: Any = None, dtype: str = "float64") -> Predictions:
+    def write(
+        name: str,
+        probs: Any,
+        features: Any = None,
+        dtype: str = "float64",
+    ) -> Predictions:
         width = 0 if features is None else features.shape[1]
-        made = Predictions(str(folder / name), len(pool), pool.task.size, width, dtype, shard)
-        return made.write_all(probs, features)
+        predictions = Predictions(
+            str(folder / name),
+            len(pool),
+            pool.task.size,
+            width,
+            dtype,
+            shard,
+        )
+        return predictions.write_all(probs, features)
 
     def finetune(epochs: int) -> Predictions:
         targets = view.rows(slice(None)).clone()
         targets[view.labelled] = targets.new_tensor(view.labels)
         return write("tuned", pool.finetune(targets, epochs))
 
-    sharded = Sharded(
-        write(
-            "predictions",
-            view.probs.numpy(),
-            None if view.features is None else view.features.numpy(),
-            dtype,
-        ),
-        engine,
-        finetune,
-        lambda: [write(f"pass-{n}", probs) for n, probs in enumerate(pool.dropout())],
-    )
-    return sharded.round_view(
+    def dropout() -> list[Predictions]:
+        return [write(f"pass-{number}", probs) for number, probs in enumerate(pool.dropout())]
+
+    probs = view.probs.numpy()
+    features = None if view.features is None else view.features.numpy()
+    predictions = write("predictions", probs, features, str(probs.dtype))
+    return Sharded(predictions, engine, finetune, dropout).round_view(
         view.task,
         labelled=view.labelled,
         labels=view.labels,
@@ -72,12 +83,12 @@ class FewRows(Predictions):
     most: ClassVar[int] = 30
 
     def take(self, name: str, positions: np.ndarray | slice) -> np.ndarray:
-        found = super().take(name, positions)
-        if len(found) > self.most:
+        rows = super().take(name, positions)
+        if len(rows) > self.most:
             raise AssertionError(
-                f"{len(found)} rows of {name} were taken at once, of a pool of {self.rows}"
+                f"{len(rows)} rows of {name} were taken at once, of a pool of {self.rows}"
             )
-        return found
+        return rows
 
 
 def check_same_learning(
@@ -95,32 +106,44 @@ def check_same_learning(
     it how the model fares.
     """
     probs = pool.probs.astype(np.float32)
-    made = FewRows(
-        str(folder / "learning"), len(pool), pool.task.size, 0, "float32", shard
+    predictions = FewRows(
+        str(folder / "learning"),
+        len(pool),
+        pool.task.size,
+        0,
+        "float32",
+        shard,
     ).write_all(probs)
-    families = ["random", "galaxy", "most-likely-positive"]
-    learners = [
-        Learner(pool.task, len(pool), strategies=families, selector=selector, batch=batch)
-        for _ in range(2)
-    ]
+    sharded = Sharded(predictions, engine)
+
+    def make_learner() -> Learner:
+        return Learner(
+            pool.task,
+            len(pool),
+            strategies=["random", "galaxy", "most-likely-positive"],
+            selector=selector,
+            batch=batch,
+        )
+
+    in_memory = make_learner()
+    over_shards = make_learner()
     for _ in range(rounds):
-        asked = [
-            learner.ask(given).indices
-            for learner, given in zip(learners, (probs, Sharded(made, engine)))
-        ]
-        plain, ours = (learner.selector.state() for learner in learners)
-        for name, wanted in plain.items():
-            if not np.array_equal(ours[name], wanted):
+        expected = in_memory.ask(probs).indices
+        asked = over_shards.ask(sharded).indices
+        state = over_shards.selector.state()
+        for name, wanted in in_memory.selector.state().items():
+            if not np.array_equal(state[name], wanted):
                 raise AssertionError(
-                    f"{engine.name} engine: {selector}'s {name} is {ours[name]}, in memory {wanted}"
+                    f"{engine.name} engine: {selector}'s {name} is {state[name]}, in memory "
+                    f"{wanted}"
                 )
-        if asked[0].tolist() != asked[1].tolist():
+        if expected.tolist() != asked.tolist():
             raise AssertionError(
-                f"{engine.name} engine: {selector} asked for {asked[1]}, in memory {asked[0]}"
+                f"{engine.name} engine: {selector} asked for {asked}, in memory {expected}"
             )
-        for learner in learners:
-            learner.skip(asked[0][:1])
-            learner.tell(asked[0][1:], pool.truth[asked[0][1:]])
+        for learner in (in_memory, over_shards):
+            learner.skip(expected[:1])
+            learner.tell(expected[1:], pool.truth[expected[1:]])
 
 
 def check_same_picks(
@@ -131,25 +154,41 @@ def check_same_picks(
     *,
     seed: int,
     shard: int = 7,
-    **state: Any,
+    labelled: float = 0.3,
+    pending: float = 0.0,
+    skipped: float = 0.0,
+    never: int | None = None,
+    dtype: Any = np.float64,
 ) -> None:
     """Raises AssertionError where a round to the last free example, its arms in random turns,
     differs.
 
-    state  as make_view takes it: the shares of the pool that are labelled, pending and skipped,
-           dtype, ...
+    shard     rows of a shard
+    labelled, pending, skipped, never, dtype  as make_view takes them
     """
-    views = make_view(pool, seed, **state), make_view(pool, seed, **state)
+
+    def make() -> ArrayView:
+        return make_view(
+            pool,
+            seed,
+            labelled=labelled,
+            pending=pending,
+            skipped=skipped,
+            never=never,
+            dtype=dtype,
+        )
+
+    view = make()
+    sharded_view = in_shards(engine, pool, make(), folder, shard, seed)
     arms = make_arms(families, pool.task)
-    plan = np.random.default_rng((seed, 3)).integers(0, len(arms), views[0].ledger.left)
-    plain = Round(views[0], arms, plan, seed).batch()
-    ours = Round(in_shards(engine, pool, views[1], folder, shard, seed), arms, plan, seed).batch()
-    for slot in range(len(plain)):
-        wanted = (int(plain.indices[slot]), plain.arms[slot])
-        got = (int(ours.indices[slot]), ours.arms[slot])
-        if wanted != got:
+    plan = np.random.default_rng((seed, 3)).integers(0, len(arms), view.ledger.left)
+    expected = Round(view, arms, plan, seed).batch()
+    batch = Round(sharded_view, arms, plan, seed).batch()
+    for slot in range(len(expected)):
+        wanted = (int(expected.indices[slot]), expected.arms[slot])
+        picked = (int(batch.indices[slot]), batch.arms[slot])
+        if wanted != picked:
             raise AssertionError(
-                f"{engine.name} engine, slot {slot}: {got[0]} by {ours.arm_names[slot]}, in "
-                f"memory {wanted[0]} by "
-                f"{plain.arm_names[slot]}"
+                f"{engine.name} engine, slot {slot}: {picked[0]} by {batch.arm_names[slot]}, in "
+                f"memory {wanted[0]} by {expected.arm_names[slot]}"
             )

@@ -15,7 +15,7 @@ from tailor.models.base import Model
 from tailor.models.targets import Targets
 from tailor.models.uninformed import uninformed_probability
 from tailor.pools.base import Pool
-from tailor.selection.pool_view import check_probabilities
+from tailor.selection.view_checks import check_probabilities
 from tailor.task import Task
 from tailor.testing.toy_pools import ToyPool, make_toy_pool, toy_labels
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tailor.models.uninformed import uninformed_probability
-from tailor.selection.pool_view import Need, PoolView
+from tailor.selection.array_view import ArrayView
+from tailor.selection.pool_view import Need
 from tailor.task import MultiClass, Task
 
 EVERYTHING = frozenset(Need)
@@ -124,7 +125,7 @@ def make_view(
     never: int | None = None,
     needs: frozenset[Need] = EVERYTHING,
     dtype: Any = np.float64,
-) -> PoolView:
+) -> ArrayView:
     """A view of the pool; one example at least stays free.
 
     labelled, pending, skipped  the shares of the pool in each state
@@ -140,7 +141,7 @@ def make_view(
         has_class = pool.truth[:, never] == 1
         state[(state == LABELLED) & has_class] = FREE
     labelled_positions = np.flatnonzero(state == LABELLED)
-    return PoolView(
+    return ArrayView(
         pool.task,
         pool.probs.astype(dtype),
         pool.features.astype(dtype) if Need.FEATURES in needs else None,

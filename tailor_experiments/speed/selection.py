@@ -15,7 +15,7 @@ from tailor.capacity.device import device_name, now
 from tailor.capacity.experienced_selector import experienced_selector
 from tailor.capacity.peak_memory import peak_mib, reset_peak
 from tailor.capacity.synthetic_pool import PoolSize, SyntheticPool, make_pool
-from tailor.selection.pool_view import PoolView
+from tailor.selection.array_view import ArrayView
 from tailor.selection.round import Round
 from tailor.strategies import Arm, make_arms
 
@@ -75,7 +75,7 @@ def _measure_round(
     selector = experienced_selector(size, pool.labels[earlier_picks], arms, weights, device)
     rng = np.random.default_rng(seed)
     clock = [now(device)]
-    view = PoolView(
+    view = ArrayView(
         size.task,
         probs,
         features,

@@ -20,7 +20,7 @@ from tailor import InputError, MultiClass, MultiLabel
 from tailor.compute import LocalEngine, Predictions, ray_engine
 from tailor.compute.distributed_training import fit_together
 from tailor.compute.ray_engine import RayEngine
-from tailor.selection.pool_view import PoolView
+from tailor.selection.array_view import ArrayView
 from tailor.selection.round import Round
 from tailor.strategies import make_arms
 from tailor.testing import make_pool, make_view
@@ -140,7 +140,7 @@ def test_a_driver_that_is_killed_and_started_again(nodes, tmp_path):
     labelled = np.arange(0, 80, 5)
     plan = np.random.default_rng(0).integers(0, 7, 40)
     labels = pool.truth[labelled]
-    view = PoolView(pool.task, pool.probs, pool.features, labelled=labelled, labels=labels, seed=7)
+    view = ArrayView(pool.task, pool.probs, pool.features, labelled=labelled, labels=labels, seed=7)
     arms = make_arms(["galaxy", "confidence", "badge", "coreset"], pool.task)
     wanted = Round(view, arms, plan, 7).batch().indices.tolist()
 

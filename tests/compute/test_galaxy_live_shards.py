@@ -13,10 +13,12 @@ from cases import cases, many, others, reveal_some, walk
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailor.compute import LocalEngine, galaxy_shards
+from tailor.compute import LocalEngine
 from tailor.compute import shard_view as parts
 from tailor.compute.sharded_view import ShardedView
-from tailor.strategies.galaxy.family import Galaxy, GalaxyAll
+from tailor.strategies.galaxy import sharded_graph
+from tailor.strategies.galaxy.galaxy import Galaxy
+from tailor.strategies.galaxy.galaxy_all import GalaxyAll
 from tailor.task import MultiClass, MultiLabel
 from tailor.testing import make_pool, make_view
 from tailor.testing.engines import in_shards
@@ -28,7 +30,7 @@ MODES = ["predicted", "revealed"]
 def short_parts(monkeypatch):
     """Several parts to a shard, and galaxy looks only one rank around its cuts at first."""
     monkeypatch.setattr(parts, "CHUNK", 3)
-    monkeypatch.setattr(galaxy_shards, "REACH", 1)
+    monkeypatch.setattr(sharded_graph, "REACH", 1)
 
 
 def tell_again(view, pool, share):
@@ -49,9 +51,7 @@ def tell_again(view, pool, share):
 
 def picks(view, case, strategy, klass, share, reveal):
     """All picks of an arm, with others taking in between and labels coming."""
-    opened = view.open(
-        [(strategy, [strategy.arms(view.task)[klass]], [3], [np.random.default_rng(0)])]
-    )
+    cursor = strategy.arms(view.task)[klass].open(view, 3, np.random.default_rng(0))
     found = []
     some = reveal_some(view, case.pool, reveal)
     again = tell_again(view, case.pool, reveal)
@@ -60,7 +60,7 @@ def picks(view, case, strategy, klass, share, reveal):
         some(rng)
         again(rng)
 
-    walk(view, opened[0][0], case.seed, share, found.append, after)
+    walk(view, cursor, case.seed, share, found.append, after)
     return found
 
 
@@ -113,7 +113,4 @@ def test_a_line_holds_a_small_part_of_the_pool(mode, kind, tmp_path):
 
 
 def open_arm_over(view, strategy, klass):
-    ((cursor,),) = view.open(
-        [(strategy, [strategy.arms(view.task)[klass]], [12], [np.random.default_rng(0)])]
-    )
-    return cursor
+    return strategy.arms(view.task)[klass].open(view, 12, np.random.default_rng(0))

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from tailor import InputError, Learner, MultiClass, MultiLabel
 from tailor.bandits import registry as selectors
-from tailor.compute import LocalEngine, Predictions, Sharded, galaxy_shards
+from tailor.compute import LocalEngine, Predictions, Sharded
 from tailor.compute import shard_view as parts
 from tailor.compute.sharded_view import ShardedView
 from tailor.selection.pool_view import PoolView
 from tailor.strategies import registry
+from tailor.strategies.galaxy import sharded_graph
 from tailor.testing import make_pool
 from tailor.testing.engines import check_same_learning, check_same_picks, families_for
 
@@ -53,7 +54,7 @@ def check(case, families, shard, dtype=np.float64):
 def short_parts(monkeypatch):
     """Several parts to a shard, and galaxy looks only one rank around its cuts at first."""
     monkeypatch.setattr(parts, "CHUNK", 3)
-    monkeypatch.setattr(galaxy_shards, "REACH", 1)
+    monkeypatch.setattr(sharded_graph, "REACH", 1)
 
 
 @pytest.mark.usefixtures("short_parts")

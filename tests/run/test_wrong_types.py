@@ -16,7 +16,7 @@ import torch
 from small import Centroids, Points, settings
 
 import tailor
-from tailor import Learner, MultiClass, MultiLabel, PoolView, Round, TailorError
+from tailor import ArrayView, Learner, MultiClass, MultiLabel, Round, TailorError
 from tailor.annotation import Coordinator
 from tailor.annotation.class_editor import ClassEditor
 from tailor.annotation.review import Review
@@ -180,7 +180,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
     "Learner.offer_again": {"positions": [*POSITIONS, [0]]},
     "Learner.withdraw": {"positions": POSITIONS},
     "Learner.reclass": {"change": [3, None, ["cat", "dog"], Thing()]},
-    "PoolView": {
+    "ArrayView": {
         "task": [3, None, "multi-class", Thing()],
         "probs": [*PROBS[:-3], *PROBS[-2:]],
         "features": FEATURES,
@@ -193,7 +193,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
         "seed": SEEDS,
         "device": ["gpu", "", 0, None, ["cpu"], Thing()],
     },
-    "PoolView.has": {"need": ["features", None, 3, Thing()]},
+    "ArrayView.has": {"need": ["features", None, 3, Thing()]},
     "Round": {
         "view": [3, None, POOL.probs, Thing()],
         "arms": [3, None, "random", ["random"], [None], Thing()],
@@ -321,12 +321,12 @@ ANYTHING = {
 MACHINERY = {
     "Learner.relive_round": "goes through what the store holds",
     "Learner.learn_as_before": "called by journals that take a merge back",
-    "PoolView.per_row": "called by arms, in inner loops",
-    "PoolView.count_predicted": "called by arms, in inner loops",
-    "PoolView.open": "called by rounds",
-    "PoolView.rows": "called by arms, in inner loops",
-    "PoolView.feature_rows": "called by arms, in inner loops",
-    "PoolView.columns": "called by arms, in inner loops",
+    "ArrayView.per_row": "called by arms, in inner loops",
+    "ArrayView.finetuned": "called by arms",
+    "ArrayView.count_predicted": "called by arms, in inner loops",
+    "ArrayView.rows": "called by arms, in inner loops",
+    "ArrayView.feature_rows": "called by arms, in inner loops",
+    "ArrayView.columns": "called by arms, in inner loops",
     "Settings.check_same": "compares with what the store holds",
     "Settings.from_dict": "reads what the store holds, and goes through Settings",
     "Budget.met": "called by sessions",
@@ -394,7 +394,7 @@ def test_no_row_is_left_over():
 
 
 def view():
-    return PoolView(TASK, POOL.probs, POOL.features, labelled=[0], labels=[[1, 0, 0]])
+    return ArrayView(TASK, POOL.probs, POOL.features, labelled=[0], labels=[[1, 0, 0]])
 
 
 def begun():
@@ -452,7 +452,7 @@ GOOD = {
     "Learner.skip": {"positions": [1]},
     "Learner.offer_again": {"positions": [5]},
     "Learner.withdraw": {"positions": [0]},
-    "PoolView": {"task": TASK, "probs": POOL.probs, "labelled": [0], "labels": [[1, 0, 0]]},
+    "ArrayView": {"task": TASK, "probs": POOL.probs, "labelled": [0], "labels": [[1, 0, 0]]},
     "Round": {},
     "Round.repick": {"index": 3},
     "Round.reveal": {"index": 3, "label": [0, 1, 0]},
@@ -521,7 +521,7 @@ class Maker:
             "MultiClass": MultiClass,
             "MultiLabel": MultiLabel,
             "Learner": Learner,
-            "PoolView": PoolView,
+            "ArrayView": ArrayView,
             "Settings": Settings,
             "Budget": Budget,
             "TargetAccuracy": TargetAccuracy,
@@ -553,7 +553,7 @@ class Maker:
             "MultiClass": lambda: TASK,
             "MultiLabel": lambda: MultiLabel(TASK.classes),
             "Learner": begun,
-            "PoolView": view,
+            "ArrayView": view,
             "Round": make_round,
         }
         return makers[cls]()

@@ -146,7 +146,7 @@ def test_third_parties_add_an_arm_and_a_selector():
 def test_a_plugin_name_can_not_replace_a_builtin(monkeypatch):
     mine = [EntryPoint("galaxy", "darkest_plugin:Darkest", "tailor.strategies")]
     monkeypatch.setattr(tailor.registry, "entry_points", lambda group: mine)
-    assert families.find("galaxy").__module__ == "tailor.strategies.galaxy.family"
+    assert families.find("galaxy").__module__ == "tailor.strategies.galaxy.galaxy"
     assert families.names().count("galaxy") == 1
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from toys import same, snapshot
 
-from tailor import InputError, Learner, MultiClass, MultiLabel, PoolView, TailorError, UnknownName
+from tailor import ArrayView, InputError, Learner, MultiClass, MultiLabel, TailorError, UnknownName
 from tailor.bandits import registry as selectors
 from tailor.strategies import registry as families
 from tailor.testing import make_pool
@@ -338,12 +338,12 @@ def test_tasks_and_loops_that_can_not_be(make, parts):
 )
 def test_views_that_contradict_themselves(more, parts):
     with pytest.raises(InputError) as caught:
-        PoolView(TASKS["multi-label"], np.full((5, 3), 0.5), **more)
+        ArrayView(TASKS["multi-label"], np.full((5, 3), 0.5), **more)
     assert all(part in str(caught.value) for part in parts), str(caught.value)
 
 
 def test_an_example_can_not_be_taken_twice():
-    view = PoolView(TASKS["multi-label"], np.full((5, 3), 0.5))
+    view = ArrayView(TASKS["multi-label"], np.full((5, 3), 0.5))
     view.ledger.take(2)
     with pytest.raises(InputError, match="example 2 is not free"):
         view.ledger.take(2)

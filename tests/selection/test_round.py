@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from toys import Few
 
-from tailor import Exhausted, InputError, Learner, MultiClass, MultiLabel, PoolView, Round
+from tailor import ArrayView, Exhausted, InputError, Learner, MultiClass, MultiLabel, Round
 from tailor.selection.round import NOBODY
 from tailor.strategies import make_arms
 from tailor.testing import make_pool, make_view
@@ -137,7 +137,7 @@ def test_slots_are_numbered_and_times_kept():
 
 
 def test_a_pulled_arm_must_find_what_it_reads():
-    view = PoolView(MultiClass(2), np.full((5, 2), 0.5))
+    view = ArrayView(MultiClass(2), np.full((5, 2), 0.5))
     with pytest.raises(
         InputError, match="arm 'badge' needs features: hand it in, or leave 'badge' out"
     ):

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from oracles import galaxy_pick
 
 from tailor.errors import InputError
-from tailor.selection.pool_view import PoolView
-from tailor.strategies.galaxy.family import Galaxy, GalaxyAll
+from tailor.selection.array_view import ArrayView
+from tailor.strategies.galaxy.galaxy import Galaxy
+from tailor.strategies.galaxy.galaxy_all import GalaxyAll
 from tailor.task import MultiClass, MultiLabel
 
 MODES = ["split", "predicted", "revealed"]
@@ -74,7 +75,7 @@ def test_lower_precision_gives_the_same_picks(case, dtype):
 def line_of_ten(labelled, labels, **more):
     """One class; the score of example i is i/16."""
     probs = np.arange(10)[:, None] / 16
-    return PoolView(
+    return ArrayView(
         MultiLabel(1), probs, labelled=labelled, labels=np.array(labels)[:, None], **more
     )
 
@@ -157,7 +158,7 @@ def test_skipped_examples_are_not_on_the_line():
 def test_multi_class_ties_are_settled_by_the_probability():
     """Where the class leads, its distance to the largest is 0 for all: p orders them."""
     lead = np.array([0.9, 0.5, 0.7, 0.6, 0.8])
-    view = PoolView(
+    view = ArrayView(
         MultiClass(2), np.stack([lead, 1 - lead], 1), labelled=[0, 1], labels=[[1, 0], [0, 1]]
     )
     assert open_arm(Galaxy(), view, 0).take() == 2  # .5 < .6 < .7 < .8 < .9

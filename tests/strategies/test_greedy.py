@@ -19,7 +19,7 @@ from oracles import (
 from scipy.stats import chisquare
 
 from tailor.errors import Exhausted, InputError
-from tailor.selection.pool_view import PoolView
+from tailor.selection.array_view import ArrayView
 from tailor.strategies.cluster_margin import ClusterMargin, round_robin
 from tailor.strategies.coreset import Coreset
 from tailor.strategies.random import Random
@@ -160,7 +160,7 @@ def test_cluster_margin_goes_round_its_clusters_from_the_smallest():
     heaps = np.repeat([0.0, 100.0, 200.0], [1, 2, 6])
     features = np.stack([heaps, np.arange(9) / 100], 1)
     for seed in range(10):
-        view = PoolView(MultiClass(2), np.full((9, 2), 0.5), features, seed=seed)
+        view = ArrayView(MultiClass(2), np.full((9, 2), 0.5), features, seed=seed)
         cursor = open_arm(ClusterMargin(factor=9, members=3), view, pulls=1, seed=seed)
         turns = []
         for _ in range(9):

@@ -8,23 +8,26 @@ from cases import cases, many
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailor.selection.pool_view import PoolView
-from tailor.strategies.galaxy.family import LineBoard
-from tailor.strategies.galaxy.line_segment import NOTHING, Between, line_key, stretches_between
+from tailor.selection.array_view import ArrayView
+from tailor.strategies.galaxy.line_board import LineBoard
+from tailor.strategies.galaxy.line_segment import (
+    EMPTY_SEGMENT,
+    RangeSearch,
+    line_key,
+    segments_in_ranges,
+)
 from tailor.task import MultiClass, MultiLabel
 
 
 def in_memory(view):
-    return lambda between: between.join(
-        [between.find(view, part, part.start) for part in view.chunks()]
-    )
+    return lambda search: search.join([search.find(view, part) for part in view.chunks()])
 
 
 def expected(view, klass, low, high):
-    second = view.rows(slice(None)).numpy()[:, klass]
-    key = line_key(second, view.row_max.numpy()) if isinstance(view.task, MultiClass) else second
+    prob = view.rows(slice(None)).numpy()[:, klass]
+    key = line_key(prob, view.row_max.numpy()) if isinstance(view.task, MultiClass) else prob
     inside = ((low <= key[:, None]) & (key[:, None] <= high)).any(1)
-    return sorted(np.flatnonzero(inside).tolist(), key=lambda i: (key[i], second[i], view.ties[i]))
+    return sorted(np.flatnonzero(inside).tolist(), key=lambda i: (key[i], prob[i], view.ties[i]))
 
 
 def draw_ranges(rng, count, scores):
@@ -54,26 +57,26 @@ def test_every_example_in_a_range_is_found_and_no_other(kind, dtype, seed, class
     )
     if kind is MultiClass:
         raw = (raw + 1e-3) / (raw + 1e-3).sum(1, keepdims=True)
-    view = PoolView(kind(classes), raw.astype(dtype), seed=seed % 1000)
+    view = ArrayView(kind(classes), raw.astype(dtype), seed=seed % 1000)
     rows = view.rows(slice(None)).numpy()
     asked = rng.choice(classes, rng.integers(1, classes + 1), replace=False).tolist()
     ranges = {}
     for k in asked:
         scores = line_key(rows[:, k], view.row_max.numpy()) if kind is MultiClass else rows[:, k]
         ranges[k] = draw_ranges(rng, count, scores)
-    for k, found in stretches_between(ranges, in_memory(view)).items():
+    for k, found in segments_in_ranges(ranges, in_memory(view)).items():
         assert found.ids.tolist() == expected(view, k, *ranges[k])
 
 
 def test_a_class_without_a_range_has_nothing():
-    view = PoolView(MultiLabel(2), np.array([[0.2, 0.3], [0.4, 0.6]]))
+    view = ArrayView(MultiLabel(2), np.array([[0.2, 0.3], [0.4, 0.6]]))
     none = np.empty(0)
-    found = stretches_between(
+    found = segments_in_ranges(
         {0: (none, none), 1: (np.array([0.5]), np.array([0.7]))}, in_memory(view)
     )
-    assert found[0] is NOTHING
+    assert found[0] is EMPTY_SEGMENT
     assert found[1].ids.tolist() == [1]
-    assert stretches_between({0: (none, none)}, in_memory(view)) == {0: NOTHING}
+    assert segments_in_ranges({0: (none, none)}, in_memory(view)) == {0: EMPTY_SEGMENT}
 
 
 @many(100)
@@ -85,15 +88,16 @@ def test_the_way_of_a_device_gives_the_same_line(case):
     view = case.view()
     board = LineBoard(view, "split")
     classes = list(range(case.task.size))
-    found = stretches_between({k: board.ends(k) for k in classes}, in_memory(view))
+    found = segments_in_ranges({k: board.ends(k) for k in classes}, in_memory(view))
     for k, column in view.columns(classes):
         assert board.open_line(column, k).ids.tolist() == board.line(found[k].ids, k).ids.tolist()
 
 
-def test_between_asks_for_no_more_columns_than_it_needs():
-    view = PoolView(MultiLabel(50), np.full((4, 50), 0.5))
-    which, found = Between(
+def test_a_search_asks_for_no_more_columns_than_it_needs():
+    view = ArrayView(MultiLabel(50), np.full((4, 50), 0.5))
+    search = RangeSearch(
         {7: (np.array([0.5]), np.array([0.5])), 30: (np.array([0.6]), np.array([0.7]))}
-    ).find(view, slice(1, 4), 1)
+    )
+    which, found = search.find(view, slice(1, 4))
     assert which.tolist() == [0, 0, 0]
     assert found.ids.tolist() == [1, 2, 3]

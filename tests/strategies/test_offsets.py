@@ -13,7 +13,7 @@ from cases import open_arm
 from oracles import BadgeRace, coreset_distances, submodular_gains
 
 from tailor.compute import LocalEngine
-from tailor.selection.pool_view import PoolView
+from tailor.selection.array_view import ArrayView
 from tailor.strategies.badge import Badge
 from tailor.strategies.cluster_margin import ClusterMargin
 from tailor.strategies.coreset import Coreset
@@ -62,13 +62,13 @@ def test_coreset_takes_the_farthest_of_a_column_of_years():
     years = np.random.default_rng(0).integers(1900, 2025, (400, 1)).astype(np.float32)
     labelled = np.flatnonzero(years[:, 0] % 10 == 0)
     labels = np.eye(2)[np.arange(len(labelled)) % 2]
-    view = PoolView(MultiClass(2), np.full((400, 2), 0.5), years, labelled=labelled, labels=labels)
+    view = ArrayView(MultiClass(2), np.full((400, 2), 0.5), years, labelled=labelled, labels=labels)
     check_coreset(view)
 
 
 def test_coreset_takes_the_farthest_where_nothing_is_labelled():
     view = make_offset_view(1000)
-    view = PoolView(view.task, view.probs, view.features)
+    view = ArrayView(view.task, view.probs, view.features)
     view.ledger.take(open_arm(Coreset(), view).take())
     check_coreset(view)
 
@@ -78,7 +78,9 @@ def test_coreset_takes_the_farthest_by_seconds_since_1970():
     before.
     """
     times = 1.7e9 + np.random.default_rng(0).random((300, 2)) * 86_400
-    view = PoolView(MultiClass(2), np.full((300, 2), 0.5), times, labelled=[0, 1], labels=np.eye(2))
+    view = ArrayView(
+        MultiClass(2), np.full((300, 2), 0.5), times, labelled=[0, 1], labels=np.eye(2)
+    )
     check_coreset(view)
 
 
@@ -89,7 +91,7 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a C
 @pytest.mark.parametrize("offset", OFFSETS)
 def test_coreset_takes_the_farthest_of_tensors_on_a_device(offset, device):
     host = make_offset_view(offset)
-    view = PoolView(
+    view = ArrayView(
         host.task,
         host.probs.to(device),
         host.features.to(device),

@@ -8,7 +8,7 @@ import torch
 from cases import open_arm
 from oracles import submodular_gains
 
-from tailor.selection.pool_view import PoolView
+from tailor.selection.array_view import ArrayView
 from tailor.strategies import registry
 from tailor.strategies.submodular import Submodular
 from tailor.task import MultiClass, MultiLabel
@@ -42,7 +42,7 @@ def test_submodular_really_runs_with_one_hot_labels():
 
 def test_submodular_runs_with_one_labelled_example():
     pool = make_pool(MultiClass(4), 30, seed=0)
-    view = PoolView(pool.task, pool.probs, pool.features, labelled=[3], labels=pool.truth[[3]])
+    view = ArrayView(pool.task, pool.probs, pool.features, labelled=[3], labels=pool.truth[[3]])
     gains = submodular_gains(view, np.array([3]), 1.0)
     assert serve(view, "submodular", count=1) == [max(gains, key=gains.get)]
 
@@ -55,7 +55,7 @@ def test_galaxy_does_not_know_the_labels_of_its_own_batch(mode):
         pool = make_pool(MultiLabel(2), 400, seed=0)
         truth = 1 - pool.truth if flip else pool.truth
         truth[:40] = pool.truth[:40]
-        view = PoolView(pool.task, pool.probs, labelled=np.arange(40), labels=truth[:40])
+        view = ArrayView(pool.task, pool.probs, labelled=np.arange(40), labels=truth[:40])
         picks.append(serve(view, "galaxy", 0, count=50, pending=mode))
     assert picks[0] == picks[1]
 
@@ -67,7 +67,7 @@ def test_galaxy_all_has_every_class_in_order():
     p = np.linspace(0.05, 0.45, 9)
     probs = np.stack([0.9 - p, np.full(9, 0.1), p], 1)[[4, 0, 8, 2, 6, 1, 7, 3, 5]]
     labels = [[1, 0, 0], [0, 0, 1]]
-    view = PoolView(MultiClass(3), probs, labelled=[1, 2], labels=labels)
+    view = ArrayView(MultiClass(3), probs, labelled=[1, 2], labels=labels)
     view.labels[:, 0] = 1  # as if class 0 had been on both
     assert serve(view, "galaxy-all", count=1) == [0]  # p = 0.25, the middle of the line of class 2
 
@@ -87,7 +87,7 @@ def test_badge_returns_the_largest_norm_and_then_goes_on(task):
 def test_entropy_is_finite_at_0_and_1():
     probs = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.4, 0.3, 0.3]])
     for dtype in (np.float64, np.float32, np.float16):
-        view = PoolView(MultiClass(3), probs.astype(dtype))
+        view = ArrayView(MultiClass(3), probs.astype(dtype))
         score = registry.make("entropy").score(view)
         assert torch.isfinite(score).all()
         assert score[:2].tolist() == [0, 0]
@@ -100,7 +100,7 @@ def test_weak_supervision_is_finite_at_0_and_1(dtype):
     tuned = np.array(
         [[0.0, 1.0], [1.0, 1.0], [0.5, 0.5], [0.0, 0.5], [0.0, 0.0], [0.999, 0.001]]
     ).astype(dtype)
-    view = PoolView(MultiLabel(2), tuned, finetune=lambda targets, epochs: tuned)
+    view = ArrayView(MultiLabel(2), tuned, finetune=lambda targets, epochs: tuned)
     score = registry.make("weak-supervision").score(view)
     assert torch.isfinite(score).all()
     picks = serve(view, "weak-supervision", count=6)
@@ -112,7 +112,7 @@ def test_bald_is_finite_at_0_and_1_and_finds_disagreement():
     sure = np.array([[1.0, 0.0], [1.0, 0.0], [0.5, 0.5]])
     other = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     for task in (MultiClass(2), MultiLabel(2)):
-        view = PoolView(task, sure, dropout=lambda: [sure, other])
+        view = ArrayView(task, sure, dropout=lambda: [sure, other])
         score = registry.make("bald").score(view)
         assert torch.isfinite(score).all()
         assert serve(view, "bald", count=1) == [1]
@@ -134,7 +134,7 @@ def test_the_callers_arrays_are_never_changed(kind):
     for name in registry:
         if kind.kind not in registry.find(name).tasks:
             continue
-        view = PoolView(
+        view = ArrayView(
             pool.task,
             given["probs"],
             given["features"],

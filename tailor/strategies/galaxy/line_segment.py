@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tailor.selection.pool_view import PoolView, full_precision
+from tailor.selection.pool_view import PoolView
 from tailor.strategies.galaxy.segment_hits import find_hits
 from tailor.task import MultiClass
 
@@ -19,127 +19,157 @@ class LineSegment:
 
     ids: np.ndarray  # (s,) int64, positions in the pool
     key: np.ndarray  # (s,) what orders the line
-    second: np.ndarray  # (s,) the class's probability: it decides between equal keys
+    prob: np.ndarray  # (s,) the class's probability: it decides between equal keys
     ties: np.ndarray  # (s,) int64: they decide between equal probabilities
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def __getitem__(self, rows: Any) -> LineSegment:
-        return LineSegment(self.ids[rows], self.key[rows], self.second[rows], self.ties[rows])
+        return LineSegment(self.ids[rows], self.key[rows], self.prob[rows], self.ties[rows])
 
     def sorted(self) -> LineSegment:
-        return self[arrange(self.key, self.second, self.ties)]
+        """The same examples, lowest first."""
+        return self[line_order(self.key, self.prob, self.ties)]
 
-    def place(self, other: LineSegment) -> np.ndarray:
-        """Where each of `other` stands, or would stand, in this one, which is sorted."""
-        found = np.empty(len(other), np.int64)
-        for i, (key, second, tie) in enumerate(zip(other.key, other.second, other.ties)):
+    def places_of(self, others: LineSegment) -> np.ndarray:
+        """(n,) int64: where each of the others stands, or would stand, in this one, which is
+        sorted.
+        """
+        places = np.empty(len(others), np.int64)
+        for i, wanted in enumerate(zip(others.key, others.prob, others.ties)):
             low = 0
             high = len(self)
-            for column, value in ((self.key, key), (self.second, second), (self.ties, tie)):
+            # Each column narrows the run of those that are equal in the columns before.
+            for column, value in zip((self.key, self.prob, self.ties), wanted):
                 run = column[low:high]
-                low, high = (
-                    low + np.searchsorted(run, value),
-                    low + np.searchsorted(run, value, side="right"),
-                )
-            found[i] = low
-        return found
+                high = low + np.searchsorted(run, value, side="right")
+                low = low + np.searchsorted(run, value)
+            places[i] = low
+        return places
 
 
-NOTHING = LineSegment(
-    np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32), np.empty(0, np.int64)
+EMPTY_SEGMENT = LineSegment(
+    ids=np.empty(0, np.int64),
+    key=np.empty(0, np.float32),
+    prob=np.empty(0, np.float32),
+    ties=np.empty(0, np.int64),
 )
-#: (low (c,), high (c,)): scores, ascending, high[j] <= low[j + 1]
+#: (low (c,), high (c,)): keys, ascending, high[j] <= low[j + 1]
 Ranges = tuple[np.ndarray, np.ndarray]
+#: (which of several classes each example was found for (s,), the examples)
+Found = tuple[np.ndarray, LineSegment]
 
 
-def joined(found: Sequence[LineSegment]) -> LineSegment:
-    columns = ([getattr(one, field.name) for one in found] for field in fields(LineSegment))
-    return LineSegment(*(np.concatenate(column) for column in columns))
-
-
-class Between:
-    """For each class all examples whose score lies in one of its ranges, ends included: one pass
-    for all classes.
-    """
-
-    def __init__(self, ranges: dict[int, Ranges]) -> None:
-        lows, highs = zip(*ranges.values())
-        self._classes = np.array(list(ranges), np.int64)
-        self._starts = np.concatenate([[0], np.cumsum([len(low) for low in lows])]).astype(np.int64)
-        self._lows = np.concatenate(lows)
-        self._highs = np.concatenate(highs)
-        self._bottoms, self._tops = (
-            np.array([e[at] for e in ends]) for ends, at in ((lows, 0), (highs, -1))
-        )
-
-    def find(self, view: PoolView, part: slice, first: int) -> tuple[np.ndarray, LineSegment]:
-        """(which of the classes (s,), the examples) of a part of a view's rows, the first of which
-        has position `first` in the pool.
-        """
-        block = view.probs[part]
-        some = len(self._classes) < view.task.size
-        probs = full_precision(block[:, self._classes] if some else block).cpu().numpy()
-        columns = np.arange(len(self._classes)) if some else self._classes
-        multiclass = isinstance(view.task, MultiClass)
-        row_max = view.row_max[part].cpu().numpy() if multiclass else np.empty(0, probs.dtype)
-        ends = self._bottoms, self._tops, self._starts, self._lows, self._highs
-        rows, which, keys = find_hits(probs, row_max, columns, *ends)
-        return which, LineSegment(
-            rows + first, keys, probs[rows, columns[which]], view.ties[part][rows]
-        )
-
-    def join(self, found: list[tuple[np.ndarray, LineSegment]]) -> tuple[np.ndarray, LineSegment]:
-        return np.concatenate([which for which, _ in found]), joined(
-            [stretch for _, stretch in found]
-        )
-
-    def by_class(self, found: tuple[np.ndarray, LineSegment]) -> dict[int, LineSegment]:
-        """Each class's examples, sorted as on its line."""
-        which, stretch = found
-        order = np.argsort(
-            which.astype(np.min_scalar_type(len(self._classes))), kind="stable"
-        )  # 16 bits: a radix sort
-        ends = np.searchsorted(which[order], np.arange(len(self._classes) + 1))
-        return {
-            k: stretch[order[ends[j] : ends[j + 1]]].sorted()
-            for j, k in enumerate(self._classes.tolist())
-        }
-
-
-def stretches_between(
-    ranges: dict[int, Ranges], find: Callable[[Between], tuple[np.ndarray, LineSegment]]
-) -> dict[int, LineSegment]:
-    """For each class what lies in its ranges, sorted. find: asks every part of the pool, and
-    joins.
-    """
-    some = {k: own for k, own in ranges.items() if len(own[0])}
-    found = dict[int, LineSegment]()
-    if some:
-        between = Between(some)
-        found = between.by_class(find(between))
-    return {k: found.get(k, NOTHING) for k in ranges}
-
-
-def line_key(column: Any, row_max: Any) -> Any:
-    """(n,) the score that orders a class's line in a multi-class task, p_k - max p; numpy or torch.
-
-    Where the class is the most probable one the difference is 0 and p_k decides: p_k > 0 stands in,
-    above all others.
-    """
-    gap = column - row_max
-    return (
-        np.where(gap >= 0, column, gap)
-        if isinstance(gap, np.ndarray)
-        else column.where(gap >= 0, gap)
+def join_segments(segments: Sequence[LineSegment]) -> LineSegment:
+    """All examples of several segments, one after another."""
+    return LineSegment(
+        ids=np.concatenate([segment.ids for segment in segments]),
+        key=np.concatenate([segment.key for segment in segments]),
+        prob=np.concatenate([segment.prob for segment in segments]),
+        ties=np.concatenate([segment.ties for segment in segments]),
     )
 
 
-def arrange(key: np.ndarray, second: np.ndarray, ties: np.ndarray) -> np.ndarray:
-    """argsort by (key, second, ties). One fast sort by key; only runs of equal keys are sorted
-    again.
+class RangeSearch:
+    """For each class all examples whose key lies in one of its ranges, ends included.
+
+    One pass over the rows for all classes: O(N) for each, and nothing is sorted but what is found.
+    It is a job for the shards too.
+
+    ranges  by class, at least one range for each
     """
+
+    def __init__(self, ranges: dict[int, Ranges]) -> None:
+        lows = [low for low, _ in ranges.values()]
+        highs = [high for _, high in ranges.values()]
+        counts = [len(low) for low in lows]
+        self._classes = np.array(list(ranges), np.int64)
+        self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self._lows = np.concatenate(lows)
+        self._highs = np.concatenate(highs)
+        self._bottoms = np.array([low[0] for low in lows])
+        self._tops = np.array([high[-1] for high in highs])
+
+    def find(self, view: PoolView, part: slice) -> Found:
+        """In a part of a view's rows."""
+        some = len(self._classes) < view.task.size
+        probs = view.rows(part, self._classes if some else None).cpu().numpy()
+        columns = np.arange(len(self._classes)) if some else self._classes
+        row_max = np.empty(0, probs.dtype)
+        if isinstance(view.task, MultiClass):
+            row_max = view.row_max[part].cpu().numpy()
+        rows, which, keys = find_hits(
+            probs,
+            row_max,
+            columns,
+            self._bottoms,
+            self._tops,
+            self._starts,
+            self._lows,
+            self._highs,
+        )
+        return which, LineSegment(
+            ids=rows + (view.start + part.start),
+            key=keys,
+            prob=probs[rows, columns[which]],
+            ties=view.ties[part][rows],
+        )
+
+    def __call__(self, part: PoolView) -> Found:
+        return self.find(part, slice(0, part.size))
+
+    def join(self, answers: list[Found]) -> Found:
+        which = np.concatenate([numbers for numbers, _ in answers])
+        return which, join_segments([segment for _, segment in answers])
+
+    def by_class(self, found: Found) -> dict[int, LineSegment]:
+        """Each class's examples, sorted as on its line."""
+        which, segment = found
+        # As few bits as will do: NumPy sorts 16 of them by radix.
+        small = which.astype(np.min_scalar_type(len(self._classes)))
+        order = np.argsort(small, kind="stable")
+        ends = np.searchsorted(which[order], np.arange(len(self._classes) + 1))
+        return {
+            klass: segment[order[ends[number] : ends[number + 1]]].sorted()
+            for number, klass in enumerate(self._classes.tolist())
+        }
+
+
+def segments_in_ranges(
+    ranges: dict[int, Ranges],
+    search: Callable[[RangeSearch], Found],
+) -> dict[int, LineSegment]:
+    """For each class what lies in its ranges, sorted.
+
+    search: takes the question to every part of the pool, and joins the answers.
+    """
+    not_empty = {klass: ends for klass, ends in ranges.items() if len(ends[0])}
+    segments = dict[int, LineSegment]()
+    if not_empty:
+        range_search = RangeSearch(not_empty)
+        segments = range_search.by_class(search(range_search))
+    return {klass: segments.get(klass, EMPTY_SEGMENT) for klass in ranges}
+
+
+def line_key(column: Any, row_max: Any) -> Any:
+    """(n,) the key that orders a class's line in a multi-class task, p_k - max p; numpy or torch.
+
+    Where the class is the most probable one the difference is 0 and p_k decides: p_k > 0 stands in,
+    above all others.
+
+    column   (n,) the class's probabilities
+    row_max  (n,) the largest probability of each row
+    """
+    gap = column - row_max
+    if isinstance(gap, np.ndarray):
+        return np.where(gap >= 0, column, gap)
+    return column.where(gap >= 0, gap)
+
+
+def line_order(key: np.ndarray, prob: np.ndarray, ties: np.ndarray) -> np.ndarray:
+    """argsort by (key, prob, ties)."""
+    # One fast sort by key; only runs of equal keys are sorted again.
     order = np.argsort(key)
     ranked = key[order]
     same = ranked[1:] == ranked[:-1]
@@ -150,5 +180,5 @@ def arrange(key: np.ndarray, second: np.ndarray, ties: np.ndarray) -> np.ndarray
     in_run[:-1] |= same
     run = np.cumsum(np.concatenate([[True], ~same]))[in_run]
     members = order[in_run]
-    order[in_run] = members[np.lexsort((ties[members], second[members], run))]
+    order[in_run] = members[np.lexsort((ties[members], prob[members], run))]
     return order

@@ -14,7 +14,7 @@ _BINS = 1024
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _score(p, row_max, i):  # type: ignore[no-untyped-def]
+def _score(p, row_max, i):
     """As line_key: p - max p, or p where that is 0; without row_max, p."""
     if len(row_max) > 0 and p < row_max[i]:
         return p - row_max[i]
@@ -22,7 +22,7 @@ def _score(p, row_max, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _bin(score, bottom, scale):  # type: ignore[no-untyped-def]
+def _bin(score, bottom, scale):
     """Never falls where the score rises, rounding included: a score in a stretch lies in the bins
     between its ends.
     """
@@ -30,7 +30,7 @@ def _bin(score, bottom, scale):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _index(bottoms, tops, starts, lows, highs):  # type: ignore[no-untyped-def]
+def _index(bottoms, tops, starts, lows, highs):
     """(bins a unit of the score (c,), bit sets of the bins that a stretch reaches into (c, BINS /
     64), the last stretch that begins before each bin, else the first (c, BINS + 1))
     """
@@ -54,7 +54,7 @@ def _index(bottoms, tops, starts, lows, highs):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _within(score, lows, highs, first, last):  # type: ignore[no-untyped-def]
+def _within(score, lows, highs, first, last):
     """Whether the score, not below the first range, lies in one of the ranges first to last, ends
     included.
     """
@@ -68,7 +68,7 @@ def _within(score, lows, highs, first, last):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def find_hits(probs, row_max, classes, bottoms, tops, starts, lows, highs):  # type: ignore[no-untyped-def]
+def find_hits(probs, row_max, classes, bottoms, tops, starts, lows, highs):
     """(rows (h,), which (h,), scores (h,)): rows[t] lies in a stretch of classes[which[t]].
 
     probs (n, K). row_max (n,), or empty in a multi-label task. classes (c,) with the ends of all
@@ -82,7 +82,7 @@ def find_hits(probs, row_max, classes, bottoms, tops, starts, lows, highs):  # t
     counts = np.zeros(len(probs) + 1, np.int64)
     for i in prange(len(probs)):
         for word in range(words):
-            found = np.uint64(0)
+            hits = np.uint64(0)
             for j in range(word << 6, min((word + 1) << 6, len(classes))):
                 score = _score(probs[i, classes[j]], row_max, i)
                 if not bottoms[j] <= score <= tops[j]:
@@ -91,22 +91,24 @@ def find_hits(probs, row_max, classes, bottoms, tops, starts, lows, highs):  # t
                 if (reached[j, place >> 6] >> np.uint64(place & 63)) & one and _within(
                     score, lows, highs, before[j, place], before[j, place + 1]
                 ):
-                    found |= one << np.uint64(j & 63)
+                    hits |= one << np.uint64(j & 63)
                     counts[i + 1] += 1
-            hit[i, word] = found
+            hit[i, word] = hits
     ends = np.cumsum(counts)
     rows = np.empty(ends[-1], np.int64)
     which = np.empty(ends[-1], np.int64)
     scores = np.empty(ends[-1], probs.dtype)
     for i in prange(len(probs)):
-        at = ends[i]
+        place = ends[i]
         for word in range(words):
-            found = hit[i, word]
+            hits = hit[i, word]
             j = word << 6
-            while found != np.uint64(0):
-                if found & one:
-                    rows[at], which[at], scores[at] = i, j, _score(probs[i, classes[j]], row_max, i)
-                    at += 1
-                found >>= one
+            while hits != np.uint64(0):
+                if hits & one:
+                    rows[place] = i
+                    which[place] = j
+                    scores[place] = _score(probs[i, classes[j]], row_max, i)
+                    place += 1
+                hits >>= one
                 j += 1
     return rows, which, scores

@@ -25,11 +25,12 @@ from tailor.capacity.forecast import (
 from tailor.capacity.machine import Machine, measure_machine
 from tailor.capacity.planning import in_memory, planned_size, shortages
 from tailor.capacity.sharded_pool import experience, write_pool
-from tailor.capacity.stages import Stage, measure_round, work_of
+from tailor.capacity.stages import Stage, measure_round
 from tailor.capacity.synthetic_pool import SIZES, make_pool
 from tailor.capacity.whole_round import START, _engine, in_own_process, median, whole_round
 from tailor.cli.app import app
 from tailor.compute import LocalEngine
+from tailor.strategies import make_strategy
 from tailor_experiments.speed.scale import points, skipped, total
 from tailor_experiments.speed.scale_report import (
     against_plan,
@@ -86,7 +87,9 @@ def test_the_limit_is_what_must_be_read_and_multiplied():
 def test_galaxy_has_to_read_the_probabilities_and_no_more():
     machine = Machine(read=10, multiply=100, write=1, cores=1)
     for family in ("galaxy", "galaxy-all"):
-        assert Stage("open", 9, 9, 9, **work_of(TINY)[family]).limit(machine) == 2 * 3000 * 6 / 10
+        work = make_strategy(family).opening_work(TINY.shape)
+        stage = Stage("open", 9, 9, 9, bytes=work.bytes_read, flops=work.flops)
+        assert stage.limit(machine) == 2 * 3000 * 6 / 10
 
 
 def test_shards_may_be_small(tmp_path):
@@ -144,7 +147,7 @@ def made_up(name, pool):
         cpu_seconds=cpu,
         peak_mib=100 + pool / 2**20,
         disk=2 * pool,
-        on_lines=0.5,
+        held_per_example=35.0,
     )
 
 
@@ -173,9 +176,7 @@ def test_a_forecast_follows_what_two_small_rounds_took(monkeypatch):
     kept = {"check": forecasts.KEPT, "open galaxy": forecasts.KEPT + 9, "take": forecasts.KEPT + 9}
     for stage, each in kept.items():
         held = made_up(stage, large).peak_mib * 2**20
-        assert found[stage].memory == pytest.approx(
-            held + (each + 0.5 * forecasts.ON_A_LINE) * (size.pool - large)
-        )
+        assert found[stage].memory == pytest.approx(held + (each + 35.0) * (size.pool - large))
 
 
 LIVE_FAMILIES = ("galaxy(pending=revealed)", "confidence")
@@ -192,7 +193,7 @@ def test_where_arms_use_labels_that_come_somebody_answers(tmp_path, multilabel):
     told = walk.view.ledger.revealed
     assert [index for index, _ in told] == walk.view.ledger.taken.tolist()
     assert all(np.array_equal(label, wanted.labels[index]) for index, label in told)
-    assert 0 < stages[-2].on_lines < stages[-1].on_lines  # cuts opened elsewhere
+    assert 0 < stages[-2].held_per_example < stages[-1].held_per_example  # cuts opened elsewhere
     assert (
         write_pool(replace(size, families=("galaxy(pending=predicted)",)), tmp_path / "b").answers
         is None

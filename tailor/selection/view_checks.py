@@ -1,0 +1,168 @@
+"""Checks of what a view of the pool is made of: probabilities, features, positions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailor.common.checks import check_array
+from tailor.errors import InputError
+from tailor.task import SUM_TOLERANCE, MultiClass, Task
+
+if TYPE_CHECKING:
+    import torch
+
+#: rows that are checked at once: what is made of them for that stays small
+CHECKED_ROWS = 16384
+
+
+def full_precision(tensor: torch.Tensor) -> torch.Tensor:
+    """Half precision becomes single precision; wider numbers stay as they are."""
+    return tensor.float() if tensor.element_size() < 4 else tensor
+
+
+def as_matrix(array: Any, name: str, device: str) -> torch.Tensor:
+    """A NumPy array or a tensor as a floating-point matrix on a device.
+
+    A tensor that is on a GPU stays there, where `device` is "cpu". Raises InputError, with `name`
+    in it, where the array is not a floating-point matrix.
+    """
+    import torch
+
+    if not isinstance(array, torch.Tensor):
+        array = _from_numpy(check_array(array, name), name)
+    if array.ndim != 2 or not array.is_floating_point():
+        raise InputError(
+            f"{name} must be a floating-point matrix, got {array.dtype} of shape "
+            f"{tuple(array.shape)}"
+        )
+    array = array.detach()  # a model's output may still hang on its graph; nothing here is trained
+    if array.is_cuda and device == "cpu":
+        return array
+    return array.to(device)
+
+
+def _from_numpy(array: np.ndarray, name: str) -> torch.Tensor:
+    import torch
+
+    if array.dtype.kind != "f" or array.dtype.itemsize > 8:
+        raise InputError(
+            f"{name} must be floating point, 16 to 64 bits wide, got dtype {array.dtype}"
+        )
+    # torch neither shares read-only memory without a warning nor knows foreign byte orders.
+    if not array.flags.writeable or array.dtype.byteorder == ">":
+        array = array.astype(array.dtype.newbyteorder("="))
+    return torch.from_numpy(np.ascontiguousarray(array))
+
+
+def check_probabilities(probs: torch.Tensor, task: Task, first: int = 0) -> torch.Tensor:
+    """probs (n, K), whose first row is the pool's example `first` -> the same, in [0, 1].
+
+    Rounding may put a value a little outside, as it may put a row's sum a little off 1: by no more
+    than SUM_TOLERANCE. Raises InputError that names the first example beyond that.
+    """
+    if probs.shape[1] != task.size:
+        raise InputError(
+            f"probabilities have shape {tuple(probs.shape)}: {task.size} columns are needed, one "
+            "a class"
+        )
+    tolerance = SUM_TOLERANCE[probs.element_size()]
+    outside = False
+    for start in range(0, len(probs), CHECKED_ROWS):
+        part = full_precision(probs[start : start + CHECKED_ROWS])
+        low, high = part.aminmax()
+        outside = outside or bool(low < 0) or bool(high > 1)
+        is_within = low >= -tolerance and high <= 1 + tolerance  # a NaN fails too
+        if not is_within:
+            _raise_outside(part, task, first + start, tolerance)
+        if isinstance(task, MultiClass):
+            _check_sums(part, first + start, tolerance)
+    return probs.clamp(0, 1) if outside else probs
+
+
+def _raise_outside(part: torch.Tensor, task: Task, first: int, tolerance: float) -> None:
+    """Name the first value of a part that is no probability."""
+    is_bad = ~((part >= -tolerance) & (part <= 1 + tolerance))
+    row, column = (int(place) for place in is_bad.nonzero()[0])
+    value = float(part[row, column])
+    reason = "not finite"
+    if np.isfinite(value):
+        reason = f"outside [0, 1] (by more than {tolerance:g})"
+    raise InputError(
+        f"probability {value:g} of example {first + row}, class {task.classes[column]!r}, is "
+        f"{reason}"
+    )
+
+
+def _check_sums(part: torch.Tensor, first: int, tolerance: float) -> None:
+    off_by = (part.sum(1) - 1).abs()
+    if off_by.max() > tolerance:
+        row = int(off_by.argmax())
+        raise InputError(
+            f"probabilities of example {first + row} sum to {float(part[row].sum()):g}: "
+            f"multi-class rows sum to 1 (within {tolerance:g}); use MultiLabel for independent "
+            "classes"
+        )
+
+
+def check_features(features: torch.Tensor, size: int, first: int = 0) -> None:
+    """features (n, d), whose first row is the pool's example `first`: n is `size`, all finite."""
+    if len(features) != size:
+        raise InputError(
+            f"features have {len(features)} rows, probabilities {size}: they must agree"
+        )
+    for start in range(0, size, CHECKED_ROWS):
+        part = features[start : start + CHECKED_ROWS]
+        if part.numel() == 0:
+            continue
+        low, high = part.aminmax()  # both are NaN where there is one
+        if not (np.isfinite(float(low)) and np.isfinite(float(high))):
+            row = int((~part.isfinite().all(1)).nonzero()[0])
+            raise InputError(f"features of example {first + start + row} are not finite")
+
+
+def check_positions(positions: Any, size: int, name: str) -> np.ndarray:
+    """(n,) int64: positions in a pool of `size` examples, each once. Raises InputError."""
+    array = check_array(positions, name)
+    if array.size == 0 and array.ndim == 1:
+        return np.empty(0, np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InputError(
+            f"{name} must be a list of positions, got {array.dtype} of shape {array.shape}"
+        )
+    if array.min() < 0 or array.max() >= size:
+        outside = array[(array < 0) | (array >= size)]
+        raise InputError(
+            f"{name} holds position {int(outside[0])}: positions run from 0 to {size - 1}"
+        )
+    unique, counts = np.unique(array, return_counts=True)
+    if len(unique) != len(array):
+        raise InputError(f"{name} holds position {unique[counts > 1][0]} more than once")
+    return array.astype(np.int64)
+
+
+def check_free(free: Any, size: int, labelled: np.ndarray, pending: np.ndarray) -> np.ndarray:
+    """(N,) bool, a copy: what may be offered; by default all that is neither labelled nor pending.
+
+    free      (N,) bool, or None
+    labelled  (n,) int64
+    pending   (m,) int64
+    """
+    is_known = np.zeros(size, bool)
+    is_known[labelled] = True
+    both = pending[is_known[pending]]
+    if len(both):
+        raise InputError(f"example {both[0]} is both labelled and pending")
+    is_known[pending] = True
+    if free is None:
+        return ~is_known
+    free = check_array(free, "free")
+    if free.shape != (size,) or free.dtype != bool:
+        raise InputError(
+            f"free must be a bool array of shape ({size},), got {free.dtype} {free.shape}"
+        )
+    wrong = np.flatnonzero(free & is_known)
+    if len(wrong):
+        raise InputError(f"example {wrong[0]} is marked free but is labelled or pending")
+    return free.copy()

@@ -1,0 +1,145 @@
+"""What the lines of all classes share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tailor.selection.pool_view import COLUMNS, PoolView
+from tailor.strategies.galaxy.cut_search import FREE, LABELLED, NO_LABEL, PENDING, WITHDRAWN
+from tailor.strategies.galaxy.label_changes import label_changes
+from tailor.strategies.galaxy.line_graph import LineGraph
+from tailor.strategies.galaxy.line_segment import LineSegment, Ranges, line_key, line_order
+from tailor.task import MultiClass
+
+if TYPE_CHECKING:
+    import torch
+
+#: neither free, labelled nor pending: skipped, or set aside
+OFF_THE_LINE = -1
+#: labels that came during the round, as the ledger keeps them: positions, labels (K,) or None where
+#: one was withdrawn
+Told = list[tuple[int, np.ndarray | None]]
+
+
+class LineBoard:
+    """Who is on the lines, and the known labels.
+
+    pending  what stands for a label that has not arrived: see Galaxy
+    kind     (N,) int8: FREE, PENDING, LABELLED or OFF_THE_LINE
+    """
+
+    def __init__(self, view: PoolView, pending: str) -> None:
+        self.view = view
+        self.pending = pending
+        self.multiclass = isinstance(view.task, MultiClass)
+        self.kind = np.where(view.free, FREE, OFF_THE_LINE).astype(np.int8)
+        self.kind[view.pending] = PENDING
+        self.kind[view.labelled] = LABELLED
+        self._known = view.labelled  # (n,)
+        labels = view.labels.astype(np.int8)  # (n, K)
+        if pending == "predicted" and len(view.pending):
+            self.kind[view.pending] = LABELLED
+            self._known = np.concatenate([view.labelled, view.pending])
+            labels = np.concatenate([labels, self.predicted(view.pending)])
+        self._labels = np.ascontiguousarray(labels.T)  # (K, n): a class is read at once
+        self._row = np.zeros(view.size, np.int64)  # where a known label stands
+        self._row[self._known] = np.arange(len(self._known))
+        self._labelled_ties = view.ties[view.labelled]
+        self._block: tuple[slice, np.ndarray] | None = None
+
+    def labels(self, positions: np.ndarray, klass: int) -> np.ndarray:
+        """(n,) int8: labels of a class, 0 where there is none."""
+        if len(self._known) == 0:
+            return np.zeros(len(positions), np.int8)
+        labels = self._labels[klass][self._row[positions]]
+        return labels * (self.kind[positions] == LABELLED)
+
+    def predicted(self, positions: np.ndarray) -> np.ndarray:
+        """(n, K) int8: the model's own labels."""
+        rows = self.view.rows(self.on_device(positions))
+        return self.view.task.predicted(rows).cpu().numpy().astype(np.int8)
+
+    def known_line(self, klass: int) -> tuple[LineSegment, np.ndarray]:
+        """A class's line with the labelled alone (n), lowest first, and their labels (n,)."""
+        known, labels = self.known_examples(klass)
+        order = line_order(known.key, known.prob, known.ties)
+        return known[order], labels[order]
+
+    def known_examples(self, klass: int) -> tuple[LineSegment, np.ndarray]:
+        """As known_line, in any order."""
+        column = self._labelled_column(klass)
+        key = line_key(column, self.view.labelled_max) if self.multiclass else column
+        segment = LineSegment(self.view.labelled, key, column, self._labelled_ties)
+        return segment, self._labels[klass][: len(column)]
+
+    def _labelled_column(self, klass: int) -> np.ndarray:
+        """(n,) the probabilities that the labelled have of a class."""
+        first = klass - klass % COLUMNS
+        block = slice(first, first + COLUMNS)
+        # Neighbouring columns are kept, since classes are asked for in turn.
+        if self._block is None or self._block[0] != block:
+            columns = np.ascontiguousarray(self.view.labelled_rows[:, block].T)
+            self._block = (block, columns)
+        return self._block[1][klass - first]
+
+    def ends(self, klass: int) -> Ranges:
+        """The keys of labelled neighbours that differ.
+
+        Some that tie with an end but lie outside come along. They do no harm: from one such stretch
+        to the next all labels are the same, so what lies there is never in an open cut.
+        """
+        return label_changes(*self.known_examples(klass))
+
+    def line(self, ids: np.ndarray, klass: int) -> LineGraph:
+        """The line over ids (s,), lowest first; what is set aside is left out."""
+        kind = self.kind[ids]
+        on_line = kind != OFF_THE_LINE
+        ids = ids[on_line]
+        return LineGraph(ids, kind[on_line], self.labels(ids, klass))
+
+    def mark(self, line: LineGraph, klass: int, taken: np.ndarray, labels: Told) -> None:
+        """A class's line hears that examples were taken, and that labels came."""
+        if len(taken):
+            line.mark(taken, self.stand_ins(taken, klass))
+        if labels and self.pending == "revealed":
+            positions = [index for index, _ in labels]
+            values = [WITHDRAWN if label is None else label[klass] for _, label in labels]
+            line.mark(np.array(positions, np.int64), np.array(values, np.int8))
+
+    def stand_ins(self, taken: np.ndarray, klass: int) -> np.ndarray:
+        """(n,) int8: what stands for the label of an example until it is known."""
+        if self.pending == "predicted":
+            return self.predicted(taken.copy())[:, klass]
+        return np.full(len(taken), NO_LABEL, np.int8)
+
+    def whole_line(self, column: torch.Tensor, klass: int) -> LineGraph:
+        """With every example on it. column (N,): the class's probabilities."""
+        return self._line_of(np.flatnonzero(self.kind != OFF_THE_LINE), column, klass)
+
+    def open_line(self, column: torch.Tensor, klass: int) -> LineGraph:
+        """With only what lies between labelled neighbours that differ; sought on the device."""
+        import torch
+
+        low, high = self.ends(klass)
+        if len(low) == 0:
+            return self.line(np.empty(0, np.int64), klass)
+        key = line_key(column, self.view.row_max) if self.multiclass else column
+        number = torch.searchsorted(self.on_device(low), key, right=True) - 1
+        is_within = (number >= 0) & (key <= self.on_device(high)[number.clamp(min=0)])
+        return self._line_of(is_within.nonzero().squeeze(1).cpu().numpy(), column, klass)
+
+    def _line_of(self, ids: np.ndarray, column: torch.Tensor, klass: int) -> LineGraph:
+        """The line over some examples, which come in any order."""
+        where = self.on_device(ids)
+        prob = column[where].cpu().numpy()
+        key = prob
+        if self.multiclass:
+            key = line_key(prob, self.view.row_max[where].cpu().numpy())
+        return self.line(ids[line_order(key, prob, self.view.ties[ids])], klass)
+
+    def on_device(self, array: np.ndarray) -> torch.Tensor:
+        import torch
+
+        return torch.from_numpy(array).to(self.view.device)

@@ -1,0 +1,52 @@
+"""The lines of a pool in shards: one visit to every shard for all classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailor.selection.pool_view import PoolView, ShardVisitor
+from tailor.strategies.galaxy.line_board import LineBoard
+from tailor.strategies.galaxy.line_segment import segments_in_ranges
+from tailor.strategies.galaxy.live_graph import LiveGraph, LiveLineBoard
+from tailor.strategies.galaxy.sharded_graph import ShardedGraph
+
+
+def graphs_over_shards(
+    view: PoolView,
+    shards: ShardVisitor,
+    pending: str,
+    classes: list[int],
+    together: bool,
+) -> Sequence[ShardedGraph]:
+    """The line of each class. together: one cursor takes from all of them."""
+    if pending != "split":
+        return _live_graphs(view, shards, pending, classes, together)
+    board = LineBoard(view, pending)
+    ranges = {klass: board.ends(klass) for klass in classes}
+    segments = segments_in_ranges(ranges, shards.visit)
+    graphs = [
+        ShardedGraph(board, shards, klass, board.line(segments[klass].ids, klass))
+        for klass in classes
+    ]
+    if together:
+        for graph in graphs:
+            graph.together = graphs
+    return graphs
+
+
+def _live_graphs(
+    view: PoolView,
+    shards: ShardVisitor,
+    pending: str,
+    classes: list[int],
+    together: bool,
+) -> Sequence[LiveGraph]:
+    """As graphs_over_shards, where labels stand in or come during the round."""
+    board = LiveLineBoard(view, pending)
+    ranges = {klass: board.first_ends(klass) for klass in classes}
+    segments = segments_in_ranges(ranges, shards.visit)
+    graphs = [LiveGraph(board, shards, klass, ranges[klass], segments[klass]) for klass in classes]
+    if together:
+        for graph in graphs:
+            graph.together = graphs
+    return graphs

@@ -1,0 +1,201 @@
+"""One class's line over shards: each shard sends only the examples that can lie in a cut, and the
+line is put together here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tailor.selection.pool_view import PoolView, ShardVisitor
+from tailor.strategies.galaxy.class_graph import ClassGraph
+from tailor.strategies.galaxy.cut_search import FREE
+from tailor.strategies.galaxy.line_board import LineBoard, Told
+from tailor.strategies.galaxy.line_graph import LineGraph
+from tailor.strategies.galaxy.line_segment import LineSegment, join_segments, line_key
+from tailor.task import MultiClass
+
+#: how far from a closed cut the search for a free example looks at first, by rank
+REACH = 64
+
+#: labelled negatives, and the labelled positive next above each, with whatever lies between
+Cuts = tuple[LineSegment, LineSegment]
+
+
+class AroundCuts:
+    """A job for the shards: for each class all examples from `reach` ranks below to `reach` ranks
+    above each of its cuts.
+
+    Ranks within some rows are no larger than ranks within all: so what a part keeps holds all that
+    the pool would keep, and keeping again where parts are joined is exact.
+
+    classes  of the lines
+    cuts     of each class
+    reach    of each class
+    """
+
+    def __init__(self, classes: list[int], cuts: list[Cuts], reach: list[int]) -> None:
+        self._classes = classes
+        self._cuts = cuts
+        self._reach = reach
+
+    def __call__(self, part: PoolView) -> list[LineSegment]:
+        ids = _on_the_line(part)
+        row_max = np.empty(0)
+        if isinstance(part.task, MultiClass):
+            row_max = part.row_max.cpu().numpy()[ids]
+        segments = list[LineSegment]()
+        for number, (_, column) in enumerate(part.columns(self._classes)):
+            prob = column.cpu().numpy()[ids]
+            key = line_key(prob, row_max) if isinstance(part.task, MultiClass) else prob
+            segment = LineSegment(ids + part.start, key, prob, part.ties[ids])
+            segments.append(self._near(number, segment))
+        return segments
+
+    def join(self, answers: list[list[LineSegment]]) -> list[LineSegment]:
+        by_class = zip(*answers)
+        return [
+            self._near(number, join_segments(segments)) for number, segments in enumerate(by_class)
+        ]
+
+    def _near(self, number: int, segment: LineSegment) -> LineSegment:
+        segment = segment.sorted()
+        is_near = np.zeros(len(segment), bool)
+        for first, end in self._windows(number, segment):
+            is_near[max(0, first) : end] = True
+        return segment[is_near]
+
+    def _windows(self, number: int, segment: LineSegment) -> list[tuple[int, int]]:
+        """(first, one past the last) around each cut; below 0 or above the size where the line
+        itself ends there.
+        """
+        below, above = self._cuts[number]
+        reach = self._reach[number]
+        first = segment.places_of(below) - reach
+        end = segment.places_of(above) + 1 + reach
+        return list(zip(first.tolist(), end.tolist()))
+
+    def line(self, number: int, segment: LineSegment, board: LineBoard) -> LineGraph:
+        """The line around the cuts. Where it breaks off before the pool does, a stand-in without an
+        id is free: when it comes up, the search must reach further.
+        """
+        pieces = list[np.ndarray]()
+        covered = 0
+        breaks = 0
+        for first, end in self._windows(number, segment):
+            if first >= covered and (pieces or first >= 0):
+                breaks += 1
+                pieces.append(_stand_in(breaks))
+            pieces.append(segment.ids[max(first, covered, 0) : end])
+            covered = max(covered, end)
+        if covered <= len(segment):
+            pieces.append(_stand_in(breaks + 1))
+        ids = np.concatenate(pieces)
+        is_example = ids >= 0
+        examples = ids[is_example]
+        kind = np.full(len(ids), FREE, np.int8)
+        kind[is_example] = board.kind[examples]
+        label = np.zeros(len(ids), np.int8)
+        label[is_example] = board.labels(examples, self._classes[number])
+        return LineGraph(ids, kind, label)
+
+
+def _on_the_line(part: PoolView) -> np.ndarray:
+    """(s,) int64: what is free, labelled or pending, ascending."""
+    on_line = part.free.copy()
+    on_line[part.labelled] = True
+    on_line[part.pending] = True
+    return np.flatnonzero(on_line)
+
+
+def _stand_in(number: int) -> np.ndarray:
+    """Ids below 0 are no example's; each stand-in has its own."""
+    return np.array([-number], np.int64)
+
+
+class ShardedGraph(ClassGraph):
+    """One class's line over shards: open cuts lie on `line`; around closed cuts a second line is
+    made when one is asked for, and again, reaching further, when it is used up.
+    """
+
+    bytes_on_line: ClassVar[int] = 70
+
+    #: graphs that one cursor takes from: what they look for, they look for in one visit
+    together: Sequence[ShardedGraph]
+
+    def __init__(
+        self,
+        board: LineBoard,
+        shards: ShardVisitor,
+        klass: int,
+        line: LineGraph,
+    ) -> None:
+        super().__init__(board, klass, line)
+        self.shards = shards
+        self.reach = REACH
+        self.together = [self]
+        self._around: LineGraph | None = None
+
+    def hear(self, taken: np.ndarray, labels: Told) -> None:
+        super().hear(taken, labels)
+        if self._around is not None:
+            self.board.mark(self._around, self.klass, taken, labels)
+
+    def nearest_to_closed(self) -> tuple[int, int]:
+        while True:
+            if self._around is None:
+                self._look_around()
+            assert self._around is not None
+            distance, index = self._around.nearest_to_closed()
+            if distance < 0 or index >= 0:
+                return distance, index
+            # A stand-in is nearest: an example beyond the line's end may be nearer.
+            self.reach *= 4
+            self._around = None
+
+    def _look_around(self) -> None:
+        """One visit to the shards for all graphs that lack a line around their closed cuts."""
+        waiting = [graph for graph in self.together if graph._around is None]
+        searching = list[ShardedGraph]()
+        cuts = list[Cuts]()
+        for graph in waiting:
+            graph._around = _empty_line()
+            below, above = graph.cuts()
+            if len(below):
+                searching.append(graph)
+                cuts.append((below, above))
+        if not searching:
+            return
+        around = AroundCuts(
+            [graph.klass for graph in searching],
+            cuts,
+            [graph.reach for graph in searching],
+        )
+        segments = self.shards.visit(around)
+        ledger = self.board.view.ledger
+        for number, (graph, segment) in enumerate(zip(searching, segments, strict=True)):
+            line = around.line(number, segment, self.board)
+            self.board.mark(line, graph.klass, ledger.taken, ledger.revealed)
+            graph._around = line
+
+    def cuts(self) -> Cuts:
+        """Labelled negatives, and the labelled positive next above each."""
+        line, labels = self.board.known_line(self.klass)
+        negatives = np.flatnonzero(np.diff(labels) == 1)
+        return line[negatives], line[negatives + 1]
+
+    def _has_all_cuts(self, around: LineGraph) -> bool:
+        """Whether the two ends of every cut, as they are now, stand on this line with all that lies
+        between.
+        """
+        breaks = np.cumsum(around.ids < 0)
+        below, above = (around.places(ends.ids) for ends in self.cuts())
+        if (below < 0).any() or (above < 0).any():
+            return False
+        return np.array_equal(breaks[below], breaks[above])
+
+
+def _empty_line() -> LineGraph:
+    return LineGraph(np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.int8))

@@ -1,0 +1,131 @@
+"""Ranking the pool by a number: the lowest first, in memory or over shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from tailor.errors import Exhausted
+from tailor.selection.pool_view import PoolView
+from tailor.strategies.base import Cursor
+
+if TYPE_CHECKING:
+    import torch
+
+#: count -> positions of as many of the best-ranked examples, in order
+Rank = Callable[[int], np.ndarray]
+
+
+class Scorer(Protocol):
+    """Gives every example a number, for one arm or for one arm a class."""
+
+    def scores(
+        self,
+        view: PoolView,
+        classes: list[int | None],
+    ) -> Iterable[tuple[int | None, torch.Tensor]]:
+        """(class, (N,) its numbers) for each of the classes; None: the family's only arm."""
+
+
+class RankedCursor(Cursor):
+    """Hands out the best-ranked free examples.
+
+    It holds a few more than it was told to give, and ranks again if other arms take those.
+
+    ranked  the best first_depth(pulls), in order
+    rank    count -> as many of the best, in order
+    """
+
+    def __init__(self, view: PoolView, ranked: np.ndarray, pulls: int, rank: Rank) -> None:
+        super().__init__(view)
+        self._ranked = ranked
+        self._rank = rank
+        self._next = 0
+        self._depth = first_depth(pulls)
+
+    def take(self) -> int:
+        while True:
+            while self._next < len(self._ranked):
+                index = int(self._ranked[self._next])
+                if self.ledger.free[index]:
+                    return index
+                self._next += 1
+            if len(self._ranked) == len(self.view.free_ids):
+                raise Exhausted("every example has been taken")
+            self._depth *= 4
+            self._ranked = self._rank(self._depth)
+
+
+def first_depth(pulls: int) -> int:
+    """How many of the best an arm that is pulled so often holds at the start: others take some of
+    them.
+    """
+    return 2 * pulls + 16
+
+
+def lowest(scores: torch.Tensor, count: int, view: PoolView) -> np.ndarray:
+    """Positions of the `count` lowest-scored examples among those free at the round's start, in
+    order; ties by view.ties. scores (N,).
+    """
+    count = min(count, len(view.free_ids))
+    if count == 0:
+        return np.empty(0, np.int64)
+    # Select, then sort only what was selected: O(N + count log count).
+    scores = scores.masked_fill(view.closed, float("inf"))
+    limit = scores.topk(count, largest=False, sorted=False).values.amax()
+    chosen = (scores <= limit).nonzero().squeeze(1)
+    positions = chosen.cpu().numpy()
+    order = np.lexsort((view.ties[positions], scores[chosen].cpu().numpy()))
+    return positions[order[:count]]
+
+
+class RankedRows(NamedTuple):
+    """The best of some rows, in order."""
+
+    positions: np.ndarray  # (c,) int64, in the pool
+    scores: np.ndarray  # (c,)
+    ties: np.ndarray  # (c,) int64
+
+
+class RankShards:
+    """A job for the shards: for each arm of a family its lowest-scored free examples.
+
+    Each shard gives its own best, and the best of those are the pool's: exact, and no shard sends
+    more than `counts` asks for.
+
+    classes  of the arms; None: the family's only one
+    counts   how many examples of each
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        classes: Sequence[int | None],
+        counts: Sequence[int],
+    ) -> None:
+        self._scorer = scorer
+        self._classes = list(classes)
+        self._counts = list(counts)
+
+    def __call__(self, part: PoolView) -> list[RankedRows]:
+        import torch
+
+        scored = self._scorer.scores(part, self._classes)
+        answers = []
+        for (_, scores), count in zip(scored, self._counts, strict=True):
+            positions = lowest(scores, count, part)
+            best = scores[torch.from_numpy(positions).to(scores.device)].cpu().numpy()
+            answers.append(RankedRows(positions + part.start, best, part.ties[positions]))
+        return answers
+
+    def join(self, answers: list[list[RankedRows]]) -> list[RankedRows]:
+        by_arm = zip(*answers)
+        return [_merge(rows, count) for rows, count in zip(by_arm, self._counts, strict=True)]
+
+
+def _merge(rows: Sequence[RankedRows], count: int) -> RankedRows:
+    positions, scores, ties = (np.concatenate(column) for column in zip(*rows))
+    order = np.lexsort((ties, scores))[:count]
+    return RankedRows(positions[order], scores[order], ties[order])
