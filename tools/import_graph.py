@@ -28,8 +28,12 @@ ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "imports.svg"
 CORE = "tailor"
 EXPERIMENTS = "tailor_experiments"
-#: modules that are boxes of their own, since lower packages may import them
-APART = ("tailor.selection.pool_view",)
+#: modules that are boxes of their own, since lower packages may import them, with what is theirs
+APART = {
+    "tailor.selection.pool_view": "tailor.selection.pool_view",
+    "tailor.selection.ledger": "tailor.selection.pool_view",
+    "tailor.selection.view_checks": "tailor.selection.pool_view",
+}
 #: what is in each box, in a few words
 CONTENTS = {
     "tailor.annotation": "people who label, live",
@@ -95,9 +99,8 @@ Edges = dict[str, set[str]]
 
 def box_of(module: str) -> str | None:
     """The box that a module is drawn in; None for the packages themselves and for __main__."""
-    for apart in APART:
-        if module == apart or module.startswith(f"{apart}."):
-            return apart
+    if module in APART:
+        return APART[module]
     names = module.split(".")
     if len(names) == 1 or names[1] == "__main__":
         return None

@@ -347,7 +347,16 @@ MACHINERY = {
     "Session.record": "takes what was checked",
 }
 #: what is given out and never handed in, and what is never made itself
-RESULTS = {"Batch", "Task", "TailorError", "InputError", "UnknownName", "Exhausted", "__version__"}
+RESULTS = {
+    "Batch",
+    "Exhausted",
+    "InputError",
+    "PoolView",
+    "TailorError",
+    "Task",
+    "UnknownName",
+    "__version__",
+}
 CLASSES_TO_CHECK = [
     *(getattr(tailor, name) for name in tailor.__all__ if name not in RESULTS),
     Settings,
