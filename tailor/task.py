@@ -111,7 +111,7 @@ class Task(ABC):
         """Class names or indices, one entry an example -> labels (n, K) float32."""
 
     @abstractmethod
-    def targets(self, rows: Any) -> np.ndarray:
+    def targets(self, labels: Any) -> np.ndarray:
         """Labels (n, K) of 0 and 1 -> what a classifier's fit() takes.
 
         Multi-class: (n,) int64 class indices. Multi-label: (n, K) int64.
@@ -156,8 +156,8 @@ class MultiClass(Task):
         positions = np.array([self._position(answer) for answer in answers], np.int64)
         return np.eye(self.size, dtype=np.float32)[positions]
 
-    def targets(self, rows: Any) -> np.ndarray:
-        return self.check_labels(rows).argmax(1)
+    def targets(self, labels: Any) -> np.ndarray:
+        return self.check_labels(labels).argmax(1)
 
     def predicted(self, probs: Any) -> Any:
         best = _check_matrix(probs).argmax(1)
@@ -188,8 +188,8 @@ class MultiLabel(Task):
             labels[row, [self._position(answer) for answer in subset]] = 1
         return labels
 
-    def targets(self, rows: Any) -> np.ndarray:
-        return self.check_labels(rows).astype(np.int64)
+    def targets(self, labels: Any) -> np.ndarray:
+        return self.check_labels(labels).astype(np.int64)
 
     def predicted(self, probs: Any) -> Any:
         return _check_matrix(probs) > 0.5

@@ -133,7 +133,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
             Thing(),
         ]
     },
-    "MultiClass.targets": {"rows": [*LABELS, [[1, 1, 0]]]},
+    "MultiClass.targets": {"labels": [*LABELS, [[1, 1, 0]]]},
     "MultiClass.encode": {
         "answers": ["cat", 3, None, {"cat"}, [None], [2.5], [True], [3], [-1], ["cow"], Thing()]
     },
@@ -144,7 +144,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
     "MultiLabel.label_rows": {
         "labels": ["cat", 3, None, RAGGED, [[1, 0, 1j]], [[None, 0, 0]], [[2, 0, 0]], [2], Thing()]
     },
-    "MultiLabel.targets": {"rows": LABELS},
+    "MultiLabel.targets": {"labels": LABELS},
     "MultiLabel.encode": {
         "answers": ["cat", 3, None, ["cat"], [3], [[None]], [[2.5]], [[3]], [["cow"]], Thing()]
     },
@@ -444,14 +444,14 @@ GOOD = {
     "MultiClass.index": {"name": "cat"},
     "MultiClass.check_labels": {"labels": [[1, 0, 0]]},
     "MultiClass.label_rows": {"labels": ["cat"]},
-    "MultiClass.targets": {"rows": [[1, 0, 0]]},
+    "MultiClass.targets": {"labels": [[1, 0, 0]]},
     "MultiClass.encode": {"answers": ["cat", 1]},
     "MultiClass.predicted": {"probs": POOL.probs},
     "MultiLabel": {"classes": 3},
     "MultiLabel.index": {"name": "cat"},
     "MultiLabel.check_labels": {"labels": [[1, 0, 1]]},
     "MultiLabel.label_rows": {"labels": [["cat"]]},
-    "MultiLabel.targets": {"rows": [[1, 0, 1]]},
+    "MultiLabel.targets": {"labels": [[1, 0, 1]]},
     "MultiLabel.encode": {"answers": [["cat", 1], []]},
     "MultiLabel.predicted": {"probs": POOL.probs},
     "Learner": {"task": TASK, "pool": 30},
