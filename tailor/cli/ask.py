@@ -26,26 +26,21 @@ def ask(
     """
     import numpy as np
 
+    from tailor.run.open_run import Run as OpenRun
     from tailor.run.project import Project
     from tailor.run.row_files import check_suffix, write_rows
 
     check_suffix(out)
     project = Project(run)
-    with polite(f"tailor ask --run {run}"), bars() as progress:
-        session = project.session(progress)
-        try:
-            pick_records = session.waiting()
-            reason = None
-            if not pick_records or len(pick_records) < n:
-                asked = session.ask(n - len(pick_records) if n else None)
-                pick_records += asked
-                reason = None if pick_records else asked.stopped
-        finally:
-            session.store.close()
-    if reason:
-        typer.echo(f"Nothing to ask: {reason}.")
+    with (
+        polite(f"tailor ask --run {run}"),
+        bars() as progress,
+        OpenRun(project, progress) as opened,
+    ):
+        asked = opened.ask(n or None)
+    if asked.stopped:
+        typer.echo(f"Nothing to ask: {asked.stopped}.")
         return
-    pick_records = pick_records[: n or None]
     task = project.settings.task
 
     def said(probs: np.ndarray | None) -> str | list[str]:
@@ -69,10 +64,8 @@ def ask(
                 "slot": s.slot,
                 "chance": round(s.chance, 4),
             }
-            for s in pick_records
+            for s in asked
         ),
     )
     where = "" if run == HERE else f" --run {run}"
-    typer.echo(
-        f"{len(pick_records)} examples in {out}. Fill in label, then: tailor tell {out}{where}"
-    )
+    typer.echo(f"{len(asked)} examples in {out}. Fill in label, then: tailor tell {out}{where}")

@@ -24,34 +24,20 @@ def export(
     ] = False,
 ) -> None:
     """Write labels with their provenance: who, when, which arm, what the model said."""
-    import numpy as np
-
-    from tailor.errors import InputError
     from tailor.run.export import export as write
+    from tailor.run.export import export_format
+    from tailor.run.open_run import Run as OpenRun
     from tailor.run.project import Project
 
     check_no_run(out, "OUT")
-    form = format or {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}.get(out.suffix, "")
-    if not form:
-        raise InputError(
-            f"{out} has no known ending: name a --format (csv, jsonl, parquet, folders, "
-            "huggingface)"
-        )
+    form = export_format(out, format)
     project = Project(run)
-    probs, pool = None, None
     with polite(f"tailor export {out} --run {run}"), bars() as progress:
         if predictions:
-            session = project.session(progress)
-            try:
-                session.final_fit()
-                probs, _ = session.predict(np.arange(len(session.run_state.ids)))
-                run_state = session.run_state
-                pool = session.pool
-            finally:
-                session.store.close()
+            with OpenRun(project, progress) as opened:
+                count = opened.export(out, form, predictions=True)
         else:
-            run_state = project.run_state()
-            if form in ("folders", "huggingface"):
-                pool = project.pool()
-        count = write(run_state, out, form, pool=pool, probs=probs)
+            # Read only: it works while another process writes.
+            pool = project.pool() if form in ("folders", "huggingface") else None
+            count = write(project.run_state(), out, form, pool=pool)
     typer.echo(f"{count} rows in {out}")

@@ -73,49 +73,42 @@ def begin(
     run: Path,
     classes: str,
     multi_label: bool,
-    options: dict[str, Any],
+    options: dict[str, str],
     sections: dict[str, dict[str, Any]],
 ) -> bool:
     """Look at the pool and write the tailor.toml; whether known labels are there to simulate
     with.
     """
-    import os
+    from tailor.run.begin import begin_run
 
-    from tailor.errors import InputError
-    from tailor.pools import open_pool
-    from tailor.run import config
-    from tailor.run.settings import KINDS
-
-    opened = open_pool(pool, **options)
-    known = opened.labels() or {}
-    found = sorted(
-        {c for v in known.values() if v is not None for c in (v if isinstance(v, list) else [v])},
-        key=str,
+    begun = begin_run(
+        run,
+        pool,
+        names_in(classes),
+        multi_label=multi_label,
+        pool_options=options,
+        sections=sections,
+        missing_classes=_ask_for_classes,
     )
-    names = [c.strip() for c in classes.split(",") if c.strip()] or [str(c) for c in found]
-    if not names and sys.stdin.isatty():
-        names = [
-            c.strip()
-            for c in typer.prompt("Which classes (separated by commas)?").split(",")
-            if c.strip()
-        ]
+    typer.echo(
+        f"{begun.examples} examples, {len(begun.classes)} classes ({begun.kind}). Settings: "
+        f"{begun.settings_file}"
+    )
+    return begun.has_labels
+
+
+def names_in(text: str) -> list[str]:
+    """ "cat, dog" -> ["cat", "dog"]"""
+    names = (name.strip() for name in text.split(","))
+    return [name for name in names if name]
+
+
+def _ask_for_classes() -> list[str]:
+    from tailor.errors import InputError
+
+    names = []
+    if sys.stdin.isatty():
+        names = names_in(typer.prompt("Which classes (separated by commas)?"))
     if not names:
         raise InputError("name the classes: --classes cat,dog,fox")
-    kind = (
-        "multi-label"
-        if multi_label or any(isinstance(v, list) for v in known.values())
-        else "multi-class"
-    )
-    KINDS[kind](names)
-    run.mkdir(parents=True, exist_ok=True)
-    place = (
-        str(pool) if "://" in str(pool) else os.path.relpath(Path(pool).absolute(), run.resolve())
-    )
-    sections = {
-        "task": {"kind": kind, "classes": names},
-        "pool": {"path": place, **options},
-        **sections,
-    }
-    path = config.write(run, sections)
-    typer.echo(f"{len(opened)} examples, {len(names)} classes ({kind}). Settings: {path}")
-    return bool(known)
+    return names

@@ -128,67 +128,38 @@ def find_or_begin(
     """The run in this folder, or beside these examples, or here for an address; a new one where
     there is none.
     """
-    from tailor.cli.init import begin
+    from tailor.cli.init import begin, names_in
     from tailor.errors import InputError
-    from tailor.pools.remote_files import TABLE_SUFFIXES
     from tailor.run import config
+    from tailor.run.begin import check_same_pool, is_address, run_folder
     from tailor.run.project import Project
 
-    if "://" in str(path):
-        last = Path(str(path).rstrip("/"))
-        run = run or Path(
-            f"{last.stem if last.suffix.lower() in TABLE_SUFFIXES else last.name}-labels"
-        )
-    elif not Path(path).exists():
-        raise InputError(
-            f"nothing at {path}: name a folder of pictures, a file, or the folder of a run"
-        )
-    elif run is None:
-        itself = (Path(path) / config.FILE).is_file()
-        whole = Path(path).resolve()
-        run = (
-            Path(path)
-            if itself
-            else whole.with_name(f"{whole.stem if whole.is_file() else whole.name}-labels")
-        )
+    if run is None or not is_address(path):
+        default_folder = run_folder(path)  # also where --run is given: something must be there
+        run = run or default_folder
     columns = {name: value for name, value in columns.items() if value}
     if not (run / config.FILE).is_file():
-        model = {"name": "probe", **({"backbone": backbone} if backbone else {})}
-        begin(
-            path,
-            run,
-            classes,
-            multi_label,
-            columns,
-            {"model": model, "selection": {"batch": batch}},
-        )
+        sections: dict[str, dict[str, object]] = {
+            "model": {"name": "probe"},
+            "selection": {"batch": batch},
+        }
+        if backbone:
+            sections["model"]["backbone"] = backbone
+        begin(path, run, classes, multi_label, columns, sections)
         return Project(run)
     project = Project(run)
-    place = project.config.section("pool")["path"]
-    if not any(_same(path, other) for other in (run, place if "://" in place else run / place)):
-        raise InputError(
-            f"the run in {run} labels {place}, not {path}: name another folder with --run, "
-            f"or go on with `tailor label {run}`"
-        )
+    check_same_pool(project, path)
     for name, value in columns.items():
         now = project.config.section("pool").get(name)
         if value != now:
             raise InputError(
                 f"--{name} is {value!r}, the run in {run} was begun with {now!r}: leave it out, "
-                "or begin another run "
-                "in another folder with --run"
+                "or begin another run in another folder with --run"
             )
-    given = [c.strip() for c in classes.split(",") if c.strip()]
-    if given and given != list(project.settings.classes):
+    class_names = names_in(classes)
+    if class_names and class_names != list(project.settings.classes):
         typer.echo(
             f"Going on with {run}, which has classes already: change them on the page, under "
             "Classes."
         )
     return project
-
-
-def _same(one: Path | str, other: Path | str) -> bool:
-    """Whether two folders, files or addresses are the same."""
-    if "://" in f"{one}{other}":
-        return str(one).rstrip("/") == str(other).rstrip("/")
-    return Path(one).resolve() == Path(other).resolve()

@@ -20,21 +20,19 @@ def train(
     """Train on all answers but the hold-out's; save weights as safetensors, with a card of what
     they saw.
     """
-    from tailor.run.model_card import check_place, write_card
+    from tailor.run.model_card import check_place
+    from tailor.run.open_run import Run as OpenRun
     from tailor.run.project import Project
 
     check_no_run(out, "OUT")
     project = Project(run)
-    check_place(out, force)
-    with polite(f"tailor train {out} --run {run}{' --force' if force else ''}"), bars() as progress:
-        session = project.session(progress)
-        try:
-            estimate = session.final_fit()
-            out.mkdir(parents=True, exist_ok=True)
-            session.model.save(out)
-            write_card(out, session, project.config.section("model"), estimate)
-        finally:
-            session.store.close()
+    check_place(out, force)  # before the pool is opened, which may take long
+    with (
+        polite(f"tailor train {out} --run {run}{' --force' if force else ''}"),
+        bars() as progress,
+        OpenRun(project, progress) as opened,
+    ):
+        estimate = opened.train(out, overwrite=force)
     typer.echo(
         f"Model and card in {out}" + (f"; accuracy on the hold-out {estimate}" if estimate else "")
     )

@@ -24,6 +24,23 @@ from tailor.task import MultiClass
 FORMATS = ("csv", "jsonl", "parquet", "folders", "huggingface")
 
 
+#: the format of a file by its ending
+FORMAT_BY_SUFFIX = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
+
+
+def export_format(out: Path, format: str | None = None) -> str:
+    """The format that was named, or the one of the path's ending. Raises InputError where neither
+    says it.
+    """
+    known_format = format or FORMAT_BY_SUFFIX.get(out.suffix, "")
+    if not known_format:
+        raise InputError(
+            f"{out} has no known ending: name a --format (csv, jsonl, parquet, folders, "
+            "huggingface)"
+        )
+    return known_format
+
+
 def rows(run_state: RunState, probs: np.ndarray | None = None) -> Iterator[dict[str, Any]]:
     """One row an answered example, and with probs (N, K) one for every other readable example
     too.

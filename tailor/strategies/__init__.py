@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tailor.common.checks import check_list
+from tailor.common.lazy_import import lazy_import
 from tailor.errors import InputError
 from tailor.registry import Registry
 from tailor.strategies.base import Arm, Cursor, Strategy
 from tailor.strategies.score_strategy import ScoreStrategy
 from tailor.task import Task
+
+if TYPE_CHECKING:
+    from tailor.strategies.badge import Badge as Badge
+    from tailor.strategies.bald import Bald as Bald
+    from tailor.strategies.cluster_margin import ClusterMargin as ClusterMargin
+    from tailor.strategies.confidence import Confidence as Confidence
+    from tailor.strategies.coreset import Coreset as Coreset
+    from tailor.strategies.emal import Emal as Emal
+    from tailor.strategies.entropy import Entropy as Entropy
+    from tailor.strategies.galaxy.galaxy import Galaxy as Galaxy
+    from tailor.strategies.galaxy.galaxy_all import GalaxyAll as GalaxyAll
+    from tailor.strategies.margin import Margin as Margin
+    from tailor.strategies.most_likely_positive import MostLikelyPositive as MostLikelyPositive
+    from tailor.strategies.random import Random as Random
+    from tailor.strategies.submodular import Submodular as Submodular
+    from tailor.strategies.uncertainty import Uncertainty as Uncertainty
+    from tailor.strategies.weak_supervision import WeakSupervision as WeakSupervision
 
 registry: Registry[Strategy] = Registry(
     "arm family",
@@ -76,13 +94,31 @@ def make_arms(
     return arms
 
 
+if not TYPE_CHECKING:
+    __getattr__ = lazy_import(__name__, registry.builtin_classes())
+
 __all__ = [
     "NARROW",
     "WIDE",
     "Arm",
+    "Badge",
+    "Bald",
+    "ClusterMargin",
+    "Confidence",
+    "Coreset",
     "Cursor",
+    "Emal",
+    "Entropy",
+    "Galaxy",
+    "GalaxyAll",
+    "Margin",
+    "MostLikelyPositive",
+    "Random",
     "ScoreStrategy",
     "Strategy",
+    "Submodular",
+    "Uncertainty",
+    "WeakSupervision",
     "make_arms",
     "make_strategy",
     "registry",

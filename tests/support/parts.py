@@ -24,6 +24,7 @@ PARTS = {
     "PostgreSQL": (("psycopg",), "postgres"),
     "site": (("mkdocs", "mkdocstrings", "material"), "docs"),
     "import-linter": (("importlinter",), "dev"),
+    "mypy": (("mypy",), "dev"),
     "Ray": (("ray",), "ray"),
     "addresses": (("fsspec",), "cloud"),
     "S3": (("moto", "s3fs"), "cloud,cloud-test"),
