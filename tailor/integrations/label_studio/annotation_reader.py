@@ -9,6 +9,14 @@ import numpy as np
 
 from tailor.integrations.label_studio.annotations import SettledAnswer, settled
 from tailor.integrations.label_studio.task_mirror import TaskMirror
+from tailor.run.events import (
+    AnswersTold,
+    AnswersWithdrawn,
+    OfferedAgain,
+    RunEvent,
+    SeveralEvents,
+    read_event,
+)
 from tailor.run.session import SKIP, Session
 
 #: Ends the name under which an annotator of Label Studio is kept in the run.
@@ -58,10 +66,9 @@ class AnnotationReader:
             self._skipped_in_studio -= set(withdrawn)
         for annotator, answers in answers_by_annotator.items():
             self.session.tell(answers, by=annotator)
+            skipped = {example for example, told in answers.items() if told is SKIP}
             self._skipped_in_studio -= answers.keys()
-            self._skipped_in_studio.update(
-                example for example, answer in answers.items() if answer is SKIP
-            )
+            self._skipped_in_studio |= skipped
 
     def _is_withdrawn(self, example: str, answer: SettledAnswer | None) -> bool:
         """Whether what the run has from Label Studio is no longer there: it was deleted, or a skip
@@ -133,13 +140,15 @@ class AnnotationReader:
         label = run_state.label_of(run_state.position[example])
         if label is None:
             return None
-        names = [run_state.task.classes[index] for index in np.flatnonzero(label).tolist()]
+        class_names = run_state.task.classes
+        names = [class_names[index] for index in np.flatnonzero(label).tolist()]
         return tuple(sorted(names))
 
     def _told_by(self, example: str) -> tuple[str, float]:
         """(annotator, time) of an example's label."""
         run_state = self.session.run_state
-        annotator, time = run_state.answered_by.get(run_state.position[example], (None, 0.0))
+        position = run_state.position[example]
+        annotator, time = run_state.answered_by.get(position, (None, 0.0))
         return annotator or "", time
 
     def _is_from_studio(self, example: str) -> bool:
@@ -151,19 +160,20 @@ class AnnotationReader:
     def _skips_of_earlier_sessions(self) -> set[str]:
         """Examples that are skipped in the run because they were skipped in Label Studio."""
         positions: set[int] = set()
-        for kind, body in self._single_events():
-            if kind == "told":
-                positions -= {position for position, _ in body["answers"]}
-                if (body.get("by") or "").endswith(VIA_STUDIO):
-                    positions |= set(body["skipped"])
-            elif kind in ("withdrawn", "again"):
-                positions -= set(body["positions"])
+        for event in self._answer_events():
+            if isinstance(event, AnswersTold):
+                positions -= {position for position, _ in event.answers}
+                if (event.by or "").endswith(VIA_STUDIO):
+                    positions |= set(event.skipped)
+            elif isinstance(event, (AnswersWithdrawn, OfferedAgain)):
+                positions -= set(event.positions)
         return {self.session.run_state.ids[position] for position in positions}
 
-    def _single_events(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """(kind, body) of all events of the run, those written together one by one."""
-        for event in self.session.store.events():
-            if event.kind == "several":
-                yield from event.body["events"]
-            else:
-                yield event.kind, event.body
+    def _answer_events(self) -> Iterator[RunEvent]:
+        """The events of the run that may concern skips, those written together one by one."""
+        single_kinds = (AnswersTold.kind, AnswersWithdrawn.kind, OfferedAgain.kind)
+        for stored in self.session.store.events():
+            if stored.kind == SeveralEvents.kind:
+                yield from SeveralEvents.read(stored.body, None).events
+            elif stored.kind in single_kinds:
+                yield read_event(stored.kind, stored.body, None)

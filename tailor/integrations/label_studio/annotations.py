@@ -31,13 +31,18 @@ class Annotation:
         user = annotation.get("completed_by") or 0
         if isinstance(user, dict):
             user = user["id"]
-        classes: tuple[str, ...] | None = config.chosen(annotation.get("result") or [])
+        result = annotation.get("result") or []
+        chosen = config.chosen(result)
         # Submitted without a choice where there must be one: nothing is known from it.
-        is_empty = not classes and config.kind == "multi-class"
-        if annotation.get("was_cancelled") or is_empty:
-            classes = None
-        time = datetime.fromisoformat(annotation["updated_at"]).timestamp()
-        return cls(annotation["id"], user, time, classes)
+        is_empty = not chosen and config.kind == "multi-class"
+        is_skipped = annotation.get("was_cancelled") or is_empty
+        updated_at = datetime.fromisoformat(annotation["updated_at"])
+        return cls(
+            id=annotation["id"],
+            user=user,
+            time=updated_at.timestamp(),
+            classes=None if is_skipped else chosen,
+        )
 
 
 @dataclass(frozen=True)
@@ -57,12 +62,18 @@ def settled(annotations: Iterable[Annotation]) -> SettledAnswer | None:
     answer.
     """
     latest_by_user: dict[int, Annotation] = {}
-    for annotation in sorted(annotations, key=lambda a: (a.time, a.id)):
+    by_time = sorted(annotations, key=lambda annotation: (annotation.time, annotation.id))
+    for annotation in by_time:
         latest_by_user[annotation.user] = annotation
-    latest = list(latest_by_user.values())
-    votes = [annotation for annotation in latest if annotation.classes is not None] or latest
+    votes = list(latest_by_user.values())
     if not votes:
         return None
+    answers = [vote for vote in votes if vote.classes is not None]
+    votes = answers or votes
     counts = Counter(vote.classes for vote in votes)
-    winner = max(votes, key=lambda vote: (counts[vote.classes], vote.time, vote.id))
+
+    def rank(vote: Annotation) -> tuple[int, float, int]:
+        return counts[vote.classes], vote.time, vote.id
+
+    winner = max(votes, key=rank)
     return SettledAnswer(winner.classes, winner.user, winner.time)

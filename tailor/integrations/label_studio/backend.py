@@ -46,9 +46,8 @@ def make_app(sync: StudioSync, secret: str) -> FastAPI:
 
     @app.post("/predict")
     async def predict(request: Request) -> dict[str, Any]:
-        tasks = (await _checked_body(request, secret)).get("tasks")
-        if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
-            raise HTTPException(400, "tasks must be a list of tasks")
+        body = await _checked_body(request, secret)
+        tasks = _task_list(body.get("tasks"))
         # Read once: the loop may put newer ones there meanwhile.
         frozen_predictions = sync.frozen_predictions
         return {
@@ -58,8 +57,8 @@ def make_app(sync: StudioSync, secret: str) -> FastAPI:
 
     @app.post("/webhook")
     async def webhook(request: Request) -> dict[str, str]:
-        action = (await _checked_body(request, secret)).get("action")
-        if action == "START_TRAINING":
+        body = await _checked_body(request, secret)
+        if body.get("action") == "START_TRAINING":
             sync.train()
         else:
             sync.wake()  # what exactly happened, the next pass finds out
@@ -84,6 +83,14 @@ async def _checked_body(request: Request, secret: str) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise HTTPException(400, "a JSON object is needed")
     return body
+
+
+def _task_list(tasks: Any) -> list[dict[str, Any]]:
+    is_list = isinstance(tasks, list) and all(isinstance(task, dict) for task in tasks)
+    if not is_list:
+        raise HTTPException(400, "tasks must be a list of tasks")
+    checked: list[dict[str, Any]] = tasks
+    return checked
 
 
 def _shows_secret(request: Request, secret: str) -> bool:

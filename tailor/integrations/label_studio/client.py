@@ -56,30 +56,38 @@ class Studio:
 
         Raises InputError where there is no such project; the message names some that there are.
         """
+        path = f"/api/projects/{self.project}"
         try:
-            settings: dict[str, Any] = self.transport.call("GET", f"/api/projects/{self.project}")
+            settings: dict[str, Any] = self.transport.call("GET", path)
         except StudioError as error:
             if error.status != 404:
                 raise
         else:
             return settings
-        listed = self.transport.call("GET", "/api/projects", params={"page_size": PROJECTS_NAMED})[
-            "results"
-        ]
-        names = ", ".join(f"{project['id']} ({project['title']!r})" for project in listed)
-        raise InputError(f"no project {self.project} at {self.url}: there are {names or '(none)'}")
+        raise InputError(
+            f"no project {self.project} at {self.url}: there are {self._other_projects()}"
+        )
+
+    def _other_projects(self) -> str:
+        page = self.transport.call(
+            "GET",
+            "/api/projects",
+            params={"page_size": PROJECTS_NAMED},
+        )
+        names = [f"{project['id']} ({project['title']!r})" for project in page["results"]]
+        return ", ".join(names) or "(none)"
 
     def change_settings(self, **settings: Any) -> None:
         """Change settings of the project, such as model_version."""
-        self.transport.call("PATCH", f"/api/projects/{self.project}", json=settings)
+        path = f"/api/projects/{self.project}"
+        self.transport.call("PATCH", path, json=settings)
 
     def user_name(self, user: int) -> str:
         """The e-mail address of a user, as far as it can be seen."""
         if user not in self._user_names:
-            self._user_names = {
-                listed["id"]: listed.get("email") or f"user {listed['id']}"
-                for listed in self.transport.call("GET", "/api/users/")
-            }
+            for listed in self.transport.call("GET", "/api/users/"):
+                number = listed["id"]
+                self._user_names[number] = listed.get("email") or f"user {number}"
         return self._user_names.setdefault(user, f"user {user}")
 
 

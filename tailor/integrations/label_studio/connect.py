@@ -63,7 +63,15 @@ def connected(
 
     Raises InputError where run, pool and project don't fit.
     """
-    connecting = _Connecting(studio, run, pool, settings or {}, ahead, say, progress)
+    connecting = _Connecting(
+        studio=studio,
+        run=run,
+        pool=pool,
+        settings=settings or {},
+        ahead=ahead,
+        say=say,
+        progress=progress,
+    )
     connection = _with_patience(connecting.connect, patience, say)
     try:
         yield connection
@@ -170,7 +178,8 @@ class _Connecting:
         if task_pool is not None:
             pool_section = task_pool.settings()
         else:
-            pool_section = {"path": os.path.relpath(self.pool or "", self.run.resolve())}
+            path_from_run = os.path.relpath(self.pool or "", self.run.resolve())
+            pool_section = {"path": path_from_run}
         sections = {
             **self.settings,
             "task": {"kind": config.kind, "classes": list(config.classes)},
@@ -194,7 +203,14 @@ class _Connecting:
             ahead = self.ahead
             if ahead is None:
                 ahead = max(1, project.settings.batch // 4)
-            return StudioSync(session, task_mirror, publisher, task_pool, ahead=ahead, say=self.say)
+            return StudioSync(
+                session,
+                task_mirror,
+                publisher,
+                task_pool,
+                ahead=ahead,
+                say=self.say,
+            )
         except BaseException:
             session.store.close()
             raise

@@ -50,15 +50,14 @@ class FrozenPredictions:
             probabilities = trained_probabilities
         ids = run_state.ids
         table = run_state.label_table
-        predicted = table.picks.predictions.positions
-        predictions = table.picks.predictions.get(predicted)
+        asked_positions = table.picks.predictions.positions
+        rows_when_asked = table.picks.predictions.get(asked_positions)
+        asked_ids = [ids[position] for position in asked_positions.tolist()]
         holdout_positions = np.flatnonzero(table.availability.for_holdout).tolist()
         return cls(
             version=version,
             task=run_state.task,
-            when_asked={
-                ids[position]: row for position, row in zip(predicted.tolist(), predictions)
-            },
+            when_asked=dict(zip(asked_ids, rows_when_asked)),
             probabilities=probabilities,
             position=dict(run_state.position),
             holdout=frozenset(ids[position] for position in holdout_positions),

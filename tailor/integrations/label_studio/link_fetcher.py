@@ -45,7 +45,8 @@ class LinkFetcher:
         httpx = import_httpx()
         shown = repr(link[:LONGEST_SHOWN])
         try:
-            url = httpx.URL(self._transport.url + link if link.startswith("/") else link)
+            is_relative = link.startswith("/")
+            url = httpx.URL(self._transport.url + link if is_relative else link)
             for _ in range(MOST_REDIRECTS):
                 with self._opened(url) as response:
                     if not response.has_redirect_location:
@@ -70,7 +71,8 @@ class LinkFetcher:
                 response = client.send(request, stream=True)
             elif url.scheme in DEFAULT_PORTS:
                 port = url.port or DEFAULT_PORTS[url.scheme]
-                response = _send_to(self._guard.addresses(url.host, port), client, url)
+                addresses = self._guard.addresses(url.host, port)
+                response = _send_to(addresses, client, url)
             else:
                 raise LinkRefused("only http, https and Label Studio's own links can")
             yield response

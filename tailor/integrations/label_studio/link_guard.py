@@ -86,7 +86,9 @@ class LinkGuard:
 
 def _server(url: SplitResult) -> tuple[str, str, int | None]:
     """(scheme, host, port), however they are written."""
-    return url.scheme, url.hostname or "", url.port or DEFAULT_PORTS.get(url.scheme)
+    host = url.hostname or ""
+    port = url.port or DEFAULT_PORTS.get(url.scheme)
+    return url.scheme, host, port
 
 
 def resolve(host: str, port: int) -> list[IpAddress]:

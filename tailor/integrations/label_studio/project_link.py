@@ -61,19 +61,21 @@ class ProjectLink:
 
         Raises InputError where the run belongs to another project.
         """
+        number = project["id"]
+        created_at = project["created_at"]
         existing = cls.find(run)
         if existing is None:
             project_link = cls(
                 url=url,
-                project=project["id"],
-                created_at=project["created_at"],
+                project=number,
+                created_at=created_at,
                 tasks=tasks,
                 secret=secrets.token_urlsafe(32),
             )
-        elif (existing.project, existing.created_at) != (project["id"], project["created_at"]):
+        elif existing.project != number or existing.created_at != created_at:
             raise InputError(
                 f"the run in {run} belongs to project {existing.project} at {existing.url}, not to "
-                f"project {project['id']} ({project['title']!r}) at {url}: name another --run"
+                f"project {number} ({project['title']!r}) at {url}: name another --run"
             )
         else:
             project_link = replace(existing, url=url)

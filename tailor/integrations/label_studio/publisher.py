@@ -4,15 +4,15 @@ already.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tailor.errors import InputError
 from tailor.integrations.label_studio.label_config import LabelConfig
 from tailor.integrations.label_studio.studio_tasks import column_filter
+from tailor.integrations.label_studio.task_contents import TaskContents
 from tailor.integrations.label_studio.task_mirror import (
     ARM_KEY,
     ID_KEY,
@@ -20,13 +20,10 @@ from tailor.integrations.label_studio.task_mirror import (
     MirroredTask,
     TaskMirror,
 )
-from tailor.pools.base import Pool, Unreadable
+from tailor.pools.base import Pool
 from tailor.run.records import PickRecord
 from tailor.run.session import Session
 from tailor.task import Task
-
-if TYPE_CHECKING:
-    from tailor.web.examples import Examples
 
 #: The model version of predictions that come with a task. One for all rounds: Label Studio shows
 #: annotators the predictions of one version alone, and those of the round before must not vanish
@@ -36,13 +33,8 @@ MODEL_VERSION = "TAILOR"
 PICTURES_AT_ONCE = 20
 #: Texts in one import.
 TEXTS_AT_ONCE = 200
-#: Pixels of the longer side of an uploaded picture, at most.
-LARGEST_SIDE = 1600
-#: Characters of the name of an uploaded file.
-LONGEST_NAME = 80
 #: The Data Manager's tab that lists what was asked.
 TAB = "TAILOR"
-VANISHED = Unreadable("it has vanished from the pool")
 
 
 def prediction(config: LabelConfig, task: Task, probabilities: np.ndarray) -> dict[str, Any]:
@@ -96,9 +88,7 @@ class Publisher:
         self.session = session
         self.pool = session.pool
         self._creates_tasks = creates_tasks
-        self._say = say
-        self._reported: set[str] = set()  # examples that can't be shown
-        self._examples: Examples | None = None
+        self._task_contents = TaskContents(self.pool, self.studio.tasks, say)
         if creates_tasks:
             check_shown(self.pool, self.config)
 
@@ -126,74 +116,31 @@ class Publisher:
     # ------------------------------------------------------------------ new tasks
 
     def _create_tasks(self, pick_records: Sequence[PickRecord]) -> int:
-        contents = self._contents([record.id for record in pick_records])
+        examples = [record.id for record in pick_records]
+        contents = self._task_contents.get(examples, self.config.shows)
         tasks: list[dict[str, Any]] = []
         for record in pick_records:
-            if record.id in contents:
-                content = {self.config.key: contents[record.id], ID_KEY: record.id}
-                tasks.append(
-                    {
-                        "data": {**content, **_marks(record)},
-                        "predictions": self._predictions(record),
-                    }
-                )
+            if record.id not in contents:
+                continue
+            data = {
+                self.config.key: contents[record.id],
+                ID_KEY: record.id,
+                **_marks(record),
+            }
+            tasks.append({"data": data, "predictions": self._predictions(record)})
         if tasks:
             task_ids = self.studio.tasks.add(tasks)
             for task_id, task in zip(task_ids, tasks):
                 self.task_mirror.update({"id": task_id, "data": task["data"]})
         return len(tasks)
 
-    def _contents(self, examples: Sequence[str]) -> dict[str, str]:
-        """By example: the text itself, or the path of the uploaded picture. What can't be read is
-        left out.
-        """
-        is_text = self.config.shows == "text"
-        contents = self._texts(examples) if is_text else self._pictures(examples)
-        readable: dict[str, Any] = {}
-        for example, content in contents.items():
-            if not isinstance(content, Unreadable):
-                readable[example] = content
-            elif example not in self._reported:
-                self._say(f"{example} can't be shown: {content.reason}.")
-                self._reported.add(example)
-        if is_text or not readable:
-            return readable
-        paths = self.studio.tasks.upload(list(readable.values()))
-        return dict(zip(readable, paths))
-
-    def _texts(self, examples: Sequence[str]) -> dict[str, Any]:
-        positions = {example: position for position, example in enumerate(self.pool.ids)}
-        texts: dict[str, Any] = {}
-        for example in examples:
-            position = positions.get(example)
-            texts[example] = VANISHED if position is None else self.pool.read([position])[0]
-        return texts
-
-    def _pictures(self, examples: Sequence[str]) -> dict[str, Any]:
-        """By example: (file name, content, media type), or Unreadable. Pictures are decoded and
-        encoded anew, so that nothing but pixels gets through.
-        """
-        from tailor.web.examples import Examples, Picture
-
-        if self._examples is None:
-            self._examples = Examples(self.pool, memory=0)
-        pictures: dict[str, Any] = {}
-        for example in examples:
-            picture = self._examples.picture(example, LARGEST_SIDE)
-            if not isinstance(picture, Picture):
-                pictures[example] = picture or VANISHED
-                continue
-            stem = example.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-            safe_stem = re.sub(r"[^A-Za-z0-9_-]", "_", stem)[:LONGEST_NAME]
-            suffix = picture.media_type.rpartition("/")[2]
-            pictures[example] = (f"{safe_stem}.{suffix}", picture.content, picture.media_type)
-        return pictures
-
     # ------------------------------------------------------------------ tasks that are there
 
     def _is_unmarked(self, record: PickRecord) -> bool:
         task = self.task_mirror.task_of(record.id)
-        return task is not None and task.data.get(ROUND_KEY) != record.round
+        if task is None:
+            return False
+        return task.data.get(ROUND_KEY) != record.round
 
     def _mark_tasks(self, pick_records: Sequence[PickRecord]) -> None:
         """Write into tasks why they were asked, the prediction first and the mark last: after a
@@ -224,9 +171,10 @@ class Publisher:
         """Make a tab in the Data Manager that lists what was asked, in that order: the free edition
         lets nobody change the order in which it hands out tasks.
         """
-        titles = {(tab.get("data") or {}).get("title") for tab in self.studio.tabs.list_items()}
-        if TAB in titles:
-            return
+        for tab in self.studio.tabs.list_items():
+            tab_data = tab.get("data") or {}
+            if tab_data.get("title") == TAB:
+                return
         was_asked = column_filter(f"data.{ROUND_KEY}", "greater", "Number", -1)
         column = f"tasks:data.{ROUND_KEY}"
         self.studio.tabs.add(
@@ -247,7 +195,8 @@ class Publisher:
         """
         if record.predicted is None or record.arm == "hold-out":
             return []
-        predicted = prediction(self.config, self.session.run_state.task, record.predicted)
+        task = self.session.run_state.task
+        predicted = prediction(self.config, task, record.predicted)
         return [{"model_version": MODEL_VERSION, **predicted}]
 
 

@@ -65,9 +65,13 @@ class StudioTasks:
         """(tasks, annotations that are not skips). Cheap to get; they tell when something was
         deleted.
         """
-        parameters = {"project": self._project, "include": "id", "page_size": 1}
-        counted = self._transport.call("GET", "/api/tasks", params=parameters)
-        return counted["total"], counted["total_annotations"]
+        parameters = {
+            "project": self._project,
+            "include": "id",
+            "page_size": 1,
+        }
+        page = self._transport.call("GET", "/api/tasks", params=parameters)
+        return page["total"], page["total_annotations"]
 
     def add(self, tasks: Sequence[dict[str, Any]]) -> list[int]:
         """Import tasks ({"data": ..., "predictions": ...}) -> their ids.
@@ -78,7 +82,7 @@ class StudioTasks:
             "POST",
             self._import_path,
             params={"return_task_ids": "true"},
-            json=[*tasks],
+            json=list(tasks),
         )
         if "task_ids" not in imported:
             raise InputError(
@@ -110,17 +114,26 @@ class StudioTasks:
 
     def set_data(self, task_id: int, data: dict[str, Any]) -> None:
         """Replace the data of a task."""
-        self._transport.call("PATCH", f"/api/tasks/{task_id}", json={"data": data})
+        self._transport.call(
+            "PATCH",
+            f"/api/tasks/{task_id}",
+            json={"data": data},
+        )
 
     def add_predictions(self, predictions: Sequence[dict[str, Any]]) -> None:
         """Import predictions, each with the number of its `task`."""
-        self._transport.call("POST", f"{self._import_path}/predictions", json=[*predictions])
+        self._transport.call(
+            "POST",
+            f"{self._import_path}/predictions",
+            json=list(predictions),
+        )
 
     def resolved_data(self, task_id: int) -> dict[str, Any]:
         """A task's data with links to cloud storage turned into ones that can be fetched from Label
         Studio.
         """
-        data: dict[str, Any] = self._transport.call("GET", f"/api/tasks/{task_id}")["data"]
+        task = self._transport.call("GET", f"/api/tasks/{task_id}")
+        data: dict[str, Any] = task["data"]
         return data
 
 

@@ -157,7 +157,9 @@ class StudioSync:
         """Choose the next batch while some tasks are left, so that nobody waits for training, and
         publish whatever waits for an answer.
         """
-        if len(self.session.waiting()) <= self.ahead and time.monotonic() >= self._rest_until:
+        is_due = len(self.session.waiting()) <= self.ahead
+        is_resting = time.monotonic() < self._rest_until
+        if is_due and not is_resting:
             self._ask()
         published = self.publisher.publish(self.session.waiting())
         if not published:

@@ -57,7 +57,8 @@ class TaskPool:
         """The id of the example that a task shows."""
         if self._shows_text:
             return str(task_id)
-        return f"{task_id}{_suffix(str(data.get(self.config.key, '')))}"
+        link = str(data.get(self.config.key, ""))
+        return f"{task_id}{_suffix(link)}"
 
     @property
     def size(self) -> int:
@@ -113,16 +114,19 @@ class TaskPool:
         if link.startswith("data:"):
             return _inline_content(link)
         if urlsplit(link).scheme not in ("", "http", "https"):  # in cloud storage
-            link = self.studio.tasks.resolved_data(task.id)[self.config.key]
+            resolved = self.studio.tasks.resolved_data(task.id)
+            link = resolved[self.config.key]
         return self.studio.links.fetch(link)
 
     def _leave_out(self, example: str, reason: str) -> None:
-        self._say(f"task {example.partition('.')[0]} {reason}; it is left out")
+        task_id = example.partition(".")[0]
+        self._say(f"task {task_id} {reason}; it is left out")
         self._failed.add(example)
 
     def _copied_pictures(self) -> set[str]:
         self.path.mkdir(parents=True, exist_ok=True)
-        return {file.name for file in self.path.iterdir() if not file.name.startswith(".")}
+        names = {file.name for file in self.path.iterdir()}
+        return {name for name in names if not name.startswith(".")}
 
     def _copied_texts(self) -> set[str]:
         """A line that was being written when the process ended is taken away."""
@@ -139,7 +143,8 @@ def _suffix(link: str) -> str:
     """The file suffix of the picture behind a link, as well as it can be told."""
     if link.startswith("data:image/"):
         media_type = link.removeprefix("data:image/")
-        suffix = "." + re.split(r"[;,+]", media_type, maxsplit=1)[0].lower()
+        subtype = re.split(r"[;,+]", media_type, maxsplit=1)[0]
+        suffix = f".{subtype.lower()}"
     else:
         # Before a query too: pictures behind a signed link end in .jpg?signature=...
         candidates = re.findall(r"\.[A-Za-z]{3,4}(?=$|[?&#])", link)

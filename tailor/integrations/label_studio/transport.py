@@ -55,7 +55,8 @@ class StudioTransport:
     """
 
     def __init__(self, url: str, token: str) -> None:
-        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
             raise InputError(
                 f"url is {url!r}: give Label Studio's address, such as http://localhost:8080"
             )
@@ -154,7 +155,8 @@ class StudioTransport:
     def _reason(self, response: httpx.Response) -> str:
         try:
             body = response.json()
-            reason = json.dumps(body.get("validation_errors") or body.get("detail") or body)
+            details = body.get("validation_errors") or body.get("detail")
+            reason = json.dumps(details or body)
         except (ValueError, AttributeError):  # no JSON, or no object
             reason = response.reason_phrase
         return self._without_secrets(reason)[:LONGEST_REASON]

@@ -159,13 +159,13 @@ def set_backend(studio: Studio, url: str, secret: str) -> None:
         "basic_auth_user": USER,
         "basic_auth_pass": secret,
     }
-    backends = studio.backends.list_items()
-    our_ids = [backend["id"] for backend in backends if backend["title"] == BACKEND_TITLE]
+    backends = {backend["title"]: backend["id"] for backend in studio.backends.list_items()}
+    our_id = backends.get(BACKEND_TITLE)
     try:
-        if our_ids:
-            studio.backends.update(our_ids[0], project=studio.project, **values)
-        else:
+        if our_id is None:
             studio.backends.add(**values)
+        else:
+            studio.backends.update(our_id, project=studio.project, **values)
     except StudioError as error:
         raise InputError(
             f"Label Studio can't have {url} as a backend: {error}. {LOCAL_ADDRESSES} "
