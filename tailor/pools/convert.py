@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -97,6 +99,24 @@ def _class_name(index: int, class_names: Sequence[str] | None) -> str | None:
             "names are given"
         )
     return class_names[index]
+
+
+def label_cell(cell: Any, separator: str | None) -> Any:
+    """A cell of a text file -> a class name, or a list of names; None where it is empty.
+
+    separator  splits a text into several labels. A JSON list gives several too.
+
+    >>> label_cell("cat|dog", "|"), label_cell('["cat"]', None), label_cell("", None)
+    (['cat', 'dog'], ['cat'], None)
+    """
+    if isinstance(cell, str):
+        cell = cell.strip()
+        if cell.startswith("["):
+            with contextlib.suppress(ValueError):
+                cell = json.loads(cell)
+    if isinstance(cell, str) and separator is not None and cell:
+        cell = [part.strip() for part in cell.split(separator)]
+    return label(cell, None)
 
 
 def labels_by_id(

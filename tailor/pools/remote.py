@@ -5,8 +5,7 @@ through a cache of local copies.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,10 @@ from tailor.pools.file_cache import FileCache
 from tailor.pools.file_rows import FileRows
 from tailor.pools.image_decoding import check_decoding, decode_image, decoding_key, in_threads
 from tailor.pools.image_folder import check_labels_option, folder_labels, readable_name
+from tailor.pools.local_copies import LocalCopies
 from tailor.pools.remote_files import RemoteFile, RemoteStorage, Unreachable
 
 CACHE_BYTES = 20 * 2**30
-#: Shards whose pools stay open.
-OPEN_SHARDS = 8
 
 
 class RemotePool(Pool):
@@ -91,8 +89,12 @@ class RemotePool(Pool):
             }
         )
         self._cache_folder = None if cache is None else str(cache)
-        self._cache = FileCache(None if cache is None else Path(cache), cache_bytes)
-        self._storage = RemoteStorage(self.address, storage or {})
+        self._copies = LocalCopies(
+            RemoteStorage(self.address, storage or {}),
+            FileCache(None if cache is None else Path(cache), cache_bytes),
+            self._table_options,
+            max_side,
+        )
         earlier_names = [name for name, _ in order or ()]
         self._place_by_name = {name: place for place, name in enumerate(earlier_names)}
         self._files: list[RemoteFile] = []
@@ -100,8 +102,6 @@ class RemotePool(Pool):
         self._ids: list[str] = []
         self._changed: dict[str, str] = {}
         self._broken: dict[str, str] = {}
-        #: By file name: when the copy was made, and its pool.
-        self._shards: dict[str, tuple[int, Pool]] = {}
         self.kind = ""
         self.refresh()
         if not self._ids:
@@ -171,7 +171,7 @@ class RemotePool(Pool):
         """All files: those of an earlier time in the order of then, the others by name."""
         last = len(self._place_by_name)
         return sorted(
-            self._storage.list_files(),
+            self._copies.storage.list_files(),
             key=lambda file: (self._place_by_name.get(file.name, last), file.name),
         )
 
@@ -179,7 +179,7 @@ class RemotePool(Pool):
         if file.is_image:
             self.kind = "image"
             return [file.name]
-        with self._shard(file) as pool:
+        with self._copies.table(file) as pool:
             if self.kind not in ("", pool.kind):
                 raise InputError(f"{file.name} holds {pool.kind}s, the other files {self.kind}s")
             self.kind = pool.kind
@@ -188,35 +188,6 @@ class RemotePool(Pool):
         if ids == row_numbers(0, len(ids)):
             return row_numbers(first_position, len(ids))
         return ids
-
-    def _local_copy(self, file: RemoteFile) -> AbstractContextManager[Path]:
-        """A copy in the cache that stays inside the context; FileNotFoundError where the file is
-        gone.
-        """
-        key = f"{self.address}|{file.path}|{file.version}|{file.size}"
-        return self._cache.hold(
-            key,
-            file.suffix,
-            file.size,
-            lambda target: self._storage.fetch(file, target),
-        )
-
-    @contextmanager
-    def _shard(self, file: RemoteFile) -> Iterator[Pool]:
-        """The pool of one shard's local copy, which stays inside the context."""
-        from tailor.pools import open_pool
-
-        with self._local_copy(file) as path:
-            copied_ns = path.stat().st_mtime_ns
-            opened_ns, pool = self._shards.get(file.name, (0, None))
-            if pool is None or opened_ns != copied_ns:  # not open, or copied again since
-                max_side = self.max_side if file.suffix == ".parquet" else None
-                pool = open_pool(path, max_side=max_side, **self._table_options)
-                self._shards[file.name] = (copied_ns, pool)
-                while len(self._shards) > OPEN_SHARDS:
-                    oldest = next(iter(self._shards))
-                    self._shards.pop(oldest)
-            yield pool
 
     # ------------------------------------------------------------------ reading
 
@@ -236,14 +207,14 @@ class RemotePool(Pool):
         if file.name in self._changed:
             return [Unreadable(self._changed[file.name])] * len(rows)
         try:
-            with self._shard(file) as pool:
+            with self._copies.table(file) as pool:
                 return pool.read(rows)
         except FileNotFoundError:
             return [Unreadable("missing")] * len(rows)
 
     def _read_image(self, file: RemoteFile) -> Any:
         try:
-            with self._local_copy(file) as path:
+            with self._copies.copy(file) as path:
                 return decode_image(path, self.max_side)
         except FileNotFoundError:
             return Unreadable("missing")
@@ -252,7 +223,7 @@ class RemotePool(Pool):
         """A copy in the cache, which may go again when room is needed."""
         if not self._holds_images:
             return None
-        with self._local_copy(self._files[position]) as path:
+        with self._copies.copy(self._files[position]) as path:
             return str(path)
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
@@ -274,7 +245,7 @@ class RemotePool(Pool):
             return folder_labels(self._ids) if self._labels else None
         labels: dict[str, Any] = {}
         for file, start in zip(self._files, self._rows.starts.tolist()):
-            with self._shard(file) as pool:
+            with self._copies.table(file) as pool:
                 file_labels = pool.labels()
                 row_by_id = {example_id: row for row, example_id in enumerate(pool.ids)}
             if file_labels is None:
@@ -295,8 +266,8 @@ class RemotePool(Pool):
             order = [[file.name, rows] for file, rows in files_and_rows]
         options = {
             "cache": self._cache_folder,
-            "cache_bytes": self._cache.limit_bytes,
-            "storage": self._storage.options or None,
+            "cache_bytes": self._copies.cache.limit_bytes,
+            "storage": self._copies.storage.options or None,
             "labels": self._labels,
             "max_side": self.max_side,
             "order": order,

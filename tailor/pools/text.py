@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -276,7 +274,7 @@ class TextFile(Pool):
                 break
             if record.values is None:
                 continue
-            label = self._label(record.values.get(column))
+            label = convert.label_cell(record.values.get(column), self.label_separator)
             if label is not None:
                 labels[self._ids[position]] = label
                 is_multi_label = is_multi_label or isinstance(label, list)
@@ -286,16 +284,6 @@ class TextFile(Pool):
             example_id: label if isinstance(label, list) else [label]
             for example_id, label in labels.items()
         }
-
-    def _label(self, cell: Any) -> Any:
-        if isinstance(cell, str):
-            cell = cell.strip()
-            if cell.startswith("["):
-                with contextlib.suppress(ValueError):
-                    cell = json.loads(cell)
-        if isinstance(cell, str) and self.label_separator is not None and cell:
-            cell = [part.strip() for part in cell.split(self.label_separator)]
-        return convert.label(cell, None)
 
     # ------------------------------------------------------------------ the source
 

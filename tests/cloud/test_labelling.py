@@ -99,7 +99,7 @@ def test_storage_that_can_not_be_reached_is_named(storage, tmp_path, monkeypatch
             raise ConnectionError("the line is cut")
 
         monkeypatch.setattr(
-            site.client.app.state.site.examples.pool._storage.filesystem, "get_file", cut
+            site.client.app.state.site.examples.pool._copies.storage.filesystem, "get_file", cut
         )
         told = site.client.get("/picture", params={"id": item["id"], "side": "1600"})
         assert told.status_code == 422

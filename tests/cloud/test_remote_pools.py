@@ -37,7 +37,7 @@ def texts(bucket, tmp_path):
 
 
 def cached(pool):
-    return sorted(p.stat().st_size for p in pool._cache.folder.iterdir())
+    return sorted(p.stat().st_size for p in pool._copies.cache.folder.iterdir())
 
 
 def test_shards_of_rows(texts, opened):
@@ -75,14 +75,14 @@ def test_the_cache_keeps_its_limit(texts, opened):
     pool = opened(cache_bytes=2 * size + size // 2)
     for position in (0, 4, 8, 1, 5, 9, 0):  # each from another shard than the one before
         assert pool.read([position]) == [f"text {position}"]
-        assert sum(cached(pool)) <= pool._cache.limit_bytes
+        assert sum(cached(pool)) <= pool._copies.cache.limit_bytes
     assert len(cached(pool)) == 2
 
 
 def test_what_is_cached_is_not_fetched_again(texts, opened, monkeypatch):
     opened()
     pool = opened()
-    monkeypatch.setattr(pool._storage.filesystem, "get_file", None)  # any use fails
+    monkeypatch.setattr(pool._copies.storage.filesystem, "get_file", None)  # any use fails
     assert pool.read([10]) == ["text 10"]
 
 
@@ -112,7 +112,7 @@ def test_a_shard_that_changes_or_goes_is_unreadable(texts, opened, tmp_path):
     assert pool.read([4]) == [Unreadable("part-1.parquet has changed since it was opened")]
     assert pool.read([0]) == ["text 0"]
     texts.remove("part-2.parquet")
-    for copy in pool._cache.folder.iterdir():
+    for copy in pool._copies.cache.folder.iterdir():
         copy.unlink()
     assert pool.read([8]) == [Unreadable("missing")]
 
@@ -212,7 +212,7 @@ def test_a_shard_stays_in_the_cache_while_it_is_read(tmp_path, monkeypatch):
         (tmp_path / "rows" / f"{name}.csv").write_text(f"text\n{name} 0\n{name} 1\n")
     size = (tmp_path / "rows" / "a.csv").stat().st_size
     pool = open_pool(f"file://{tmp_path}/rows", cache=str(tmp_path / "cache"), cache_bytes=size + 1)
-    first = pool._shards["a.csv"][1]
+    first = pool._copies._open_tables["a.csv"][1]
     read = type(first).read
 
     def late(self, rows):
