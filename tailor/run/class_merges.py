@@ -282,7 +282,7 @@ def _restore_labels(run_state: RunState, merge: Merge) -> None:
         position: classes
         for position, classes in merge.labels.items()
         if (position, None) not in merge.since
-        and not run_state.votes.decide(position)
+        and not run_state.votes.decides(position)
         and run_state.label_table.has_label(position)
     }
     run_state.label(np.fromiter(labels, np.int64, len(labels)), list(labels.values()))

@@ -16,19 +16,19 @@ class Ballot:
     """One person's answer: class indices, or None for a skip."""
 
     classes: tuple[int, ...] | None
-    at: float
+    at: float  # seconds since 1970
 
 
 class Consensus:
-    """By position and person. A person's later vote replaces the earlier one.
+    """Votes by position and person. A person's later vote replaces the earlier one.
 
-    `asked` says how many votes were asked for. A label that was told directly settles the matter:
-    votes that come later are kept, but change nothing.
+    A label that was told directly settles the matter: votes that come later are kept, but change
+    nothing.
     """
 
     def __init__(self) -> None:
         self._ballots: dict[int, dict[str, Ballot]] = {}
-        self.asked: dict[int, int] = {}
+        self.asked: dict[int, int] = {}  # how many votes were asked for
         self.settled: set[int] = set()
         self.open: dict[int, None] = {}  # voted on, and no label counts yet
         self.disputed: dict[int, None] = {}  # of these, all votes are in, and there is no majority
@@ -43,8 +43,9 @@ class Consensus:
         return twin
 
     def cast(self, position: int, by: str, ballot: Ballot, asked: int) -> None:
+        """Someone votes on an example that `asked` people are asked about."""
         ballots = self._ballots.setdefault(position, {})
-        ballots.pop(by, None)
+        ballots.pop(by, None)  # the latest vote stands last
         ballots[by] = ballot
         self.asked[position] = asked
 
@@ -54,25 +55,31 @@ class Consensus:
         if by in ballots:
             ballots[by] = Ballot(classes, ballots[by].at)
 
-    def decide(self, position: int) -> bool:
-        """Whether votes give it its label, or will."""
+    def decides(self, position: int) -> bool:
+        """Whether votes give the example its label, or will."""
         return position in self.asked and position not in self.settled
 
     def on(self, position: int) -> dict[str, Ballot]:
+        """The votes on an example by person."""
         return self._ballots.get(position, {})
 
     def all_in(self, position: int) -> bool:
+        """Whether as many have voted as were asked."""
         return len(self.on(position)) >= self.asked[position]
 
     def settle(self, position: int) -> None:
+        """Someone told the label: the votes count no more."""
         if position in self._ballots:
             self.settled.add(position)
             self.open.pop(position, None)
             self.disputed.pop(position, None)
 
     def clear(self, position: int) -> None:
-        for kept in (self._ballots, self.asked, self.open, self.disputed):
-            kept.pop(position, None)
+        """As if nobody had voted on the example."""
+        self._ballots.pop(position, None)
+        self.asked.pop(position, None)
+        self.open.pop(position, None)
+        self.disputed.pop(position, None)
         self.settled.discard(position)
 
     def everything(self) -> list[dict[str, Ballot]]:
@@ -80,15 +87,12 @@ class Consensus:
         return [dict(ballots) for ballots in self._ballots.values()]
 
     def reclass(self, change: ClassEdit) -> None:
-        def turned(ballot: Ballot) -> Ballot:
-            return (
-                ballot
-                if ballot.classes is None
-                else Ballot(tuple(change.indices(ballot.classes)), ballot.at)
-            )
-
+        """The classes are others from now on."""
         for ballots in self._ballots.values():
-            ballots.update({by: turned(ballot) for by, ballot in ballots.items()})
+            for person, ballot in ballots.items():
+                if ballot.classes is not None:
+                    classes = tuple(change.indices(ballot.classes))
+                    ballots[person] = Ballot(classes, ballot.at)
 
 
 def majority(task: Task, ballots: Iterable[Ballot]) -> tuple[int, ...] | None:
@@ -97,8 +101,14 @@ def majority(task: Task, ballots: Iterable[Ballot]) -> tuple[int, ...] | None:
 
     Multi-label: class by class, and a class with exactly half of the votes leaves all open.
     """
-    given = [b.classes for b in ballots if b.classes is not None]
-    counts = np.bincount([k for classes in given for k in classes], minlength=task.size)
-    winners = tuple(np.flatnonzero(2 * counts > len(given)).tolist())
-    tied = bool((2 * counts == len(given)).any())
-    return None if not given or tied or (isinstance(task, MultiClass) and not winners) else winners
+    votes = [ballot.classes for ballot in ballots if ballot.classes is not None]
+    if not votes:
+        return None
+    voted_classes = [k for classes in votes for k in classes]
+    counts = np.bincount(voted_classes, minlength=task.size)
+    if (2 * counts == len(votes)).any():
+        return None
+    winners = tuple(np.flatnonzero(2 * counts > len(votes)).tolist())
+    if isinstance(task, MultiClass) and not winners:
+        return None
+    return winners

@@ -113,7 +113,7 @@ class EngineModelRunner(ModelRunner):
             saved = fit_together(
                 self._plant.engine,
                 self._plant.copy(self.model),
-                self._at[positions],
+                self._pool_index[positions],
                 labels,
                 seed=seed,
                 workers=self._plant.workers,
@@ -147,12 +147,12 @@ class EngineModelRunner(ModelRunner):
             saved = self._folder(weights)
             model.save(saved)
             copy = self._copy(saved)
-            fingerprint = _digest(saved, self._at)
+            fingerprint = _digest(saved, self._pool_index)
         return predict(
             self._engine_for(model),
             model,
             self._folder(name),
-            at=self._at,
+            at=self._pool_index,
             copy=copy,
             fingerprint=fingerprint,
             dtype=self._plant.dtype,
@@ -194,8 +194,8 @@ class EngineModelRunner(ModelRunner):
         label_table = run_state.label_table
         labels = run_state.label_table.labels
         row = np.full(len(self.pool), -1)
-        label = np.full(len(self._at), -1)
-        row[self._at[self.there]] = np.flatnonzero(self.there)
+        label = np.full(len(self._pool_index), -1)
+        row[self._pool_index[self.is_present]] = np.flatnonzero(self.is_present)
         label[label_table.labelled] = np.arange(len(label_table.labelled))
 
         def read(positions: np.ndarray) -> np.ndarray:
@@ -224,7 +224,7 @@ class EngineModelRunner(ModelRunner):
                     one.begin()
                 engine = self._engine_for(self.model)
                 copy = self._copy(self._folder("weights"))
-                predict_passes(engine, self.model, begun, at=self._at, seed=seed, copy=copy)
+                predict_passes(engine, self.model, begun, at=self._pool_index, seed=seed, copy=copy)
                 return iter(begun)
             check_at_once(self.model, "dropout_at", len(self.pool), arrays=1)
             found = self.model.dropout(count, seed=seed)
@@ -241,7 +241,7 @@ class EngineModelRunner(ModelRunner):
         """
         begun.begin()
         for number, shard in enumerate(begun):
-            begun.write(number, rows(self._at[shard.start : shard.stop]))
+            begun.write(number, rows(self._pool_index[shard.start : shard.stop]))
         return begun
 
     def _like(self, made: Predictions, name: str, more: str = "") -> Predictions:

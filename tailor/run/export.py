@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -15,17 +14,20 @@ import numpy as np
 
 from tailor.common.atomic_files import atomic_path
 from tailor.errors import InputError, UnknownName
-from tailor.pools.base import Pool, Unreadable
+from tailor.pools.base import Pool
 from tailor.pools.image_folder import ImageFolder
 from tailor.run.row_files import write_rows
 from tailor.run.state import RunState
-from tailor.task import MultiClass
+from tailor.task import MultiClass, Task
 
 FORMATS = ("csv", "jsonl", "parquet", "folders", "huggingface")
-
-
 #: the format of a file by its ending
 FORMAT_BY_SUFFIX = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
+
+#: the longest file name, in bytes, that file_name() leaves as it is; file systems allow 255
+LONGEST_NAME = 200
+
+Row = dict[str, Any]
 
 
 def export_format(out: Path, format: str | None = None) -> str:
@@ -41,55 +43,62 @@ def export_format(out: Path, format: str | None = None) -> str:
     return known_format
 
 
-def rows(run_state: RunState, probs: np.ndarray | None = None) -> Iterator[dict[str, Any]]:
+def rows(run_state: RunState, probs: np.ndarray | None = None) -> Iterator[Row]:
     """One row an answered example, and with probs (N, K) one for every other readable example
     too.
     """
+    table = run_state.label_table
+    for position in range(len(run_state.ids)):
+        if table.has_label(position) or (probs is not None and position not in run_state.aside):
+            yield _row(run_state, position, probs)
+
+
+def _row(run_state: RunState, position: int, probs: np.ndarray | None) -> Row:
     task = run_state.task
-    labelled: dict[int, list[str]] = {}
-    positions = run_state.label_table.answers.labels.positions
-    for position, label in zip(positions.tolist(), run_state.label_table.labels_of(positions)):
-        labelled[position] = [task.classes[k] for k in np.flatnonzero(label)]
-    for position, one in enumerate(run_state.ids):
-        if position not in labelled and (probs is None or position in run_state.aside):
-            continue
-        names = labelled.get(position)
-        pick_record = run_state.pick_record(position)
-        by, at = run_state.answered_by.get(position, (None, None))
-        row: dict[str, Any] = {
-            "id": one,
-            "label": None
-            if names is None
-            else (names[0] if isinstance(task, MultiClass) else names),
-            "source": "predicted" if names is None else ("asked" if pick_record else "told"),
-            "holdout": bool(pick_record and pick_record.arm == "hold-out"),
-            "round": pick_record.round if pick_record else None,
-            "slot": pick_record.slot if pick_record else None,
-            "arm": pick_record.arm if pick_record else None,
-            "chance": round(pick_record.chance, 6) if pick_record else None,
-            "annotator": by,
-            "time": datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds") if at else None,
-        }
-        said = (
-            probs[position] if probs is not None else pick_record.predicted if pick_record else None
-        )
-        row |= _prediction(task, said)
-        yield row
+    label = run_state.label_of(position)
+    pick = run_state.pick_record(position)
+    annotator, time = run_state.answered_by.get(position, (None, None))
+    when = None
+    if time:
+        when = datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds")
+    source = "asked" if pick else "told"
+    if label is None:
+        source = "predicted"
+    prediction = pick.predicted if pick else None
+    if probs is not None:
+        prediction = probs[position]
+    row = {
+        "id": run_state.ids[position],
+        "label": None if label is None else _class_names(task, label),
+        "source": source,
+        "holdout": bool(run_state.label_table.picks.is_holdout(position)),
+        "round": pick.round if pick else None,
+        "slot": pick.slot if pick else None,
+        "arm": pick.arm if pick else None,
+        "chance": round(pick.chance, 6) if pick else None,
+        "annotator": annotator,
+        "time": when,
+    }
+    return row | _prediction(task, prediction)
 
 
-def _prediction(task: Any, probs: np.ndarray | None) -> dict[str, Any]:
+def _class_names(task: Task, label: np.ndarray) -> str | list[str]:
+    """label (K,) -> the name of its class, in a multi-label task a list of them."""
+    names = [task.classes[k] for k in np.flatnonzero(label).tolist()]
+    return names[0] if isinstance(task, MultiClass) else names
+
+
+def _prediction(task: Task, probs: np.ndarray | None) -> Row:
+    """probs (K,) -> what the model says, and how sure it is."""
     if probs is None:
         return {"prediction": None, "confidence": None}
-    own = task.predicted(probs[None])[0]
-    names = [task.classes[k] for k in np.flatnonzero(own)]
-    sure = (
-        float(probs.max())
-        if isinstance(task, MultiClass)
-        else float(np.abs(probs - 0.5).min() + 0.5)
-    )
+    if isinstance(task, MultiClass):
+        confidence = float(probs.max())
+    else:  # of the class that it is least sure of
+        confidence = float(np.abs(probs - 0.5).min() + 0.5)
     return {
-        "prediction": names[0] if isinstance(task, MultiClass) else names,
-        "confidence": round(sure, 6),
+        "prediction": _class_names(task, task.predicted(probs[None])[0]),
+        "confidence": round(confidence, 6),
     }
 
 
@@ -101,44 +110,53 @@ def export(
     pool: Pool | None = None,
     probs: np.ndarray | None = None,
 ) -> int:
-    """Write the labels to `out` in one of FORMATS; how many rows."""
+    """Write the labels to `out` in one of FORMATS; how many rows.
+
+    pool    needed for "folders" and "huggingface", which hold the examples too
+    probs   (N, K) what the model says now; with it "csv", "jsonl" and "parquet" hold a row for
+            every readable example
+    """
     if form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
     if form in ("csv", "jsonl"):
         return write_rows(out, rows(run_state, probs))
-    found = list(rows(run_state, probs))
+    listed = list(rows(run_state, probs))
     if form == "parquet":
-        _parquet(found, run_state, out)
-        return len(found)
-    labelled = [row for row in found if row["label"] is not None]
-    return (_folders if form == "folders" else _huggingface)(labelled, run_state, out, pool)
+        _write_parquet(listed, run_state.task, out)
+        return len(listed)
+    labelled = [row for row in listed if row["label"] is not None]
+    if form == "folders":
+        return _write_folders(labelled, out, pool)
+    from tailor.run.dataset_folder import write_dataset
+
+    if pool is None:
+        raise InputError("the pool is needed to write examples")
+    make_fresh(out)
+    return write_dataset(labelled, run_state.task, out, pool)
 
 
 def check_fresh(out: Path) -> None:
-    """Refuse what is not a new or an empty folder."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out} is {'not empty' if out.is_dir() else 'a file'}: name a new folder")
+    """Raises InputError for what is not a new or an empty folder."""
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise InputError(f"{out} is a file: name a new folder")
+    if any(out.iterdir()):
+        raise InputError(f"{out} is not empty: name a new folder")
 
 
-def _fresh(out: Path) -> None:
+def make_fresh(out: Path) -> None:
+    """Make a folder that is not there yet, or is empty."""
     check_fresh(out)
     out.mkdir(parents=True, exist_ok=True)
 
 
-def _parquet(found: list[dict[str, Any]], run_state: RunState, out: Path) -> None:
+def _write_parquet(listed: list[Row], task: Task, out: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.Table.from_pylist(found, schema=_schema(run_state))
-    with atomic_path(out) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
-
-
-def _schema(run_state: RunState) -> Any:
-    import pyarrow as pa
-
-    label = pa.string() if isinstance(run_state.task, MultiClass) else pa.list_(pa.string())
-    return pa.schema(
+    label = pa.string() if isinstance(task, MultiClass) else pa.list_(pa.string())
+    schema = pa.schema(
         [
             ("id", pa.string()),
             ("label", label),
@@ -154,9 +172,12 @@ def _schema(run_state: RunState) -> Any:
             ("confidence", pa.float64()),
         ]
     )
+    table = pa.Table.from_pylist(listed, schema=schema)
+    with atomic_path(out) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
 
 
-def _folders(found: list[dict[str, Any]], run_state: RunState, out: Path, pool: Pool | None) -> int:
+def _write_folders(labelled: list[Row], out: Path, pool: Pool | None) -> int:
     """A folder for each class with copies of its pictures; in a multi-label task a picture stands
     in each of its.
 
@@ -167,119 +188,31 @@ def _folders(found: list[dict[str, Any]], run_state: RunState, out: Path, pool: 
             "folders can be made of a folder of images only: choose csv, jsonl, parquet or "
             "huggingface"
         )
-    _fresh(out)
-    place = {one: at for at, one in enumerate(pool.ids)}
+    make_fresh(out)
+    index_of = {example_id: index for index, example_id in enumerate(pool.ids)}
     count = 0
-    for row in found:
-        if row["id"] not in place:
+    for row in labelled:
+        if row["id"] not in index_of:
             continue
-        file = Path(pool.file(place[row["id"]]))
+        file = Path(pool.file(index_of[row["id"]]))
         if not file.is_file():
             continue
         count += 1
-        names = [row["label"]] if isinstance(row["label"], str) else row["label"] or ["(none)"]
-        for name in names:
-            target = out / _safe(name) / _safe(row["id"])
+        names = [row["label"]] if isinstance(row["label"], str) else row["label"]
+        for name in names or ["(none)"]:
+            target = out / file_name(name) / file_name(row["id"])
             target.parent.mkdir(exist_ok=True)
             shutil.copyfile(file, target)
     return count
 
 
-def _safe(name: str) -> str:
+def file_name(name: str) -> str:
     """A file name that stays inside its folder, different for different names."""
-    kept = "".join(c if c not in '/\\:*?"<>|%\0' else f"%{ord(c):02x}" for c in name)
-    kept = kept if kept.strip(".") else "%2e" * len(kept)
-    if len(os.fsencode(kept)) <= 200:
-        return kept
-    short = os.fsencode(kept)[-150:].decode(
-        errors="ignore"
-    )  # the end holds the name and its ending
-    return f"{blake2b(os.fsencode(name), digest_size=8).hexdigest()}-{short}"
-
-
-def _huggingface(
-    found: list[dict[str, Any]], run_state: RunState, out: Path, pool: Pool | None
-) -> int:
-    """A dataset folder: data/train-*.parquet with the examples in it, and a README with the
-    classes.
-
-    `datasets.load_dataset(folder)` reads it.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if pool is None:
-        raise InputError("the pool is needed to write examples")
-    count = 0
-    _fresh(out)
-    (out / "data").mkdir()
-    place = {one: at for at, one in enumerate(pool.ids)}
-    task = run_state.task
-    kind = pool.kind
-    column = {"image": "image", "text": "text", "vector": "embedding"}[kind]
-    types = {
-        "image": pa.struct([("bytes", pa.binary()), ("path", pa.string())]),
-        "text": pa.string(),
-        "vector": pa.list_(pa.float32()),
-    }
-    classes = list(task.classes)
-    class_label = {"names": classes, "_type": "ClassLabel"}
-    single = isinstance(task, MultiClass)
-    features = {
-        "id": {"dtype": "string", "_type": "Value"},
-        column: {"_type": "Image"}
-        if kind == "image"
-        else {"dtype": "string", "_type": "Value"}
-        if kind == "text"
-        else {"feature": {"dtype": "float32", "_type": "Value"}, "_type": "List"},
-        "label" if single else "labels": class_label
-        if single
-        else {"feature": class_label, "_type": "List"},
-    }
-    schema = pa.schema(
-        [
-            ("id", pa.string()),
-            (column, types[kind]),
-            ("label", pa.int64()) if single else ("labels", pa.list_(pa.int64())),
-        ],
-        metadata={"huggingface": json.dumps({"info": {"features": features}})},
-    )
-    with pq.ParquetWriter(
-        out / "data" / "train-00000-of-00001.parquet", schema, compression="zstd"
-    ) as writer:
-        for start in range(0, len(found), 256):
-            part = [row for row in found[start : start + 256] if row["id"] in place]
-            examples = pool.read([place[row["id"]] for row in part])
-            table = [
-                {"id": row["id"], column: _example(example, kind, row["id"])}
-                | (
-                    {"label": classes.index(row["label"])}
-                    if single
-                    else {"labels": [classes.index(n) for n in row["label"]]}
-                )
-                for row, example in zip(part, examples)
-                if not isinstance(example, Unreadable)
-            ]
-            count += len(table)
-            writer.write_table(pa.Table.from_pylist(table, schema=schema))
-    (out / "README.md").write_text(
-        "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: "
-        "data/train-*\n---\n\n"
-        f"{count} labelled examples, {task.kind}, classes: {', '.join(classes)}.\n",
-        encoding="utf-8",
-    )
-    return count
-
-
-def _example(example: Any, kind: str, one: str) -> Any:
-    if kind == "text":
-        return example
-    if kind == "vector":
-        return np.asarray(example, np.float32).tolist()
-    import io
-
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(example).save(buffer, format="PNG")
-    return {"bytes": buffer.getvalue(), "path": one}
+    quoted = "".join(f"%{ord(c):02x}" if c in '/\\:*?"<>|%\0' else c for c in name)
+    if not quoted.strip("."):  # ".." leads out of the folder
+        quoted = "%2e" * len(quoted)
+    if len(os.fsencode(quoted)) <= LONGEST_NAME:
+        return quoted
+    ending = os.fsencode(quoted)[-150:].decode(errors="ignore")
+    digest = blake2b(os.fsencode(name), digest_size=8).hexdigest()
+    return f"{digest}-{ending}"

@@ -10,6 +10,9 @@ import numpy as np
 
 from tailor.task import MultiClass, Task
 
+#: standard deviations of a normal distribution on each side of its mean that hold 95% of it
+Z_95 = 1.959964
+
 
 def sample_by_id(ids: Sequence[str], share: float, seed: int) -> np.ndarray:
     """(n,) bool: a random sample of about `share` of the ids. Each is decided by a hash of the id
@@ -19,11 +22,9 @@ def sample_by_id(ids: Sequence[str], share: float, seed: int) -> np.ndarray:
         return np.zeros(len(ids), bool)
     key = seed.to_bytes(8, "little", signed=False)
     limit = int(share * 2**64)
-    draws = (
-        int.from_bytes(blake2b(one.encode(), digest_size=8, key=key).digest(), "little")
-        for one in ids
-    )
-    return np.fromiter((draw < limit for draw in draws), bool, len(ids))
+    digests = (blake2b(example_id.encode(), digest_size=8, key=key).digest() for example_id in ids)
+    is_drawn = (int.from_bytes(digest, "little") < limit for digest in digests)
+    return np.fromiter(is_drawn, bool, len(ids))
 
 
 @dataclass(frozen=True)
@@ -43,19 +44,28 @@ class HoldoutEstimate:
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:
-    """Wilson's 95% interval of a share of n."""
-    z = 1.959964
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    """Wilson's 95% interval of a share of n, which need not be a whole number of them.
+
+    >>> lower, upper = wilson(0.5, 10)
+    >>> round(lower, 3), round(upper, 3)
+    (0.237, 0.763)
+    """
+    z_squared = Z_95 * Z_95
+    shrinkage = 1 + z_squared / n
+    centre = (share + z_squared / (2 * n)) / shrinkage
+    variance = share * (1 - share) / n + z_squared / (4 * n * n)
+    half_width = Z_95 / shrinkage * np.sqrt(variance)
     # Rounding must not leave a share of 0 or 1 outside its own interval.
-    return float(min(share, max(0.0, centre - half))), float(max(share, min(1.0, centre + half)))
+    lower = min(share, max(0.0, centre - half_width))
+    upper = max(share, min(1.0, centre + half_width))
+    return float(lower), float(upper)
 
 
 def class_shares(
     classes: Sequence[str], labels: np.ndarray
 ) -> dict[str, tuple[float, float, float]]:
-    """labels (n, K) of the hold-out -> the share of each class in the pool, with its 95%
-    interval.
+    """labels (n, K) of the hold-out -> the share of each class in the pool, with the ends of its
+    95% interval.
     """
     if len(labels) == 0:
         return {}
@@ -65,14 +75,18 @@ def class_shares(
 
 def estimate(task: Task, labels: np.ndarray, probs: np.ndarray) -> HoldoutEstimate | None:
     """labels, probs (n, K) -> the share of examples (multi-class) or of class decisions
-    (multi-label) that is right.
+    (multi-label) that is right; None for no examples.
 
     Wilson's interval; for multi-label with the number of examples, since the classes of one example
     go together.
     """
     if len(labels) == 0:
         return None
-    right = task.predicted(probs) == (labels > 0.5)
-    per_example = right.all(1) if isinstance(task, MultiClass) else right.mean(1)
-    share = float(per_example.mean())
-    return HoldoutEstimate(len(labels), share, *wilson(share, len(labels)))
+    is_right = task.predicted(probs) == (labels > 0.5)
+    if isinstance(task, MultiClass):
+        right_share = is_right.all(1)
+    else:
+        right_share = is_right.mean(1)
+    accuracy = float(right_share.mean())
+    lower, upper = wilson(accuracy, len(labels))
+    return HoldoutEstimate(len(labels), accuracy, lower, upper)

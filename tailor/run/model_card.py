@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailor import __version__
+from tailor.common.atomic_files import write_atomically
 from tailor.errors import InputError
+from tailor.run.export import check_fresh
 from tailor.run.holdout import HoldoutEstimate
 from tailor.task import Task
 
@@ -19,35 +21,39 @@ FILE = "card.json"
 
 
 def write_card(
-    folder: Path, session: Session, model: dict[str, Any], estimate: HoldoutEstimate | None
+    folder: Path,
+    session: Session,
+    model: dict[str, Any],
+    estimate: HoldoutEstimate | None,
 ) -> None:
+    """Write the card of a session's model. model: the settings that made it."""
     run_state = session.run_state
+    table = run_state.label_table
+    options = {
+        key: str(value) if isinstance(value, Path) else value for key, value in model.items()
+    }
+    labels_per_class = table.counts.astype(int).tolist()
     card = {
         "tailor": __version__,
         "task": run_state.task.kind,
         "classes": list(run_state.task.classes),
-        "model": {k: str(v) if isinstance(v, Path) else v for k, v in model.items()},
-        "trained_on": len(run_state.label_table.labelled),
-        "labels_per_class": dict(
-            zip(run_state.task.classes, run_state.label_table.counts.astype(int).tolist())
-        ),
+        "model": options,
+        "trained_on": len(table.labelled),
+        "labels_per_class": dict(zip(run_state.task.classes, labels_per_class)),
         "holdout": asdict(estimate) if estimate else None,
         "selector": session.settings.selector,
         "families": list(dict.fromkeys(run_state.learner.contest.families)),
         "rounds": len(run_state.rounds),
         "seed": session.settings.seed,
     }
-    (folder / FILE).write_text(
-        json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
+    write_atomically(folder / FILE, text)
 
 
 def check_place(folder: Path, force: bool) -> None:
     """A model is written to a new or an empty folder; with `force` over another model, and never
-    among other files.
+    among other files. Raises InputError.
     """
-    from tailor.run.export import check_fresh
-
     if not (folder / FILE).is_file():
         check_fresh(folder)
     elif not force:
@@ -57,19 +63,18 @@ def check_place(folder: Path, force: bool) -> None:
 
 
 def check_card(folder: Path, task: Task) -> None:
-    """A model for other classes is refused."""
+    """Raises InputError where there is no model, or one for other classes."""
     path = folder / FILE
     if not path.is_file():
         raise InputError(f"no model in {folder}: `tailor train {folder}` makes one")
     try:
         card = json.loads(path.read_text(encoding="utf-8"))
-        classes = [str(c) for c in card["classes"]]
+        classes = [str(name) for name in card["classes"]]
         kind = str(card["task"])
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is damaged ({error}): train the model again") from error
     if classes != list(task.classes) or kind != task.kind:
         raise InputError(
             f"the model in {folder} is {kind} for {', '.join(classes)}; this run is {task.kind} "
-            "for "
-            f"{', '.join(task.classes)}"
+            f"for {', '.join(task.classes)}"
         )

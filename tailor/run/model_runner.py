@@ -4,7 +4,7 @@ entries anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,135 +17,154 @@ from tailor.run.holdout import HoldoutEstimate, estimate
 from tailor.run.state import RunState
 from tailor.task import Task
 
+#: where an example stands in the pool that has vanished from it
+NOT_IN_POOL = -1
+
 
 class ModelRunner:
-    """The model seen from the run's positions. An entry that has vanished gets a prediction that
-    says nothing.
+    """Trains the model and predicts with it by the run's positions. An entry that has vanished gets
+    a prediction that says nothing.
     """
 
     def __init__(self, pool: Pool, model: Model, progress: ProgressCallback) -> None:
         self.pool = pool
         self.model = model
         self._progress = progress
-        self._at = np.empty(
-            0, np.int64
-        )  # (N,) where each of the run's examples stands in the pool, or -1
+        # (N,) where each of the run's examples stands in the pool, or NOT_IN_POOL
+        self._pool_index = np.empty(0, np.int64)
 
     def connect(self, ids: list[str]) -> None:
-        """ids: the run's, by position."""
+        """Find the run's ids, by position, in the pool as it lists them now."""
         listed = list(self.pool.ids)
         if listed == ids:
-            self._at = np.arange(len(ids))
+            self._pool_index = np.arange(len(ids))
         else:
-            place = {one: at for at, one in enumerate(listed)}
-            self._at = np.array([place.get(one, -1) for one in ids], np.int64)
-        self.model.known = self._at[self.there]
+            index_of = {example_id: index for index, example_id in enumerate(listed)}
+            indices = [index_of.get(example_id, NOT_IN_POOL) for example_id in ids]
+            self._pool_index = np.array(indices, np.int64)
+        self.model.known = self._pool_index[self.is_present]
 
     @property
-    def there(self) -> np.ndarray:
+    def is_present(self) -> np.ndarray:
         """(N,) bool: which of the run's examples are in the pool today."""
-        return self._at >= 0
+        return self._pool_index != NOT_IN_POOL
 
     def in_pool(self, positions: list[int]) -> list[int]:
-        """Where these examples, which are there, stand in the pool."""
-        found: list[int] = self._at[positions].tolist()
-        return found
+        """Where these examples, which are present, stand in the pool."""
+        indices: list[int] = self._pool_index[positions].tolist()
+        return indices
+
+    # ------------------------------------------------------------------ training
 
     def prepare(self) -> dict[int, str]:
-        """The run's positions that can't be read, with the reason. Entries that haven't joined the
-        run are left out.
+        """Let the model read the pool -> the run's positions that can't be read, with the reason.
+        Entries that haven't joined the run are left out.
         """
         unreadable = self.model.prepare(self._progress)
         if not unreadable:
             return {}
-        mine = {
-            int(at): position for position, at in enumerate(self._at.tolist()) if at in unreadable
+        position_of = {
+            index: position
+            for position, index in enumerate(self._pool_index.tolist())
+            if index in unreadable
         }
-        return {mine[at]: reason for at, reason in unreadable.items() if at in mine}
+        return {
+            position_of[index]: reason
+            for index, reason in unreadable.items()
+            if index in position_of
+        }
 
     def fit(self, positions: np.ndarray, labels: np.ndarray, seed: int) -> None:
-        self.model.fit(self._at[positions], labels, seed=seed, progress=self._progress)
+        """Train the model on labels (n, K) of positions (n,) that are present."""
+        indices = self._pool_index[positions]
+        self.model.fit(indices, labels, seed=seed, progress=self._progress)
 
     def can_train(self, run_state: RunState) -> bool:
         """Whether anything is labelled that is still there to learn from."""
-        return bool(self.there[run_state.label_table.labelled].any())
+        return bool(self.is_present[run_state.label_table.labelled].any())
 
     def train(self, run_state: RunState, number: int) -> HoldoutEstimate | None:
-        """Fit the model of a round on all answers but the hold-out's -> how it does on the
-        hold-out.
+        """Fit the model of round `number` on all answers but the hold-out's -> how it does on the
+        hold-out; None where nothing of it is labelled.
         """
-        there = self.there
-        label_table = run_state.label_table
-        labelled = label_table.labelled[there[label_table.labelled]]
-        holdout = label_table.holdout_labelled[there[label_table.holdout_labelled]]
-        seed = int(
-            np.random.SeedSequence((run_state.settings.seed, number)).generate_state(1, np.uint32)[
-                0
-            ]
-        )
-        self.fit(labelled, label_table.labels_of(labelled), seed)
+        table = run_state.label_table
+        is_present = self.is_present
+        labelled = table.labelled
+        labelled = labelled[is_present[labelled]]
+        seeds = np.random.SeedSequence((run_state.settings.seed, number))
+        seed = int(seeds.generate_state(1, np.uint32)[0])
+        self.fit(labelled, table.labels_of(labelled), seed)
+        holdout = table.holdout_labelled
+        holdout = holdout[is_present[holdout]]
         if len(holdout) == 0:
             return None
-        return estimate(
-            run_state.task,
-            label_table.labels_of(holdout),
-            self.predict(run_state.task, holdout)[0],
-        )
+        probs, _ = self.predict(run_state.task, holdout)
+        return estimate(run_state.task, table.labels_of(holdout), probs)
+
+    # ------------------------------------------------------------------ predictions
 
     def predict(self, task: Task, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(probabilities (n, K), features (n, d))"""
-        there = self.there[positions]
-        found = self.model.predict(self._at[positions[there]], self._progress)
-        wanted = (int(there.sum()), task.size)
-        if found.probs.shape != wanted or found.features.shape[:1] != wanted[:1]:
+        """(probabilities (n, K), features (n, d)) of positions (n,).
+
+        Raises InputError where the model gives arrays of other shapes.
+        """
+        is_present = self.is_present[positions]
+        indices = self._pool_index[positions[is_present]]
+        prediction = self.model.predict(indices, self._progress)
+        count = len(indices)
+        probs_fit = prediction.probs.shape == (count, task.size)
+        if not probs_fit or prediction.features.shape[:1] != (count,):
             raise InputError(
-                f"{type(self.model).__name__} gave probabilities of shape {found.probs.shape} "
-                "and features of shape "
-                f"{found.features.shape} for {wanted[0]} examples: {wanted} and ({wanted[0]}, d) "
-                "are needed"
+                f"{type(self.model).__name__} gave probabilities of shape "
+                f"{prediction.probs.shape} and features of shape {prediction.features.shape} for "
+                f"{count} examples: {(count, task.size)} and ({count}, d) are needed"
             )
-        if there.all():
-            return found.probs, found.features
-        probs = np.full((len(positions), task.size), uninformed_probability(task), np.float32)
-        features = np.zeros((len(positions), found.features.shape[1]), np.float32)
-        probs[there], features[there] = found.probs, found.features
+        if is_present.all():
+            return prediction.probs, prediction.features
+        probs = _uninformed(task, len(positions))
+        features = np.zeros((len(positions), prediction.features.shape[1]), np.float32)
+        probs[is_present] = prediction.probs
+        features[is_present] = prediction.features
         return probs, features
 
     def predict_all(self, task: Task) -> tuple[Any, Any]:
-        """As predict, of all of the run's examples; arrays, or what Loop.open_round takes in their
-        place.
+        """As predict, of all of the run's examples; arrays, or what Learner.open_round takes in
+        their place.
         """
-        return self.predict(task, np.arange(len(self._at)))
+        return self.predict(task, np.arange(len(self._pool_index)))
 
     def finetune(self, run_state: RunState, seed: int) -> Any:
         """Weak supervision's fine-tuning: (soft targets (N, K), epochs) -> probabilities (N, K)."""
 
         def tune(targets: Any, epochs: int) -> np.ndarray:
-            given = np.asarray(targets.cpu() if hasattr(targets, "cpu") else targets, np.float32)
-            in_pool = np.full(
-                (len(self.pool), given.shape[1]), uninformed_probability(run_state.task), np.float32
-            )
-            in_pool[self._at[self.there]] = given[self.there]
-            probs = given.copy()
-            probs[self.there] = as_array(self.model.finetune(in_pool, epochs, seed=seed))[
-                self._at[self.there]
-            ]
+            targets = np.asarray(as_array(targets), np.float32)
+            is_present = self.is_present
+            indices = self._pool_index[is_present]
+            pool_targets = _uninformed(run_state.task, len(self.pool))
+            pool_targets[indices] = targets[is_present]
+            tuned = as_array(self.model.finetune(pool_targets, epochs, seed=seed))
+            probs = targets.copy()
+            probs[is_present] = tuned[indices]
             return probs
 
         return tune
 
-    def dropout(self, run_state: RunState, passes: int, seed: int) -> Any:
+    def dropout(
+        self, run_state: RunState, passes: int, seed: int
+    ) -> Callable[[], Iterator[np.ndarray]]:
         """Bald's passes: () -> probabilities (N, K) of each."""
 
         def all_passes() -> Iterator[np.ndarray]:
-            for given in self.model.dropout(passes, seed=seed):
-                found = as_array(given)
-                probs = np.full(
-                    (len(self._at), found.shape[1]),
-                    uninformed_probability(run_state.task),
-                    np.float32,
-                )
-                probs[self.there] = found[self._at[self.there]]
+            is_present = self.is_present
+            indices = self._pool_index[is_present]
+            for drawn in self.model.dropout(passes, seed=seed):
+                probs = _uninformed(run_state.task, len(is_present))
+                probs[is_present] = as_array(drawn)[indices]
                 yield probs
 
         return all_passes
+
+
+def _uninformed(task: Task, count: int) -> np.ndarray:
+    """(count, K) float32: probabilities that say nothing."""
+    return np.full((count, task.size), uninformed_probability(task), np.float32)

@@ -169,7 +169,7 @@ class ModelSession(AnswerWriter):
         self.pool.refresh()
         self._join_pool()
         files = self.pool.set_aside()
-        vanished = np.flatnonzero(~self.model_runner.there).tolist()
+        vanished = np.flatnonzero(~self.model_runner.is_present).tolist()
         with self.lock:
             if files != self.run_state.files:
                 self._record(FilesSetAside(files))

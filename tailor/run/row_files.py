@@ -14,59 +14,87 @@ from tailor.common.atomic_files import atomic_path
 from tailor.errors import InputError
 from tailor.task import MultiClass, Task
 
-#: a cell that begins with one of these is a formula to a spreadsheet
-FORMULA = (
-    "=",
-    "+",
-    "-",
-    "@",
-    "\t",
-    "\r",
-    "\n",
-    "\uff1d",
-    "\uff0b",
-    "\uff0d",
-    "\uff20",
-)  # the last: full width
+#: a cell that begins with one of these is a formula to a spreadsheet; the last four: full width
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+#: between the classes of a cell
 SEPARATOR = "|"
+#: what a column `skip` may hold to say yes
+YES = ("1", "true", "yes", "x")
+
+Row = dict[str, Any]
 
 
-def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> int:
+# ---------------------------------------------------------------------- writing
+
+
+def write_rows(path: Path, rows: Iterable[Row]) -> int:
     """Rows of plain values as .csv or .jsonl, whole or not at all; how many. Lists become a|b in
     CSV.
     """
     check_suffix(path)
-    count = 0
+    write = _write_jsonl if path.suffix == ".jsonl" else _write_csv
     with (
         atomic_path(path) as temporary,
         temporary.open("w", newline="", encoding="utf-8") as file,
     ):
-        writer: Any = None
-        for row in rows:
-            count += 1
-            if path.suffix == ".jsonl":
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-                continue
-            if writer is None:
-                writer = csv.DictWriter(file, list(row))
-                writer.writeheader()
-            writer.writerow({key: _cell(value) for key, value in row.items()})
+        return write(file, rows)
+
+
+def _write_jsonl(file: TextIO, rows: Iterable[Row]) -> int:
+    count = 0
+    for row in rows:
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        count += 1
     return count
 
 
-def read_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Rows of a .csv or .jsonl file, each with its line under "line"."""
+def _write_csv(file: TextIO, rows: Iterable[Row]) -> int:
+    writer: csv.DictWriter[str] | None = None
+    count = 0
+    for row in rows:
+        if writer is None:
+            writer = csv.DictWriter(file, list(row))
+            writer.writeheader()
+        writer.writerow({key: _cell(value) for key, value in row.items()})
+        count += 1
+    return count
+
+
+def _cell(value: Any) -> Any:
+    """A value as it stands in CSV. A quote before what a spreadsheet would run."""
+    if isinstance(value, (list, tuple)):
+        value = SEPARATOR.join(str(part) for part in value) or "none"
+    if isinstance(value, str) and value.startswith((*FORMULA, "'")):
+        return "'" + value
+    return "" if value is None else value
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def check_suffix(path: Path) -> None:
+    """Raises InputError for a file that is neither .csv nor .jsonl."""
+    if path.suffix not in (".csv", ".jsonl"):
+        raise InputError(f"{path} ends in {path.suffix or 'nothing'}: give a .csv or .jsonl file")
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """Rows of a .csv or .jsonl file, each with its line under "line".
+
+    Raises InputError where the file is missing, not UTF-8, or no such file.
+    """
     check_suffix(path)
     if not path.is_file():
         raise InputError(f"no file at {path}")
+    read = _read_jsonl if path.suffix == ".jsonl" else _read_csv
     with path.open(newline="", encoding="utf-8-sig") as file:
         try:
-            yield from _jsonl(path, file) if path.suffix == ".jsonl" else _csv(path, file)
+            yield from read(path, file)
         except UnicodeDecodeError as error:
             raise InputError(f"{path} is not UTF-8 ({error}): save it as UTF-8") from error
 
 
-def _jsonl(path: Path, file: TextIO) -> Iterator[dict[str, Any]]:
+def _read_jsonl(path: Path, file: TextIO) -> Iterator[Row]:
     for number, line in enumerate(file, 1):
         if not line.strip():
             continue
@@ -81,46 +109,50 @@ def _jsonl(path: Path, file: TextIO) -> Iterator[dict[str, Any]]:
         yield row | {"line": number}
 
 
-def _csv(path: Path, file: TextIO) -> Iterator[dict[str, Any]]:
+def _read_csv(path: Path, file: TextIO) -> Iterator[Row]:
     reader = csv.DictReader(file)
     try:
         for row in reader:
-            yield {k: _plain(v) for k, v in row.items() if k is not None} | {
-                "line": reader.line_num
-            }
+            # under None stand cells beyond the last column's name
+            plain = {key: _plain(value) for key, value in row.items() if key is not None}
+            yield plain | {"line": reader.line_num}
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num + 1}: {error}") from error
 
 
-def check_suffix(path: Path) -> None:
-    if path.suffix not in (".csv", ".jsonl"):
-        raise InputError(f"{path} ends in {path.suffix or 'nothing'}: give a .csv or .jsonl file")
+def _plain(value: Any) -> Any:
+    """Undoes the quote of _cell()."""
+    is_quoted = isinstance(value, str) and value.startswith("'")
+    if is_quoted and value[1:].startswith((*FORMULA, "'")):
+        return value[1:]
+    return value
+
+
+# ---------------------------------------------------------------------- answers
 
 
 def read_answers(path: Path, task: Task) -> dict[str, Any]:
-    """Answers by id from columns id and label: a class, a list or a|b (multi-label), or skip.
-    Empty: not answered.
+    """Answers by id from columns id and label: a class, a list or a|b (multi-label); None where the
+    column skip says so. Rows with an empty label are not answered.
+
+    Raises InputError, with the line, for what is no answer.
     """
     answers: dict[str, Any] = {}
     for row in read_rows(path):
         place = f"{path}, line {row['line']}"
         if "id" not in row or "label" not in row:
-            raise InputError(
-                f"{place}: columns id and label are needed, found "
-                f"{', '.join(k for k in row if k != 'line')}"
-            )
-        one = str(row["id"])
-        given = row["label"]
-        if one in answers:
-            raise InputError(f"{place}: id {one!r} is there twice")
-        skipped = str(row.get("skip") or "").strip().lower() in ("1", "true", "yes", "x")
-        if skipped:
-            answers[one] = None
+            columns = ", ".join(key for key in row if key != "line")
+            raise InputError(f"{place}: columns id and label are needed, found {columns}")
+        example_id = str(row["id"])
+        if example_id in answers:
+            raise InputError(f"{place}: id {example_id!r} is there twice")
+        if str(row.get("skip") or "").strip().lower() in YES:
+            answers[example_id] = None
             continue
-        if given is None or given == "":
+        if row["label"] is None or row["label"] == "":
             continue
         try:
-            answers[one] = _label(given, task)
+            answers[example_id] = _label(row["label"], task)
         except InputError as error:
             raise InputError(f"{place}: {error}") from error
     if not answers:
@@ -130,41 +162,33 @@ def read_answers(path: Path, task: Task) -> dict[str, Any]:
     return answers
 
 
-def line_of(path: Path, one: str) -> int:
-    """The line of an id, for errors that come up after reading."""
-    return next((int(row["line"]) for row in read_rows(path) if str(row["id"]) == one), 0)
+def line_of(path: Path, example_id: str) -> int:
+    """The line of an id, for errors that come up after reading; 0 where it is not there."""
+    for row in read_rows(path):
+        if str(row["id"]) == example_id:
+            return int(row["line"])
+    return 0
 
 
-def _label(given: Any, task: Task) -> Any:
+def _label(value: Any, task: Task) -> Any:
+    """A cell as the task encodes it. Raises InputError where it names no class."""
     if isinstance(task, MultiClass):
-        if isinstance(given, list):
-            raise InputError(f"label {given!r}: one class is needed in a multi-class task")
-        label: Any = str(given)  # 1 in a file is the class called "1", never an index
-    elif isinstance(given, list):
-        label = [str(part) for part in given]
-    elif (
-        str(given) in task.classes
-    ):  # a class may be called "none", or have the separator in its name
-        label = [str(given)]
+        if isinstance(value, list):
+            raise InputError(f"label {value!r}: one class is needed in a multi-class task")
+        label: Any = str(value)  # 1 in a file is the class called "1", never an index
     else:
-        label = (
-            []
-            if str(given).strip() in ("none", "-")
-            else [part.strip() for part in str(given).split(SEPARATOR)]
-        )
+        label = _class_list(value, task)
     task.encode([label])
     return label
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        value = SEPARATOR.join(str(v) for v in value) or "none"
-    if isinstance(value, str) and value.startswith((*FORMULA, "'")):
-        return "'" + value
-    return "" if value is None else value
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith("'") and value[1:].startswith((*FORMULA, "'")):
-        return value[1:]
-    return value
+def _class_list(value: Any, task: Task) -> list[str]:
+    if isinstance(value, list):
+        return [str(part) for part in value]
+    text = str(value)
+    # a class may be called "none", or have the separator in its name
+    if text in task.classes:
+        return [text]
+    if text.strip() in ("none", "-"):
+        return []
+    return [part.strip() for part in text.split(SEPARATOR)]

@@ -28,9 +28,8 @@ class ClassEdit:
     place: tuple[int, ...]  # (K,)
 
     def __post_init__(self) -> None:
-        if len(self.place) != self.before.size or not all(
-            0 <= k < self.after.size for k in self.place
-        ):
+        is_known = all(0 <= k < self.after.size for k in self.place)
+        if len(self.place) != self.before.size or not is_known:
             raise InputError(
                 f"places {self.place} do not lead from {self.before.size} classes to "
                 f"{self.after.size}"
@@ -39,20 +38,19 @@ class ClassEdit:
     @property
     def only_names(self) -> bool:
         """Whether every class stays where it was, alone."""
-        return self.before.size == self.after.size and self.place == tuple(range(self.after.size))
+        unmoved = tuple(range(self.after.size))
+        return self.before.size == self.after.size and self.place == unmoved
 
     def labels(self, labels: np.ndarray) -> np.ndarray:
         """(n, K) of 0 and 1 -> (n, K'): a class that several became is there where one of them
         was.
         """
-        return self._gather(labels, np.maximum)
+        return self._join_columns(labels, np.maximum)
 
     def shares(self, rows: np.ndarray) -> np.ndarray:
         """(n, K) probabilities -> (n, K'). A new class gets 0: nobody knew of it."""
-        return self._gather(rows, np.add if isinstance(self.after, MultiClass) else np.maximum)
-
-    def shares_by_key(self, rows: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-        return dict(zip(rows, self.shares(np.stack(list(rows.values()))))) if rows else {}
+        join = np.add if isinstance(self.after, MultiClass) else np.maximum
+        return self._join_columns(rows, join)
 
     def weights(self, v: np.ndarray) -> np.ndarray:
         """v (K,) -> (K',), in [-1/K', 1/K'] again. A new class is worth the most, as one that was
@@ -60,37 +58,45 @@ class ClassEdit:
         """
         if self.only_names:
             return v.copy()  # to the last bit
+        scaled = v * self.before.size / self.after.size
         total = np.zeros(self.after.size)
+        np.add.at(total, list(self.place), scaled)
         members = np.bincount(self.place, minlength=self.after.size)
-        np.add.at(total, list(self.place), v * self.before.size / self.after.size)
-        return np.where(members > 0, total / np.maximum(members, 1), 1 / self.after.size)
+        mean = total / np.maximum(members, 1)
+        return np.where(members > 0, mean, 1 / self.after.size)
 
     def indices(self, classes: Sequence[int]) -> list[int]:
+        """Class indices of before -> those of after, ascending, each once."""
         return sorted({self.place[k] for k in classes})
 
-    def _gather(self, rows: np.ndarray, join: np.ufunc) -> np.ndarray:
-        gathered = np.zeros((len(rows), self.after.size), rows.dtype)
+    def _join_columns(self, rows: np.ndarray, join: np.ufunc) -> np.ndarray:
+        joined = np.zeros((len(rows), self.after.size), rows.dtype)
         for old, new in enumerate(self.place):
-            gathered[:, new] = join(gathered[:, new], rows[:, old])
-        return gathered
+            joined[:, new] = join(joined[:, new], rows[:, old])
+        return joined
 
 
 def added(task: Task, name: str) -> ClassEdit:
     """A new class joins at the end."""
-    return ClassEdit(task, type(task)((*task.classes, name)), tuple(range(task.size)))
+    after = type(task)((*task.classes, name))
+    return ClassEdit(task, after, tuple(range(task.size)))
 
 
 def renamed(task: Task, old: str, new: str) -> ClassEdit:
-    at = task.index(old)
-    names = (*task.classes[:at], new, *task.classes[at + 1 :])
-    return ClassEdit(task, type(task)(names), tuple(range(task.size)))
+    """The class `old` is called `new`. Raises UnknownName where there is no such class."""
+    index = task.index(old)
+    names = list(task.classes)
+    names[index] = new
+    after = type(task)(tuple(names))
+    return ClassEdit(task, after, tuple(range(task.size)))
 
 
 def merged(task: Task, old: str, into: str) -> ClassEdit:
-    """The class `old` becomes part of `into` and is gone."""
-    gone = task.index(old)
-    kept = task.index(into)
-    if gone == kept:
+    """The class `old` becomes part of `into` and is gone.
+
+    Raises UnknownName where there is no such class, InputError where too few would be left.
+    """
+    if task.index(old) == task.index(into):
         raise InputError(f"{old!r} can't be merged into itself: name two classes")
     names = tuple(name for name in task.classes if name != old)
     if len(names) < task.fewest_classes:
@@ -98,6 +104,5 @@ def merged(task: Task, old: str, into: str) -> ClassEdit:
             f"{old!r} can't be merged into {into!r}: {task.kind} needs {task.fewest_classes} "
             "classes"
         )
-    return ClassEdit(
-        task, type(task)(names), tuple(names.index(into if n == old else n) for n in task.classes)
-    )
+    place = tuple(names.index(into if name == old else name) for name in task.classes)
+    return ClassEdit(task, type(task)(names), place)

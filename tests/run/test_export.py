@@ -10,7 +10,7 @@ from small import Centroids, Points, answer, settings
 
 from tailor.errors import InputError, UnknownName
 from tailor.pools import open_pool
-from tailor.run.export import FORMATS, _safe, export, rows
+from tailor.run.export import FORMATS, export, file_name, rows
 from tailor.run.session import SKIP, Session
 from tailor.run.state import RunState
 from tailor.storage import SqliteStore
@@ -120,10 +120,10 @@ def test_unknown_formats_and_missing_pools(session, tmp_path):
     "name", ["..", ".", "a/b", "../../etc", "a\\b", "c:", "nul\0", "%2e", "ü b", "..."]
 )
 def test_safe_names_stay_inside_and_differ(tmp_path, name):
-    safe = _safe(name)
+    safe = file_name(name)
     assert (tmp_path / safe).resolve().parent == tmp_path.resolve()
     others = ["..", ".", "a/b", "../../etc", "a\\b", "c:", "nul\0", "%2e", "ü b", "...", "a%2fb"]
-    assert [other for other in others if _safe(other) == safe] == [name]
+    assert [other for other in others if file_name(other) == safe] == [name]
 
 
 def test_folders_of_several_labels_and_odd_class_names(tmp_path):
