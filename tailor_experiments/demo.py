@@ -20,7 +20,7 @@ POOL = "digits.parquet"
 
 
 @dataclass(frozen=True)
-class Contender:
+class DemoContender:
     """A way to choose examples: a selector over families."""
 
     label: str
@@ -33,11 +33,11 @@ class Contender:
 
 
 CONTENDERS = (
-    Contender("TAILOR", "tailor", tuple(FAMILIES)),
-    Contender("random", "random-meta", ("random",)),
-    *(Contender(f"{name} alone", "random-meta", (name,)) for name in FAMILIES),
-    Contender("random meta", "random-meta", tuple(FAMILIES)),
-    Contender("ALBL", "albl", tuple(FAMILIES)),
+    DemoContender("TAILOR", "tailor", tuple(FAMILIES)),
+    DemoContender("random", "random-meta", ("random",)),
+    *(DemoContender(f"{name} alone", "random-meta", (name,)) for name in FAMILIES),
+    DemoContender("random meta", "random-meta", tuple(FAMILIES)),
+    DemoContender("ALBL", "albl", tuple(FAMILIES)),
 )
 
 
@@ -89,7 +89,7 @@ def write_pool(out: Path, classes: int) -> None:
     pq.write_table(table, out / POOL)
 
 
-def trial(contender: Contender, seed: int, setting: DemoSetting, out: Path) -> list[DemoRow]:
+def trial(contender: DemoContender, seed: int, setting: DemoSetting, out: Path) -> list[DemoRow]:
     """One run from a random first batch to the last round. The same seed gives every contender the
     same first batch and the same initial weights, so that differences are paired.
     """
@@ -136,7 +136,7 @@ def trial(contender: Contender, seed: int, setting: DemoSetting, out: Path) -> l
     return rows
 
 
-def _report_trial(contender: Contender, seed: int, setting: DemoSetting, out: Path) -> None:
+def _report_trial(contender: DemoContender, seed: int, setting: DemoSetting, out: Path) -> None:
     """In a worker."""
     report(trial(contender, seed, setting, out))
 

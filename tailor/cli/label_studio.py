@@ -14,7 +14,7 @@ from tailor.cli.common import HERE, Run, bars, polite, printable
 from tailor.cli.group import CommandGroup
 
 if TYPE_CHECKING:
-    from tailor.integrations.label_studio.connect import Connection
+    from tailor.integrations.label_studio.connect import StudioConnection
 
 label_studio = CommandGroup(help="Label in Label Studio, as a live loop.")
 
@@ -138,7 +138,7 @@ def _check_options(token: str, project: int, listen: str, backend: bool) -> None
 
 
 def _listening(
-    connection: Connection,
+    connection: StudioConnection,
     listen: str,
     reach: str,
     backend: bool,

@@ -81,7 +81,7 @@ def norm(channels: int) -> nn.BatchNorm2d:
     return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.1)
 
 
-class Block(FoldableModule):
+class InvertedResidual(FoldableModule):
     """Widen, filter each channel, narrow (an inverted residual); no squeeze and excitation."""
 
     conv_norm_pairs = (
@@ -146,7 +146,7 @@ class EfficientNetLite0(PictureNetwork, FoldableModule):
         blocks = []
         for repeats, kernel, stride, expansion, inputs, outputs in STAGES:
             blocks.append(
-                Block(
+                InvertedResidual(
                     inputs,
                     outputs,
                     kernel,
@@ -156,7 +156,7 @@ class EfficientNetLite0(PictureNetwork, FoldableModule):
             )
             for _ in range(repeats - 1):
                 blocks.append(
-                    Block(
+                    InvertedResidual(
                         outputs,
                         outputs,
                         kernel,

@@ -18,7 +18,7 @@ DEVIATION = (58.395, 57.12, 57.375)
 CHANNELS = (64, 64, 128, 256, 512)
 
 
-class Block(FoldableModule):
+class ResidualBlock(FoldableModule):
     """Two 3x3 convolutions and a shortcut, projected where the shape changes."""
 
     conv_norm_pairs = (("conv1", "bn1"), ("conv2", "bn2"), ("downsample.0", "downsample.1"))
@@ -108,8 +108,8 @@ class ResNet18(PictureNetwork, FoldableModule):
         for number in range(1, 5):
             inputs = CHANNELS[number - 1]
             outputs = CHANNELS[number]
-            first = Block(inputs, outputs, stride=1 if number == 1 else 2)
-            second = Block(outputs, outputs, stride=1)
+            first = ResidualBlock(inputs, outputs, stride=1 if number == 1 else 2)
+            second = ResidualBlock(outputs, outputs, stride=1)
             self.add_module(f"layer{number}", nn.Sequential(first, second))
         self.fc = nn.Linear(self.width, classes)
 

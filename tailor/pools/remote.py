@@ -23,7 +23,7 @@ from tailor.pools.file_rows import FileRows
 from tailor.pools.image_decoding import check_decoding, decode_image, decoding_key, in_threads
 from tailor.pools.image_folder import check_labels_option, folder_labels, readable_name
 from tailor.pools.local_copies import LocalCopies
-from tailor.pools.remote_files import RemoteFile, RemoteStorage, Unreachable
+from tailor.pools.remote_files import RemoteFile, RemoteStorage, StorageUnreachable
 
 CACHE_BYTES = 20 * 2**30
 
@@ -141,7 +141,7 @@ class RemotePool(Pool):
                 file_ids = self._file_ids(file, first_position=len(ids))
             except FileNotFoundError:  # gone since it was listed
                 continue
-            except Unreachable:
+            except StorageUnreachable:
                 raise
             except InputError as problem:
                 if file.is_image:

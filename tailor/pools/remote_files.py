@@ -125,13 +125,13 @@ class RemoteStorage:
             ) from problem
         except Exception as problem:  # each storage has errors of its own
             reason = str(problem) or type(problem).__name__
-            raise Unreachable(
+            raise StorageUnreachable(
                 f"{self.address} can't be reached ({reason}): check the address and the network, "
                 "and try again"
             ) from problem
 
 
-class Unreachable(InputError):
+class StorageUnreachable(InputError):
     """The storage does not answer for now."""
 
 

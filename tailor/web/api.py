@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, 
 
 from tailor.pools.base import Unreadable
 from tailor.web import schemas
-from tailor.web.examples import Picture
+from tailor.web.examples import EncodedPicture
 from tailor.web.explanations import explain_to_annotator
 from tailor.web.schemas import Count, Id, Offset, Problem
 from tailor.web.site import (
@@ -208,7 +208,7 @@ Side = Literal["320", "1600", "4096"]
 @pictures.get("/picture", response_class=Response)
 async def picture(site: CurrentSite, id: Annotated[Id, Query()], side: Side = "1600") -> Response:
     """The picture with this id, its longer side at most so many pixels."""
-    result: Picture | Unreadable | None = site.examples.cached(id, int(side))
+    result: EncodedPicture | Unreadable | None = site.examples.cached(id, int(side))
     if result is None:
         result = await to_thread.run_sync(
             site.examples.picture, id, int(side), limiter=site.decoding

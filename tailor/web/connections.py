@@ -45,7 +45,7 @@ class Transport(Protocol):
     def abort(self) -> None: ...
 
 
-class Connection(Protocol):
+class HttpConnection(Protocol):
     """What is needed of a connection to choose which one to close."""
 
     @property
@@ -72,12 +72,12 @@ class Connections:
     def __init__(self, patience: Patience) -> None:
         self.patience = patience
         self.most = min(patience.connections, _files_allowed())
-        self._clients: dict[Connection, str] = {}
+        self._clients: dict[HttpConnection, str] = {}
 
     def __len__(self) -> int:
         return len(self._clients)
 
-    def admit(self, connection: Connection, address: str) -> bool:
+    def admit(self, connection: HttpConnection, address: str) -> bool:
         """Whether there is a place for it, if need be that of another one."""
         client = client_network(address)
         of_address = self.patience.of_address
@@ -91,11 +91,11 @@ class Connections:
             self._clients[connection] = client
         return has_place
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: HttpConnection) -> None:
         self._clients.pop(connection, None)
 
 
-def _close_one(connections: list[Connection]) -> bool:
+def _close_one(connections: list[HttpConnection]) -> bool:
     """Whether one could be closed: of those that wait, or else one that does not fetch what it
     asked for.
     """

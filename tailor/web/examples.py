@@ -27,7 +27,7 @@ LOOK_AGAIN = 5.0
 
 
 @dataclass(frozen=True)
-class Picture:
+class EncodedPicture:
     """An encoded picture."""
 
     content: bytes
@@ -42,16 +42,16 @@ class PictureCache:
         self._memory = memory
         self._used = 0
         self._lock = threading.Lock()
-        self._pictures: OrderedDict[tuple[str, int], Picture] = OrderedDict()
+        self._pictures: OrderedDict[tuple[str, int], EncodedPicture] = OrderedDict()
 
-    def get(self, id: str, side: int) -> Picture | None:
+    def get(self, id: str, side: int) -> EncodedPicture | None:
         key = (id, side)
         with self._lock:
             if key in self._pictures:
                 self._pictures.move_to_end(key)
             return self._pictures.get(key)
 
-    def put(self, id: str, side: int, picture: Picture) -> None:
+    def put(self, id: str, side: int, picture: EncodedPicture) -> None:
         key = (id, side)
         with self._lock:
             before = self._pictures.pop(key, None)
@@ -105,7 +105,7 @@ class Examples:
         values = [round(float(value), 4) for value in example[:MOST_VALUES]]
         return {"kind": "vector", "values": values, "length": len(example)}
 
-    def picture(self, id: str, side: int) -> Picture | Unreadable | None:
+    def picture(self, id: str, side: int) -> EncodedPicture | Unreadable | None:
         """The picture with its longer side at most `side`; None for an id that is not in the pool.
 
         What is sent was decoded and encoded here, so nothing but pixels gets through: no script in
@@ -123,7 +123,7 @@ class Examples:
         self._cache.put(id, side, picture)
         return picture
 
-    def cached(self, id: str, side: int) -> Picture | None:
+    def cached(self, id: str, side: int) -> EncodedPicture | None:
         """As picture(), but at once: only what was encoded before."""
         return self._cache.get(id, side)
 
@@ -175,7 +175,7 @@ def _unreadable(reason: str) -> dict[str, Any]:
     return {"kind": "unreadable", "reason": reason}
 
 
-def _encode(pixels: np.ndarray, side: int) -> Picture:
+def _encode(pixels: np.ndarray, side: int) -> EncodedPicture:
     from PIL import Image
 
     image = Image.fromarray(pixels)
@@ -184,6 +184,6 @@ def _encode(pixels: np.ndarray, side: int) -> Picture:
     buffer = io.BytesIO()
     if max(image.size) <= LOSSLESS:
         image.save(buffer, "PNG", compress_level=1)
-        return Picture(buffer.getvalue(), "image/png")
+        return EncodedPicture(buffer.getvalue(), "image/png")
     image.save(buffer, "JPEG", quality=90)
-    return Picture(buffer.getvalue(), "image/jpeg")
+    return EncodedPicture(buffer.getvalue(), "image/jpeg")

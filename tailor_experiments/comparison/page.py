@@ -7,7 +7,7 @@ import html
 import re
 from collections.abc import Sequence
 
-from tailor_experiments.comparison.pictures import Picture
+from tailor_experiments.comparison.pictures import FigureTask
 from tailor_experiments.comparison.results import Results
 from tailor_experiments.comparison.table import Table
 
@@ -47,8 +47,8 @@ img { max-width: 100% }
 
 def page(
     tables: Sequence[Table],
-    pictures: Sequence[Picture],
-    sections: Sequence[tuple[Results, Sequence[Table], Sequence[Picture]]],
+    pictures: Sequence[FigureTask],
+    sections: Sequence[tuple[Results, Sequence[Table], Sequence[FigureTask]]],
 ) -> str:
     """All experiments together, then one after the other; the pictures must have been drawn.
 
@@ -91,7 +91,7 @@ def _versions(versions: dict[str, str]) -> str:
     return ", ".join(f"{package} {version}" for package, version in versions.items())
 
 
-def _image(picture: Picture) -> str:
+def _image(picture: FigureTask) -> str:
     data = base64.b64encode(picture.path.read_bytes()).decode()
     title = html.escape(picture.title, quote=True)
     return f"<figure><img alt='{title}' src='data:image/png;base64,{data}'></figure>"

@@ -27,7 +27,7 @@ NAN = float("nan")
 
 
 @dataclass(frozen=True)
-class Picture:
+class FigureTask:
     """A figure, yet to be drawn: as PNG at `path`, with a PDF beside it."""
 
     title: str
@@ -36,7 +36,7 @@ class Picture:
 
 
 def draw_all(
-    pictures: Sequence[Picture],
+    pictures: Sequence[FigureTask],
     workers: int = 1,
     progress: ProgressCallback = quiet,
 ) -> None:
@@ -51,7 +51,7 @@ def draw_all(
         progress(done, len(pictures), "figures")
 
 
-def _draw(picture: Picture) -> str:
+def _draw(picture: FigureTask) -> str:
     picture.draw(picture.path, picture.path.with_suffix(".pdf"))
     parallel.report(picture.title)
     return picture.title
@@ -62,7 +62,7 @@ def pictures(
     out: Path,
     window: int = 3,
     focus: str | None = None,
-) -> list[Picture]:
+) -> list[FigureTask]:
     """Every figure that the rows of an experiment allow.
 
     out     the folder that they are drawn into
@@ -87,7 +87,7 @@ class _Gallery:
     window: int
     ours: str
 
-    def of_metrics(self) -> list[Picture]:
+    def of_metrics(self) -> list[FigureTask]:
         """Each metric over the labels, and beside it the same minus random."""
         results = self.results
         figures = []
@@ -108,7 +108,7 @@ class _Gallery:
             )
         return figures
 
-    def of_arms(self) -> list[Picture]:
+    def of_arms(self) -> list[FigureTask]:
         """How often arms are pulled: TAILOR's arms, and every selector's most frequent one."""
         results = self.results
         learners = roles.learners(results)
@@ -140,7 +140,7 @@ class _Gallery:
         )
         return figures
 
-    def of_ablations(self) -> list[Picture]:
+    def of_ablations(self) -> list[FigureTask]:
         """TAILOR with other candidates."""
         results = self.results
         wanted = (results.main_metric, "rarest", "imbalance")
@@ -162,7 +162,7 @@ class _Gallery:
             )
         return figures
 
-    def of_differences(self) -> list[Picture]:
+    def of_differences(self) -> list[FigureTask]:
         """The contender in focus minus each other, where there are intervals."""
         results = self.results
         bars = []
@@ -178,7 +178,7 @@ class _Gallery:
             return []
         title = f"{results.name}: {self.ours} minus each other contender"
         draw = partial(intervals, bars, f"{title}\n{PAIRED}")
-        return [Picture(title, self._path("differences"), draw)]
+        return [FigureTask(title, self._path("differences"), draw)]
 
     def _panels(
         self,
@@ -187,7 +187,7 @@ class _Gallery:
         curves: Sequence[tuple[str, Curves]],
         contenders: Sequence[str],
         rows: Sequence[Sequence[str]] = (),
-    ) -> Picture:
+    ) -> FigureTask:
         """A figure of panels. kind: in the file's name; contenders: whose trials it shows."""
         title = f"{self.results.name}: {what}"
         smoothed = f"smoothed over {self.window} rounds" if self.window > 1 else "not smoothed"
@@ -195,7 +195,7 @@ class _Gallery:
         caption = f"{title}\n{trials} trials, bands: standard error, {smoothed}"
         xlabel = "labels" if rows else "round"
         draw = partial(panels, curves, xlabel, caption, lineup=rows)
-        return Picture(title, self._path(kind), draw)
+        return FigureTask(title, self._path(kind), draw)
 
     def _path(self, kind: str) -> Path:
         name = f"{self.results.name}-{kind}".lower()
@@ -221,7 +221,7 @@ def overall_pictures(
     experiments: Sequence[Results],
     out: Path,
     focus: str | None = None,
-) -> list[Picture]:
+) -> list[FigureTask]:
     """How the contender in focus fares against its rivals on every experiment that is judged by a
     score.
     """
@@ -235,7 +235,7 @@ def overall_pictures(
     ]
     title = f"{shown}: score in the end, minus its rivals'"
     draw = partial(intervals, bars, f"{title}\n{PAIRED}")
-    return [Picture(title, out / "overall.png", draw)]
+    return [FigureTask(title, out / "overall.png", draw)]
 
 
 def _rival_interval(results: Results, rival: str, focus: str | None, shown: str) -> Interval:
@@ -278,11 +278,11 @@ def lineup(results: Results, ours: str) -> list[list[str]]:
     return rows
 
 
-def with_paths_apart(groups: Sequence[Sequence[Picture]]) -> list[list[Picture]]:
+def with_paths_apart(groups: Sequence[Sequence[FigureTask]]) -> list[list[FigureTask]]:
     """The same, none at the path of another: names may differ in nothing that a path keeps."""
     taken: set[Path] = set()
 
-    def moved(picture: Picture) -> Picture:
+    def moved(picture: FigureTask) -> FigureTask:
         path = picture.path
         number = 1
         while path in taken:

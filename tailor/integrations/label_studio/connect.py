@@ -18,7 +18,7 @@ from tailor.integrations.label_studio.publisher import Publisher, check_shown
 from tailor.integrations.label_studio.sync import StudioSync, add_classes, pause
 from tailor.integrations.label_studio.task_mirror import ID_KEY, TaskMirror
 from tailor.integrations.label_studio.task_pool import TaskPool
-from tailor.integrations.label_studio.transport import Unreachable
+from tailor.integrations.label_studio.transport import StudioUnreachable
 from tailor.models.base import ProgressCallback, quiet
 from tailor.pools import open_pool
 from tailor.run import config as toml
@@ -31,7 +31,7 @@ THEIRS = "theirs"
 
 
 @dataclass(frozen=True)
-class Connection:
+class StudioConnection:
     """A run that is open for writing, and the project that it is linked to."""
 
     sync: StudioSync
@@ -49,7 +49,7 @@ def connected(
     patience: float | None = None,
     say: Callable[[str], None] = print,
     progress: ProgressCallback = quiet,
-) -> Iterator[Connection]:
+) -> Iterator[StudioConnection]:
     """Begin or resume the run in a folder and link it to the studio's project. The run is open for
     writing inside the context.
 
@@ -57,7 +57,7 @@ def connected(
     settings  further ones of a new run, by section of tailor.toml
     ahead     see StudioSync; by default a quarter of a batch
     patience  seconds before the next try where Label Studio is away; without it that is an error
-              (Unreachable)
+              (StudioUnreachable)
     say       called with a message for the user
     progress  see ProgressCallback
 
@@ -80,16 +80,16 @@ def connected(
 
 
 def _with_patience(
-    connect: Callable[[], Connection],
+    connect: Callable[[], StudioConnection],
     patience: float | None,
     say: Callable[[str], None],
-) -> Connection:
+) -> StudioConnection:
     """connect(), tried again while Label Studio is away."""
     failures = 0
     while True:
         try:
             connection = connect()
-        except Unreachable as error:
+        except StudioUnreachable as error:
             if patience is None:
                 raise
             if not failures:
@@ -104,7 +104,7 @@ def _with_patience(
 
 @dataclass(frozen=True)
 class _Connecting:
-    """What `connected` was given. After an Unreachable half-way, `connect` can be called again."""
+    """What `connected` was given. After StudioUnreachable, `connect` can be called again."""
 
     studio: Studio
     run: Path
@@ -114,7 +114,7 @@ class _Connecting:
     say: Callable[[str], None]
     progress: ProgressCallback
 
-    def connect(self) -> Connection:
+    def connect(self) -> StudioConnection:
         project_settings = self.studio.describe()
         config = LabelConfig.read(project_settings["label_config"])
         is_begun = (self.run / toml.FILE).exists()
@@ -136,7 +136,7 @@ class _Connecting:
         if not is_begun:
             self._begin_run(config, task_pool)
         sync = self._open_run(config, task_mirror, task_pool)
-        return Connection(sync, project_link)
+        return StudioConnection(sync, project_link)
 
     def _check_run(self, config: LabelConfig, is_begun: bool) -> None:
         """Raises InputError unless the run, its pool and the label config fit."""

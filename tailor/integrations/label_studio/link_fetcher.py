@@ -10,7 +10,7 @@ from tailor.integrations.label_studio.link_guard import DEFAULT_PORTS, LinkGuard
 from tailor.integrations.label_studio.transport import (
     StudioError,
     StudioTransport,
-    Unreachable,
+    StudioUnreachable,
     import_httpx,
 )
 
@@ -40,7 +40,7 @@ class LinkFetcher:
     def fetch(self, link: str) -> bytes:
         """What a link in a task's data leads to. Every place on the way is checked by a LinkGuard.
 
-        Raises StudioError where it can't be fetched, Unreachable where Label Studio is away.
+        Raises StudioError where it can't be fetched, StudioUnreachable where Label Studio is away.
         """
         httpx = import_httpx()
         shown = repr(link[:LONGEST_SHOWN])
@@ -57,7 +57,7 @@ class LinkFetcher:
         except httpx.HTTPError as error:
             message = f"{shown} can't be fetched: {error}"
             if self._guard.is_studio(str(url)):
-                raise Unreachable(message) from None
+                raise StudioUnreachable(message) from None
             raise StudioError(message) from None
         raise StudioError(f"{shown} leads on to another link more than {MOST_REDIRECTS} times")
 

@@ -17,7 +17,7 @@ from tailor.integrations.label_studio.label_config import LabelConfig
 from tailor.integrations.label_studio.publisher import Publisher
 from tailor.integrations.label_studio.task_mirror import TaskMirror
 from tailor.integrations.label_studio.task_pool import TaskPool
-from tailor.integrations.label_studio.transport import StudioError, Unreachable
+from tailor.integrations.label_studio.transport import StudioError, StudioUnreachable
 from tailor.run.session import Session
 
 #: Seconds between two tries at the most while Label Studio is away.
@@ -104,7 +104,7 @@ class StudioSync:
             try:
                 self.step()
             except StudioError as error:
-                refusals = 0 if isinstance(error, Unreachable) else refusals + 1
+                refusals = 0 if isinstance(error, StudioUnreachable) else refusals + 1
                 if refusals == MOST_REFUSALS:
                     raise
                 if not failures or refusals:

@@ -66,14 +66,14 @@ class TaskContents:
         """By example: (file name, content, media type), or Unreadable. Pictures are decoded and
         encoded anew, so that nothing but pixels gets through.
         """
-        from tailor.web.examples import Examples, Picture
+        from tailor.web.examples import EncodedPicture, Examples
 
         if self._examples is None:
             self._examples = Examples(self._pool, memory=0)
         pictures: dict[str, Any] = {}
         for example in examples:
             picture = self._examples.picture(example, LARGEST_SIDE)
-            if not isinstance(picture, Picture):
+            if not isinstance(picture, EncodedPicture):
                 pictures[example] = picture or VANISHED
                 continue
             pictures[example] = (

@@ -15,7 +15,7 @@ from tailor.common.atomic_files import write_atomically
 from tailor.integrations.label_studio.client import Studio
 from tailor.integrations.label_studio.label_config import LabelConfig
 from tailor.integrations.label_studio.task_mirror import MirroredTask
-from tailor.integrations.label_studio.transport import StudioError, Unreachable
+from tailor.integrations.label_studio.transport import StudioError, StudioUnreachable
 from tailor.pools.image_decoding import IMAGE_SUFFIXES
 
 #: Where copies lie in the run's folder.
@@ -65,8 +65,8 @@ class TaskPool:
         return len(self._copied)
 
     def copy(self, tasks: Iterable[MirroredTask]) -> None:
-        """Copy what tasks show that are not copied yet. Raises Unreachable where Label Studio is
-        away.
+        """Copy what tasks show that are not copied yet. Raises StudioUnreachable where Label Studio
+        is away.
         """
         new_tasks: dict[str, MirroredTask] = {}
         for task in sorted(tasks, key=lambda task: task.id):
@@ -98,7 +98,7 @@ class TaskPool:
         for example, task in new_tasks.items():
             try:
                 content = self._picture(task)
-            except Unreachable:
+            except StudioUnreachable:
                 raise
             except StudioError as error:
                 self._leave_out(example, f"has no picture: {error}")

@@ -29,7 +29,7 @@ class StudioError(TailorError):
         self.status = status
 
 
-class Unreachable(StudioError):
+class StudioUnreachable(StudioError):
     """Label Studio does not answer, or is in trouble: it is worth trying again."""
 
 
@@ -83,8 +83,9 @@ class StudioTransport:
 
         request  what httpx.Client.request takes besides: params, json, files
 
-        Raises Unreachable where it is worth trying again, InputError where the user has to change
-        something (the token, the address), and StudioError where Label Studio refuses the request.
+        Raises StudioUnreachable where it is worth trying again, InputError where the user has to
+        change something (the token, the address), and StudioError where Label Studio refuses the
+        request.
         """
         response = self._send(method, path, **request)
         if response.status_code == 401 and self._is_personal:  # the access token has run out
@@ -128,9 +129,9 @@ class StudioTransport:
         except import_httpx().HTTPError as error:
             raise self._unreachable(error) from None
 
-    def _unreachable(self, error: Exception) -> Unreachable:
+    def _unreachable(self, error: Exception) -> StudioUnreachable:
         reason = self._without_secrets(str(error))
-        return Unreachable(f"Label Studio at {self.url} can't be reached: {reason}")
+        return StudioUnreachable(f"Label Studio at {self.url} can't be reached: {reason}")
 
     def _refusal(self, response: httpx.Response, request: str) -> TailorError:
         status = response.status_code
@@ -140,7 +141,7 @@ class StudioTransport:
                 "Make one there under Account & Settings"
             )
         if status in TEMPORARY_STATUSES:
-            return Unreachable(
+            return StudioUnreachable(
                 f"Label Studio at {self.url} is in trouble ({status}) with {request}"
             )
         if 300 <= status < 400:

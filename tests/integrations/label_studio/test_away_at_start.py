@@ -13,7 +13,7 @@ from studio_server import TOKEN, LateAddress, http, wait_for
 
 from tailor.errors import InputError
 from tailor.integrations.label_studio import connect
-from tailor.integrations.label_studio.transport import Unreachable
+from tailor.integrations.label_studio.transport import StudioUnreachable
 
 
 class Away:
@@ -25,7 +25,7 @@ class Away:
     def describe(self):
         self.times -= 1
         if self.times >= 0:
-            raise Unreachable("Label Studio can't be reached: nobody is there")
+            raise StudioUnreachable("Label Studio can't be reached: nobody is there")
         raise InputError("no project 7")
 
 
@@ -50,7 +50,7 @@ def test_after_many_hours_it_still_waits():
 
 
 def test_without_patience_it_is_an_error(tmp_path):
-    with pytest.raises(Unreachable), connect.connected(Away(1), tmp_path / "run"):
+    with pytest.raises(StudioUnreachable), connect.connected(Away(1), tmp_path / "run"):
         pass
 
 

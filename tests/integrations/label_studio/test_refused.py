@@ -11,7 +11,7 @@ from studio_server import TOKEN, AnnotatedProject, http
 
 from tailor.errors import InputError
 from tailor.integrations.label_studio.client import Studio
-from tailor.integrations.label_studio.transport import StudioError, Unreachable
+from tailor.integrations.label_studio.transport import StudioError, StudioUnreachable
 
 SECRET = "b" * 40
 
@@ -46,7 +46,7 @@ def test_addresses(make_project, server):
     for odd in ("localhost:8080", "ftp://localhost", "http://", "", "Label Studio"):
         with pytest.raises(InputError, match="url is"):
             Studio(odd, SECRET, 1)
-    with pytest.raises(Unreachable, match="can't be reached") as refused:
+    with pytest.raises(StudioUnreachable, match="can't be reached") as refused:
         Studio("http://127.0.0.1:9", SECRET, 1).describe()
     assert SECRET not in str(refused.value)
     project = make_project("text", "single", WORDS)

@@ -13,7 +13,7 @@ from studio_runs import WORDS, connected_run, label_of, labels, settings, texts,
 from studio_server import TOKEN, wait_for
 
 from tailor.errors import InputError
-from tailor.integrations.label_studio.transport import Unreachable
+from tailor.integrations.label_studio.transport import StudioUnreachable
 from tailor.run.project import Project
 
 
@@ -60,10 +60,10 @@ def test_a_push_that_fails_half_way(make_project, tmp_path, moment):
         def fail(tasks):
             if moment == "after":
                 push(tasks)
-            raise Unreachable("the line went dead")
+            raise StudioUnreachable("the line went dead")
 
         sync.task_mirror.studio.tasks.add = fail
-        with pytest.raises(Unreachable):
+        with pytest.raises(StudioUnreachable):
             sync.step()
         assert len(sync.session.waiting()) == 8
         assert len(project.tasks()) == (8 if moment == "after" else 0)
