@@ -29,16 +29,16 @@ async function send(path, body) {
 }
 
 // The session may be another one by now, or over; where no sign-in is needed a new one is free.
-async function comeBack() {
-  let me;
+async function renewSession() {
+  let session;
   try {
-    me = await send("/api/session");
+    session = await send("/api/session");
   } catch {
     await fetch("/login", { credentials: "same-origin" });
-    me = await send("/api/session");
+    session = await send("/api/session");
   }
-  if (me.name !== page.name) throw new Refused(401, `you are now signed in as ${me.name}: reload the page`);
-  page.csrf = me.csrf;
+  if (session.name !== page.name) throw new Refused(401, `you are now signed in as ${session.name}: reload the page`);
+  page.csrf = session.csrf;
 }
 
 export async function call(path, body) {
@@ -46,19 +46,19 @@ export async function call(path, body) {
     return await send(path, body);
   } catch (error) {
     if (!(error instanceof Refused) || (error.status !== 401 && error.status !== 403)) throw error;
-    try { await comeBack(); } catch { throw error; }
+    try { await renewSession(); } catch { throw error; }
     return send(path, body);
   }
 }
 
 export const pictureOf = (id, side) => `/picture?id=${encodeURIComponent(id)}&side=${side}`;
 
-export function el(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
+export function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
-    made.setAttribute(name, value === true ? "" : value);
+    node.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children); // strings become text, never markup
-  return made;
+  node.append(...children); // strings become text, never markup
+  return node;
 }

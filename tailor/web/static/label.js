@@ -1,14 +1,14 @@
 // The labelling page. What comes next is loaded already, so a key shows it at once; the answer travels meanwhile.
 
-import { call, el, page, Refused } from "./api.js";
+import { call, element, page, Refused } from "./api.js";
 import { Outbox } from "./outbox.js";
 import { Panel } from "./panel.js";
 import { Picker } from "./picker.js";
 import { closer, prepare } from "./show.js";
 import { Zoom } from "./zoom.js";
 
-const FEW = 3; // loaded ahead to begin with: the fewer, the more each choice knows of the answers before it
-const MOST = 12;
+const FEWEST_AHEAD = 3; // loaded ahead to begin with: the fewer, the more each choice knows of the answers before it
+const MOST_AHEAD = 12;
 const REMEMBERED = 200; // answers to go back to
 const POLL = 400; // milliseconds between two looks while the next round is prepared
 const SLOW = 1000; // milliseconds after which whoever listens is told what is awaited
@@ -17,14 +17,14 @@ const REST = 5000; // and when there is nothing: someone may leave, or pictures 
 
 const HELD = ["ArrowDown", "ArrowUp", "PageDown", "PageUp", " ", "Backspace"]; // keys that may be held down
 
-const at = (id) => document.getElementById(id);
-const mat = at("mat");
-const says = (error) => error instanceof Refused ? error.message[0].toUpperCase() + error.message.slice(1) : "The server can't be reached";
+const byId = (id) => document.getElementById(id);
+const mat = byId("mat");
+const reasonOf = (error) => error instanceof Refused ? error.message[0].toUpperCase() + error.message.slice(1) : "The server can't be reached";
 // What I said: where several are asked, that is my vote, whatever label counts.
-const mine = (item) => item.by === page.name ? item.label : (item.votes.find((vote) => vote.by === page.name) ?? item).label;
-const announce = (text) => { at("announce").textContent = text; };
+const myLabel = (item) => item.by === page.name ? item.label : (item.votes.find((vote) => vote.by === page.name) ?? item).label;
+const announce = (text) => { byId("announce").textContent = text; };
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
-const spinner = () => el("span", { class: "spinner" });
+const spinner = () => element("span", { class: "spinner" });
 const drawn = () => new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(resolve)); });
 
 // What an answer in the outbox was given to. A long text may not be kept with it.
@@ -40,8 +40,8 @@ const setAside = {
     try { return JSON.parse(sessionStorage.getItem(this.key)) ?? []; } catch { return []; }
   },
   has(id) { return this.read().includes(id); },
-  note(id, isNone) {
-    const others = this.read().filter((one) => one !== id).slice(-REMEMBERED);
+  remember(id, isNone) {
+    const others = this.read().filter((other) => other !== id).slice(-REMEMBERED);
     try { sessionStorage.setItem(this.key, JSON.stringify(isNone ? [...others, id] : others)); } catch { /* no matter */ }
   },
 };
@@ -54,14 +54,14 @@ class Labelling {
     this.live = null; // the example to answer next
     this.view = null; // what is on the screen, or about to be
     this.seen = false; // whether it has been drawn: nothing can be answered before
-    this.ahead = FEW;
+    this.ahead = FEWEST_AHEAD;
     this.panel = new Panel();
     this.zoom = new Zoom(mat, (scale) => { if (scale > 1) closer(this.zoom.target, this.shown?.id); });
     this.outbox = new Outbox(`tailor:${page.project}:${page.name}:`, {
       changed: () => this.drawOutbox(), elsewhere: (answer) => this.answeredElsewhere(answer),
     });
     this.offer(page.classes);
-    for (const [id, act] of Object.entries(this.actions())) at(id)?.addEventListener("click", act);
+    for (const [id, act] of Object.entries(this.actions())) byId(id)?.addEventListener("click", act);
     document.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -69,7 +69,7 @@ class Labelling {
   offer(classes) {
     if (this.picker && classes.join("\n") === this.picker.classes.join("\n")) return;
     const label = this.picker ? [...this.picker.chosen].filter((name) => classes.includes(name)) : [];
-    this.picker = new Picker(at("picker"), classes, {
+    this.picker = new Picker(byId("picker"), classes, {
       multi: page.multi, labelId: "question", picked: (answer) => this.answer(answer), refused: () => this.mayAnswer([]),
     });
     this.picker.reset(label);
@@ -92,7 +92,7 @@ class Labelling {
     this.outbox.pump();
     try {
       const { items } = await call("/api/history?n=20");
-      for (const item of items.reverse()) this.remember(item, mine(item));
+      for (const item of items.reverse()) this.remember(item, myLabel(item));
     } catch { /* nothing to go back to but what is kept here */ }
     for (const answer of unsaved) this.remember(itemOf(answer), answer.label);
     await this.fill();
@@ -100,9 +100,9 @@ class Labelling {
 
   // An answer, the latest one: Back goes to it first.
   remember(item, label) {
-    const before = this.past.findIndex((one) => one.item.id === item.id);
-    const known = before >= 0 ? this.past.splice(before, 1)[0].item : item; // with its text, which an answer may lack
-    this.past.push({ item: known, label });
+    const before = this.past.findIndex((answer) => answer.item.id === item.id);
+    const complete = before >= 0 ? this.past.splice(before, 1)[0].item : item; // with its text, which an answer may lack
+    this.past.push({ item: complete, label });
     if (this.past.length > REMEMBERED) this.past.shift();
   }
 
@@ -116,18 +116,18 @@ class Labelling {
     clearTimeout(this.timer);
     const began = performance.now();
     try {
-      const handed = await call(`/api/next?n=${Math.min(50, this.ahead + 1 + this.outbox.size + this.outbox.others.size)}`);
-      this.state = handed;
-      this.offer(handed.classes);
-      for (const item of handed.items) if (this.isNew(item.id, began)) this.queue.push({ ...item, view: this.prepare(item) });
+      const next = await call(`/api/next?n=${Math.min(50, this.ahead + 1 + this.outbox.size + this.outbox.others.size)}`);
+      this.state = next;
+      this.offer(next.classes);
+      for (const item of next.items) if (this.isNew(item.id, began)) this.queue.push({ ...item, view: this.prepare(item) });
       if (!this.live) {
         this.advance();
         if (!this.back) this.draw();
       }
-      if (handed.state === "stopped") this.soon(REST);
-      else if (handed.state === "preparing" || !this.live) this.soon(POLL);
+      if (next.state === "stopped") this.soon(REST);
+      else if (next.state === "preparing" || !this.live) this.soon(POLL);
     } catch (error) {
-      if (!this.shown) this.drawMessage("Nothing new can be shown", `${says(error)}. Trying again …`);
+      if (!this.shown) this.drawMessage("Nothing new can be shown", `${reasonOf(error)}. Trying again …`);
       this.soon(Math.max(2000, error.wait ?? 0));
     } finally {
       this.filling = false;
@@ -142,12 +142,12 @@ class Labelling {
 
   // The server may have written its list before it heard of the last answers.
   isNew(id, began) {
-    const known = this.live?.id === id || this.queue.some((item) => item.id === id);
-    return !known && !this.outbox.answered(id, began);
+    const isLoaded = this.live?.id === id || this.queue.some((item) => item.id === id);
+    return !isLoaded && !this.outbox.answered(id, began);
   }
 
   advance() {
-    if (!this.queue.length && this.live) this.ahead = Math.min(MOST, this.ahead + 2); // ran dry: load more from now on
+    if (!this.queue.length && this.live) this.ahead = Math.min(MOST_AHEAD, this.ahead + 2); // ran dry: load more from now on
     this.live = this.queue.shift() ?? null;
   }
 
@@ -171,13 +171,13 @@ class Labelling {
     document.body.classList.remove("done");
     this.picker.reset(label ?? []);
     this.lookAt(view);
-    at("name").textContent = item.id;
+    byId("name").textContent = item.id;
     document.body.classList.toggle("revisiting", this.back > 0);
-    at("question").textContent = this.back ? this.pastQuestion(item.id, label) : page.question;
-    at("none").classList.toggle("was", this.back > 0 && this.saidNone(item.id, label));
-    at("skip").classList.toggle("was", this.back > 0 && label === null && !this.saidNone(item.id, label));
-    at("skip-word").textContent = this.back ? "Keep it" : "Skip";
-    at("back").disabled = this.back >= this.past.length;
+    byId("question").textContent = this.back ? this.pastQuestion(item.id, label) : page.question;
+    byId("none").classList.toggle("was", this.back > 0 && this.saidNone(item.id, label));
+    byId("skip").classList.toggle("was", this.back > 0 && label === null && !this.saidNone(item.id, label));
+    byId("skip-word").textContent = this.back ? "Keep it" : "Skip";
+    byId("back").disabled = this.back >= this.past.length;
     this.picker.focus();
     this.panel.why(item.id);
   }
@@ -187,7 +187,7 @@ class Labelling {
     this.look(view);
     this.seen = false;
     this.lock(true);
-    this.awaited = el("div", { class: "awaited" }, spinner(), el("p", {}, view.awaited));
+    this.awaited = element("div", { class: "awaited" }, spinner(), element("p", {}, view.awaited));
     mat.replaceChildren(view.node, this.awaited);
     mat.setAttribute("aria-busy", "true");
     this.zoom.reset();
@@ -219,9 +219,9 @@ class Labelling {
   lock(locked) {
     this.picker.lock(locked);
     document.body.classList.toggle("awaiting", locked);
-    for (const id of ["none", "save"]) at(id)?.setAttribute("aria-disabled", String(locked));
+    for (const id of ["none", "save"]) byId(id)?.setAttribute("aria-disabled", String(locked));
     const unskippable = locked && !this.back && !this.view?.skippable; // after going back it keeps the answer
-    at("skip").setAttribute("aria-disabled", String(unskippable));
+    byId("skip").setAttribute("aria-disabled", String(unskippable));
   }
 
   saidNone(id, label) { return page.multi ? label?.length === 0 : label === null && setAside.has(id); }
@@ -234,12 +234,12 @@ class Labelling {
   drawWaiting({ state, reason }) {
     if (state === "stopped") {
       const text = reason ? sentence(reason) : "Nothing is left to label.";
-      const next = el("div", { class: "next" },
-        el("a", { href: "/review", class: "button" }, "Look through the labels"), el("a", { href: "/export", class: "button" }, "Export them"));
-      this.drawMessage("That's it", text, next, true);
+      const links = element("div", { class: "next" },
+        element("a", { href: "/review", class: "button" }, "Look through the labels"), element("a", { href: "/export", class: "button" }, "Export them"));
+      this.drawMessage("That's it", text, links, true);
     } else if (state === "preparing") {
-      const [which, text] = this.past.length ? ["next", "The model learns from your answers. This takes a moment."] : ["first", "This takes a moment."];
-      this.drawMessage(`Choosing the ${which} ones`, reason ? `${sentence(reason)} Trying again …` : text, spinner());
+      const [ordinal, text] = this.past.length ? ["next", "The model learns from your answers. This takes a moment."] : ["first", "This takes a moment."];
+      this.drawMessage(`Choosing the ${ordinal} ones`, reason ? `${sentence(reason)} Trying again …` : text, spinner());
     } else {
       this.drawMessage("Fetching the next ones", "Waiting for the server.", spinner());
     }
@@ -247,36 +247,36 @@ class Labelling {
 
   drawMessage(title, text, more = "", done = false) {
     if (mat.querySelector(".message p")?.textContent === text) return; // it says so already
-    mat.replaceChildren(el("div", { class: "message" }, el("h2", {}, title), el("p", {}, text), more));
+    mat.replaceChildren(element("div", { class: "message" }, element("h2", {}, title), element("p", {}, text), more));
     mat.setAttribute("aria-busy", "true");
     this.look(null);
     this.seen = false;
     this.lock(true);
     clearTimeout(this.slow);
     this.zoom.reset();
-    at("name").textContent = "";
-    at("question").textContent = page.question;
+    byId("name").textContent = "";
+    byId("question").textContent = page.question;
     document.body.classList.toggle("done", done);
     this.panel.nothing();
-    at("back").disabled = !this.past.length;
+    byId("back").disabled = !this.past.length;
     this.picker.reset();
     announce(`${title}. ${text}`);
   }
 
   drawOutbox() {
     const { size, trouble, refused, kept, signedOut } = this.outbox;
-    const box = at("outbox");
-    const words = [];
-    if (trouble && size) words.push(`${size} ${size === 1 ? "answer is" : "answers are"} not saved yet: ${trouble}. ${signedOut ? "Sign in again; nothing is lost." : `${size === 1 ? "It is" : "They are"} kept here and sent again …`}`);
-    if (!kept && size) words.push("This browser stores nothing: keep the page open until all is saved.");
-    for (const { id, why } of refused) words.push(`The answer to ${id} was not taken: ${why}.`);
-    box.hidden = !words.length;
-    const text = words.join(" ");
-    if (at("outbox-text").textContent !== text) at("outbox-text").textContent = text;
-    at("outbox-close").hidden = !refused.length;
-    at("sign-in").hidden = !signedOut;
-    at("saved").dataset.state = size ? (trouble ? "stuck" : "sending") : "saved";
-    at("saved").textContent = size ? (trouble ? `${size} not saved` : "Saving …") : "All saved";
+    const box = byId("outbox");
+    const sentences = [];
+    if (trouble && size) sentences.push(`${size} ${size === 1 ? "answer is" : "answers are"} not saved yet: ${trouble}. ${signedOut ? "Sign in again; nothing is lost." : `${size === 1 ? "It is" : "They are"} kept here and sent again …`}`);
+    if (!kept && size) sentences.push("This browser stores nothing: keep the page open until all is saved.");
+    for (const { id, why } of refused) sentences.push(`The answer to ${id} was not taken: ${why}.`);
+    box.hidden = !sentences.length;
+    const text = sentences.join(" ");
+    if (byId("outbox-text").textContent !== text) byId("outbox-text").textContent = text;
+    byId("outbox-close").hidden = !refused.length;
+    byId("sign-in").hidden = !signedOut;
+    byId("saved").dataset.state = size ? (trouble ? "stuck" : "sending") : "saved";
+    byId("saved").textContent = size ? (trouble ? `${size} not saved` : "Saving …") : "All saved";
     document.documentElement.dataset.acknowledged = this.outbox.acknowledged;
     if (this.outbox.latest) this.panel.soon();
   }
@@ -287,7 +287,7 @@ class Labelling {
   answer(label, none = false) {
     const item = this.shown;
     if (!item || !this.mayAnswer(label, none)) return;
-    setAside.note(item.id, none && !page.multi);
+    setAside.remember(item.id, none && !page.multi);
     this.outbox.put({ id: item.id, label, shown: item.shown });
     announce(label === null && !none ? "Skipped" : label?.length ? label.join(", ") : "None of these");
     if (this.back) {
@@ -312,15 +312,15 @@ class Labelling {
 
   // Another window of mine has answered it: it is done here too. Something else on the screen stays as it is.
   answeredElsewhere(answer) {
-    const looked = this.back ? this.past[this.past.length - this.back].item : null;
-    const onScreen = (looked ?? this.live)?.id === answer.id;
-    const known = [this.live, ...this.queue].find((one) => one?.id === answer.id);
-    this.queue = this.queue.filter((one) => one.id !== answer.id);
-    if (known && known === this.live) this.advance();
-    if (known?.view) known.view.dropped = true;
-    if (known) known.view = undefined;
-    this.remember(known ?? itemOf(answer), answer.label);
-    if (looked) this.back = Math.min(this.past.length, this.past.length - this.past.findIndex((one) => one.item === looked));
+    const revisited = this.back ? this.past[this.past.length - this.back].item : null;
+    const onScreen = (revisited ?? this.live)?.id === answer.id;
+    const loaded = [this.live, ...this.queue].find((item) => item?.id === answer.id);
+    this.queue = this.queue.filter((item) => item.id !== answer.id);
+    if (loaded && loaded === this.live) this.advance();
+    if (loaded?.view) loaded.view.dropped = true;
+    if (loaded) loaded.view = undefined;
+    this.remember(loaded ?? itemOf(answer), answer.label);
+    if (revisited) this.back = Math.min(this.past.length, this.past.length - this.past.findIndex((past) => past.item === revisited));
     if (onScreen) {
       announce(`${answer.id} was answered in another window`);
       this.draw();
@@ -352,30 +352,30 @@ class Labelling {
     const text = mat.querySelector(".words, .numbers");
     if (!text || text.scrollHeight <= text.clientHeight || ctrlKey || metaKey || altKey) return null;
     if (target.closest?.("#panel") || (key === " " && target.closest?.("button, a, input, summary"))) return null;
-    const page = 0.9 * text.clientHeight;
-    const steps = { PageDown: page, PageUp: -page, " ": shiftKey ? -page : page, Home: -text.scrollHeight, End: text.scrollHeight };
+    const screenful = 0.9 * text.clientHeight;
+    const steps = { PageDown: screenful, PageUp: -screenful, " ": shiftKey ? -screenful : screenful, Home: -text.scrollHeight, End: text.scrollHeight };
     if (!this.picker.many) Object.assign(steps, { ArrowDown: LINE, ArrowUp: -LINE });
     return key in steps ? () => text.scrollBy({ top: steps[key] }) : null;
   }
 
   key(event) {
-    const on = event.target;
-    if (at("help").open || on.closest?.("input:not(.search), select, textarea")) return;
-    if ((event.key === "Enter" || event.key === " ") && on.closest?.("button, a, summary") && !on.closest("#picker")) return;
+    const { target } = event;
+    if (byId("help").open || target.closest?.("input:not(.search), select, textarea")) return;
+    if ((event.key === "Enter" || event.key === " ") && target.closest?.("button, a, summary") && !target.closest("#picker")) return;
     if (event.repeat && !HELD.includes(event.key)) return;
     const typing = this.picker.typing;
-    const acts = {
+    const keyActions = {
       ArrowLeft: () => this.goBack(), Backspace: () => this.goBack(), ArrowRight: () => this.skip(),
       "+": () => this.zoom.by(1.6), "=": () => this.zoom.by(1.6), "-": () => this.zoom.by(0.625),
-      "?": () => at("help").showModal(),
+      "?": () => byId("help").showModal(),
     };
-    if (!this.picker.digitsAreText || !this.picker.many) acts[0] = () => this.none();
+    if (!this.picker.digitsAreText || !this.picker.many) keyActions[0] = () => this.none();
     const scroll = typing ? null : this.scrolling(event);
     if (scroll) {
       scroll();
       event.preventDefault();
-    } else if (!typing && acts[event.key] && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      acts[event.key]();
+    } else if (!typing && keyActions[event.key] && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      keyActions[event.key]();
       event.preventDefault();
     } else if (this.picker.key(event)) {
       event.preventDefault();
@@ -384,6 +384,6 @@ class Labelling {
 }
 
 const labelling = new Labelling();
-at("outbox-close").addEventListener("click", () => { labelling.outbox.refused = []; labelling.drawOutbox(); });
-at("help-open").addEventListener("click", () => at("help").showModal());
+byId("outbox-close").addEventListener("click", () => { labelling.outbox.refused = []; labelling.drawOutbox(); });
+byId("help-open").addEventListener("click", () => byId("help").showModal());
 labelling.begin();

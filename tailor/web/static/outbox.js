@@ -32,7 +32,7 @@ export class Outbox {
       } catch { localStorage.removeItem(key); }
     }
     window.addEventListener("online", () => this.pump());
-    window.addEventListener("storage", (event) => this.hear(event)); // of what other windows store
+    window.addEventListener("storage", (event) => this.onStorage(event)); // of what other windows store
     window.addEventListener("beforeunload", (event) => {
       if (!this.kept && this.entries.size) event.preventDefault();
     });
@@ -58,19 +58,19 @@ export class Outbox {
   // What the server has not acknowledged yet, oldest first.
   get unsaved() { return [...this.entries.values()]; }
 
-  hear({ key, newValue }) {
+  onStorage({ key, newValue }) {
     if (!key?.startsWith(this.prefix) || this.entries.has(key)) return;
-    const known = this.others.get(key);
+    const entry = this.others.get(key);
     if (newValue === null || newValue === SENT) {
       this.others.delete(key);
-      if (known) this.isDone(known.id);
+      if (entry) this.markDone(entry.id);
       return;
     }
     try { this.others.set(key, JSON.parse(newValue)); } catch { return; }
     this.elsewhere(this.others.get(key));
   }
 
-  isDone(id) {
+  markDone(id) {
     this.doneAt.set(id, performance.now());
     if (this.doneAt.size > REMEMBERED) this.doneAt.delete(this.doneAt.keys().next().value);
   }
@@ -80,13 +80,13 @@ export class Outbox {
     const stamp = String(Date.now()).padStart(15, "0") + String(this.count++).padStart(6, "0");
     const key = this.prefix + stamp + Math.random().toString(36).slice(2, 8);
     this.entries.set(key, entry);
-    this.keep(key, entry);
+    this.store(key, entry);
     this.changed(this);
     this.pump();
   }
 
-  keep(key, { id, label, shown }) {
-    for (const entry of [{ id, label, shown }, { id, label }]) { // a long text may be what there is no room for
+  store(key, { id, label, shown }) {
+    for (const entry of [{ id, label, shown }, { id, label }]) { // a long text may be what does not fit
       try {
         localStorage.setItem(key, JSON.stringify(entry));
         return;
@@ -132,7 +132,7 @@ export class Outbox {
         if (!final) throw error;
         this.refused.push({ ...entry, why: error.message });
       }
-      this.isDone(entry.id);
+      this.markDone(entry.id);
       this.forget(key, this.inherited.has(key));
       this.trouble = null;
       this.signedOut = false;

@@ -1,9 +1,9 @@
 // The numbers beside the picture. The server draws them; here they are fetched and put in place.
 
-import { call, el } from "./api.js";
+import { call, element } from "./api.js";
 
-const EVERY = 5000; // milliseconds
-const SOON = 800;
+const REFRESH_EVERY = 5000; // milliseconds
+const REFRESH_SOON = 800; // after an answer
 
 export class Panel {
   constructor() {
@@ -16,7 +16,7 @@ export class Panel {
   soon() {
     if (this.waiting) return;
     this.waiting = true;
-    setTimeout(() => { this.waiting = false; this.refresh(); }, SOON);
+    setTimeout(() => { this.waiting = false; this.refresh(); }, REFRESH_SOON);
   }
 
   async refresh() {
@@ -28,19 +28,19 @@ export class Panel {
       }
     } catch { /* the outbox says what is wrong */ }
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.refresh(), EVERY);
+    this.timer = setTimeout(() => this.refresh(), REFRESH_EVERY);
   }
 
   draw(html) {
     const fresh = new DOMParser().parseFromString(html, "text/html");
     for (const card of fresh.querySelectorAll("[data-card]")) {
-      const mine = this.box.querySelector(`[data-card="${card.dataset.card}"]`);
-      if (!mine || mine.innerHTML === card.innerHTML) continue;
-      for (const open of mine.querySelectorAll("details[open]")) {
+      const current = this.box.querySelector(`[data-card="${card.dataset.card}"]`);
+      if (!current || current.innerHTML === card.innerHTML) continue;
+      for (const open of current.querySelectorAll("details[open]")) {
         card.querySelector(`details[data-name="${open.dataset.name}"]`)?.setAttribute("open", "");
       }
-      mine.hidden = card.hidden;
-      mine.replaceChildren(...card.childNodes);
+      current.hidden = card.hidden;
+      current.replaceChildren(...card.childNodes);
     }
   }
 
@@ -53,7 +53,7 @@ export class Panel {
   nothing() {
     this.about = null;
     clearTimeout(this.whyTimer);
-    this.reason.replaceChildren(el("p", { class: "soft" }, "…"));
+    this.reason.replaceChildren(element("p", { class: "soft" }, "…"));
     document.getElementById("guess").hidden = true;
   }
 
@@ -65,12 +65,12 @@ export class Panel {
   }
 
   drawWhy(why) {
-    this.reason.replaceChildren(...why.sentences.map((text) => el("p", { dir: "auto" }, text)));
+    this.reason.replaceChildren(...why.sentences.map((text) => element("p", { dir: "auto" }, text)));
     const guesses = Object.entries(why.predicted);
-    const box = document.getElementById("guess");
-    box.hidden = !guesses.length;
+    const guess = document.getElementById("guess");
+    guess.hidden = !guesses.length;
     document.getElementById("guesses").replaceChildren(
-      ...guesses.map(([name, share]) => el("li", {}, el("span", { dir: "auto" }, name), el("span", {}, `${Math.round(share * 100)}%`))),
+      ...guesses.map(([name, share]) => element("li", {}, element("span", { dir: "auto" }, name), element("span", {}, `${Math.round(share * 100)}%`))),
     );
   }
 }

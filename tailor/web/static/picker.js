@@ -1,9 +1,9 @@
 // Choosing classes: a button and a key each while they are few, a search box when they are many.
 
-import { el } from "./api.js";
+import { element } from "./api.js";
 
 export const KEYS = [..."123456789abcdefghijklmnopqrstuvwxyz"];
-const SHOWN = 8; // matches in the list
+const MOST_SHOWN = 8; // matches in the list
 
 const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
@@ -14,20 +14,20 @@ export function rank(name, typed) {
   if (text.startsWith(typed)) return 1;
   if (text.split(/[^\p{L}\p{N}]+/u).some((word) => word.startsWith(typed))) return 2;
   if (text.includes(typed)) return 3;
-  let at = 0;
-  for (const letter of text) if (letter === typed[at]) at += 1;
-  return at === typed.length ? 4 : null;
+  let matched = 0; // letters of what was typed, in their order
+  for (const letter of text) if (letter === typed[matched]) matched += 1;
+  return matched === typed.length ? 4 : null;
 }
 
 export function matches(classes, typed) {
   const wanted = plain(typed.trim());
-  const found = [];
+  const ranked = [];
   for (const name of classes) {
-    const place = rank(name, wanted);
-    if (place !== null) found.push([place, name.length, name]);
+    const fit = rank(name, wanted);
+    if (fit !== null) ranked.push([fit, name.length, name]);
   }
-  found.sort((a, b) => a[0] - b[0] || a[1] - b[1] || (a[2] < b[2] ? -1 : 1));
-  return found.map((one) => one[2]);
+  ranked.sort((a, b) => a[0] - b[0] || a[1] - b[1] || (a[2] < b[2] ? -1 : 1));
+  return ranked.map(([, , name]) => name);
 }
 
 export class Picker {
@@ -48,11 +48,11 @@ export class Picker {
 
   buildButtons(labelId) {
     this.buttons = new Map();
-    const group = el("div", { class: "choices", role: "group", "aria-labelledby": labelId });
-    this.classes.forEach((name, at) => {
-      const button = el(
-        "button", { type: "button", class: "choice", "aria-keyshortcuts": KEYS[at], "aria-pressed": this.multi && "false" },
-        el("kbd", { "aria-hidden": "true" }, KEYS[at]), el("span", { dir: "auto" }, name),
+    const group = element("div", { class: "choices", role: "group", "aria-labelledby": labelId });
+    this.classes.forEach((name, index) => {
+      const button = element(
+        "button", { type: "button", class: "choice", "aria-keyshortcuts": KEYS[index], "aria-pressed": this.multi && "false" },
+        element("kbd", { "aria-hidden": "true" }, KEYS[index]), element("span", { dir: "auto" }, name),
       );
       button.addEventListener("click", () => this.take(name));
       this.buttons.set(name, button);
@@ -65,41 +65,41 @@ export class Picker {
 
   buildSearch(labelId) {
     const listId = `${labelId}-list`;
-    this.tags = el("div", { class: "tags", "aria-label": "Chosen classes", role: "group" });
-    this.input = el("input", {
+    this.tags = element("div", { class: "tags", "aria-label": "Chosen classes", role: "group" });
+    this.input = element("input", {
       type: "text", role: "combobox", class: "search", placeholder: `Type a few letters of one of ${this.classes.length} classes`,
       "aria-labelledby": labelId, "aria-controls": listId, "aria-expanded": "false", "aria-autocomplete": "list",
       autocomplete: "off", autocapitalize: "off", spellcheck: "false", dir: "auto",
     });
-    this.list = el("ul", { id: listId, role: "listbox", class: "matches", "aria-labelledby": labelId });
+    this.list = element("ul", { id: listId, role: "listbox", class: "matches", "aria-labelledby": labelId });
     this.root.append(this.tags, this.input, this.list);
     this.input.addEventListener("input", () => this.search());
     this.list.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps the focus
     this.list.addEventListener("click", (event) => {
       const option = event.target.closest("[role=option]");
-      if (option) this.take(this.found[Number(option.dataset.at)]);
+      if (option) this.take(this.shownMatches[Number(option.dataset.index)]);
     });
     this.search();
   }
 
   search() {
     const typed = this.input.value;
-    this.found = (typed.trim() ? matches(this.classes, typed) : this.recent).slice(0, SHOWN);
-    this.active = typed.trim() && this.found.length ? 0 : -1;
+    this.shownMatches = (typed.trim() ? matches(this.classes, typed) : this.recent).slice(0, MOST_SHOWN);
+    this.active = typed.trim() && this.shownMatches.length ? 0 : -1;
     this.drawList();
   }
 
   drawList() {
     const typed = this.input.value.trim();
-    const options = this.found.map((name, at) => {
-      const key = !typed && !this.digitsAreText ? el("kbd", { "aria-hidden": "true" }, String(at + 1)) : "";
-      const id = `${this.list.id}-${at}`;
-      return el("li", { role: "option", id, "data-at": at, "aria-selected": String(at === this.active) }, key, el("bdi", {}, name));
+    const options = this.shownMatches.map((name, index) => {
+      const key = !typed && !this.digitsAreText ? element("kbd", { "aria-hidden": "true" }, String(index + 1)) : "";
+      const id = `${this.list.id}-${index}`;
+      return element("li", { role: "option", id, "data-index": index, "aria-selected": String(index === this.active) }, key, element("bdi", {}, name));
     });
-    if (typed && !options.length) options.push(el("li", { class: "none" }, "No class fits"));
-    if (!typed && options.length) options.unshift(el("li", { class: "none", role: "presentation" }, "Used last"));
+    if (typed && !options.length) options.push(element("li", { class: "none" }, "No class fits"));
+    if (!typed && options.length) options.unshift(element("li", { class: "none", role: "presentation" }, "Used last"));
     this.list.replaceChildren(...options);
-    this.input.setAttribute("aria-expanded", String(this.found.length > 0));
+    this.input.setAttribute("aria-expanded", String(this.shownMatches.length > 0));
     if (this.active >= 0) this.input.setAttribute("aria-activedescendant", `${this.list.id}-${this.active}`);
     else this.input.removeAttribute("aria-activedescendant");
   }
@@ -131,7 +131,7 @@ export class Picker {
       this.refused();
       return;
     }
-    this.recent = [name, ...this.recent.filter((one) => one !== name)].slice(0, SHOWN);
+    this.recent = [name, ...this.recent.filter((other) => other !== name)].slice(0, MOST_SHOWN);
     if (!this.multi) {
       this.picked([name]);
       return;
@@ -158,8 +158,8 @@ export class Picker {
       return;
     }
     this.tags.replaceChildren(...[...this.chosen].map((name) => {
-      if (!this.multi) return el("span", { class: "tag", dir: "auto" }, name);
-      const tag = el("button", { type: "button", class: "tag", "aria-label": `Remove ${name}` }, el("bdi", {}, name));
+      if (!this.multi) return element("span", { class: "tag", dir: "auto" }, name);
+      const tag = element("button", { type: "button", class: "tag", "aria-label": `Remove ${name}` }, element("bdi", {}, name));
       tag.addEventListener("click", () => { this.take(name); this.focus(); });
       return tag;
     }));
@@ -171,23 +171,23 @@ export class Picker {
     if (event.key === "Enter" && event.target instanceof HTMLButtonElement && !this.multi) return false;
     if (this.many) return this.searchKey(event);
     if (event.key === "Enter" && this.multi) return this.confirm(), true;
-    const at = KEYS.indexOf(event.key.toLowerCase());
-    if (at < 0 || at >= this.classes.length) return false;
-    this.take(this.classes[at]);
+    const index = KEYS.indexOf(event.key.toLowerCase());
+    if (index < 0 || index >= this.classes.length) return false;
+    this.take(this.classes[index]);
     return true;
   }
 
   searchKey(event) {
     const empty = !this.input.value;
     const steps = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (steps && this.found.length) {
-      const size = this.found.length;
+    if (steps && this.shownMatches.length) {
+      const size = this.shownMatches.length;
       this.active = this.active < 0 && steps < 0 ? size - 1 : (this.active + steps + size) % size;
       this.drawList();
       return true;
     }
     if (event.key === "Enter") {
-      if (this.active >= 0) this.take(this.found[this.active]);
+      if (this.active >= 0) this.take(this.shownMatches[this.active]);
       else if (empty) this.confirm();
       return true;
     }
@@ -197,7 +197,7 @@ export class Picker {
       return true;
     }
     if (empty && !this.digitsAreText && /^[1-9]$/.test(event.key)) {
-      this.take(this.found[Number(event.key) - 1]);
+      this.take(this.shownMatches[Number(event.key) - 1]);
       return true;
     }
     if (event.key.length === 1 && event.key !== " " && document.activeElement !== this.input) {

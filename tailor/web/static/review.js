@@ -1,25 +1,25 @@
 // Correcting in place, on the review and the team page.
 
-import { call, el, page, pictureOf } from "./api.js";
+import { call, element, page, pictureOf } from "./api.js";
 import { Picker } from "./picker.js";
 
-const at = (id) => document.getElementById(id);
-const dialog = at("correct");
+const byId = (id) => document.getElementById(id);
+const dialog = byId("correct");
 let opener = null;
 let saving = false;
 
-const words = (label) => label.join(", ") || "none of these";
+const labelText = (label) => label.join(", ") || "none of these";
 
-const picker = new Picker(at("correct-picker"), page.classes, { multi: page.multi, labelId: "correct-title", picked: save });
+const picker = new Picker(byId("correct-picker"), page.classes, { multi: page.multi, labelId: "correct-title", picked: save });
 
 function open(button) {
   opener = button;
   const tile = button.closest(".tile");
-  at("correct-name").textContent = button.dataset.id;
-  at("correct-problem").textContent = "";
+  byId("correct-name").textContent = button.dataset.id;
+  byId("correct-problem").textContent = "";
   const image = tile.querySelector("img");
-  const copy = image ? el("img", { src: pictureOf(button.dataset.id, 1600), alt: image.alt }) : tile.querySelector(".snippet").cloneNode(true);
-  at("correct-shown").replaceChildren(copy);
+  const copy = image ? element("img", { src: pictureOf(button.dataset.id, 1600), alt: image.alt }) : tile.querySelector(".snippet").cloneNode(true);
+  byId("correct-shown").replaceChildren(copy);
   picker.reset(JSON.parse(button.dataset.label) ?? []);
   dialog.showModal();
   picker.focus();
@@ -32,27 +32,27 @@ async function save(label) {
   const button = opener;
   const { id } = button.dataset;
   const settling = "settle" in button.dataset;
-  at("correct-problem").textContent = "";
+  byId("correct-problem").textContent = "";
   try {
     await call(settling ? "/api/settle" : "/api/answer", { id, label });
   } catch (error) {
     if (!dialog.open) open(button);
-    at("correct-problem").textContent = `${id} was not saved: ${error.message}.`;
+    byId("correct-problem").textContent = `${id} was not saved: ${error.message}.`;
     return;
   } finally {
     saving = false;
   }
   button.dataset.label = JSON.stringify(label);
-  button.querySelector(".now").textContent = words(label);
+  button.querySelector(".now").textContent = labelText(label);
   button.closest(".tile").classList.add("corrected");
-  at("announce").textContent = `${id} is now ${words(label)}`;
+  byId("announce").textContent = `${id} is now ${labelText(label)}`;
   if (opener === button) dialog.close();
 }
 
 for (const button of document.querySelectorAll("button.correct")) button.addEventListener("click", () => open(button));
-at("correct-cancel").addEventListener("click", () => dialog.close());
-at("correct-none")?.addEventListener("click", () => save([]));
-at("correct-save")?.addEventListener("click", () => picker.confirm());
+byId("correct-cancel").addEventListener("click", () => dialog.close());
+byId("correct-none")?.addEventListener("click", () => save([]));
+byId("correct-save")?.addEventListener("click", () => picker.confirm());
 dialog.addEventListener("close", () => opener?.focus());
 dialog.addEventListener("keydown", (event) => {
   const outside = event.target.closest("button") && !event.target.closest("#correct-picker");

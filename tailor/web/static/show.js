@@ -1,10 +1,10 @@
 // An example on the screen: a picture, a text, or the values of an embedding.
 
-import { el, pictureOf } from "./api.js";
+import { element, pictureOf } from "./api.js";
 
-const FULL = 1600;
-const CLOSE = 4096;
-const AGAIN = 2000; // milliseconds before a picture that did not come is asked for again
+const PAGE_SIDE = 1600; // pixels of a picture's longer side
+const ZOOM_SIDE = 4096; // once someone zooms in
+const RETRY_PAUSE = 2000; // milliseconds before a picture that did not come is asked for again
 const TRIES = 3; // for one that comes and can't be drawn; and before one that does not come may be skipped unseen
 const TINY = 160; // pixels below which a picture is shown with hard edges
 
@@ -16,17 +16,17 @@ const TINY = 160; // pixels below which a picture is shown with hard edges
 //   dropped   to be set once nobody looks at it any more: no more tries
 export function prepare(item, changed = () => {}) {
   if (item.shown.kind === "image") return picture(item, changed);
-  const made = { text, vector: values }[item.shown.kind];
-  const node = made ? made(item) : unreadable(item.shown.reason);
-  return { node, ready: Promise.resolve(), readable: Boolean(made), awaited: "" };
+  const draw = { text, vector: values }[item.shown.kind];
+  const node = draw ? draw(item) : unreadable(item.shown.reason);
+  return { node, ready: Promise.resolve(), readable: Boolean(draw), awaited: "" };
 }
 
 function picture(item, changed) {
   // sync: the frame that shows the node shows the picture
-  const image = el("img", { alt: `Picture ${item.id}`, draggable: "false", class: "picture", decoding: "sync" });
+  const image = element("img", { alt: `Picture ${item.id}`, draggable: "false", class: "picture", decoding: "sync" });
   image.addEventListener("load", () => image.classList.toggle("tiny", Math.max(image.naturalWidth, image.naturalHeight) < TINY));
   const view = { node: image, readable: true, awaited: "Loading the picture" };
-  view.ready = load(image, pictureOf(item.id, FULL), view, changed).then((reason) => {
+  view.ready = load(image, pictureOf(item.id, PAGE_SIDE), view, changed).then((reason) => {
     if (!reason) return;
     view.node = unreadable(reason);
     view.readable = false;
@@ -51,7 +51,7 @@ async function load(image, url, view, changed) {
     view.skippable = failures >= TRIES;
     view.awaited = `The picture can't be fetched. Trying again …${view.skippable ? " You can skip it." : ""}`;
     changed(view);
-    await new Promise((resolve) => { setTimeout(resolve, AGAIN); });
+    await new Promise((resolve) => { setTimeout(resolve, RETRY_PAUSE); });
   }
   return null;
 }
@@ -79,25 +79,25 @@ async function canReachServer() {
 
 // The finer version, once someone zooms in.
 export function closer(image, id) {
-  if (!(image instanceof HTMLImageElement) || image.dataset.close || Math.max(image.naturalWidth, image.naturalHeight) < FULL) return;
+  if (!(image instanceof HTMLImageElement) || image.dataset.close || Math.max(image.naturalWidth, image.naturalHeight) < PAGE_SIDE) return;
   image.dataset.close = "1";
   const fine = new Image();
-  fine.src = pictureOf(id, CLOSE);
+  fine.src = pictureOf(id, ZOOM_SIDE);
   fine.decode().then(() => { image.src = fine.src; }).catch(() => {});
 }
 
 function text(item) {
   const { text: content, length } = item.shown;
-  const note = length > content.length ? [el("p", { class: "note" }, `The first ${content.length} of ${length} characters`)] : [];
-  return el("article", { class: "words", tabindex: "0", "aria-label": `Text ${item.id}` }, el("p", { dir: "auto" }, content), ...note);
+  const note = length > content.length ? [element("p", { class: "note" }, `The first ${content.length} of ${length} characters`)] : [];
+  return element("article", { class: "words", tabindex: "0", "aria-label": `Text ${item.id}` }, element("p", { dir: "auto" }, content), ...note);
 }
 
 function values(item) {
   const { values: shown, length } = item.shown;
   const more = length > shown.length ? ` … (${length} values)` : "";
-  return el("article", { class: "numbers", tabindex: "0", "aria-label": `Embedding ${item.id}` }, el("h2", { dir: "auto" }, item.id), el("p", {}, shown.join("  ") + more));
+  return element("article", { class: "numbers", tabindex: "0", "aria-label": `Embedding ${item.id}` }, element("h2", { dir: "auto" }, item.id), element("p", {}, shown.join("  ") + more));
 }
 
 function unreadable(reason) {
-  return el("p", { class: "unreadable", role: "note" }, `This one can't be shown: ${reason}. Skip it.`);
+  return element("p", { class: "unreadable", role: "note" }, `This one can't be shown: ${reason}. Skip it.`);
 }

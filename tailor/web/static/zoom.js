@@ -1,6 +1,6 @@
 // Looking closer: wheel, double click, drag, and the keys + and -.
 
-const MOST = 8;
+const MOST = 8; // times
 
 export class Zoom {
   // moved(scale) is called when the scale changes
@@ -43,20 +43,21 @@ export class Zoom {
     const before = this.scale;
     this.scale = factor ? Math.min(MOST, Math.max(1, this.scale * factor)) : 1;
     const box = this.frame.getBoundingClientRect();
-    const px = event ? event.clientX - box.left - box.width / 2 : 0;
-    const py = event ? event.clientY - box.top - box.height / 2 : 0;
+    const fromCentreX = event ? event.clientX - box.left - box.width / 2 : 0;
+    const fromCentreY = event ? event.clientY - box.top - box.height / 2 : 0;
     const ratio = this.scale / before;
-    this.x = px - (px - this.x) * ratio;
-    this.y = py - (py - this.y) * ratio;
+    this.x = fromCentreX - (fromCentreX - this.x) * ratio;
+    this.y = fromCentreY - (fromCentreY - this.y) * ratio;
     this.draw();
     if (this.scale !== before) this.moved(this.scale);
   }
 
   draw() {
     const box = this.frame.getBoundingClientRect();
-    const [mx, my] = [(box.width * (this.scale - 1)) / 2, (box.height * (this.scale - 1)) / 2];
-    this.x = Math.min(mx, Math.max(-mx, this.x));
-    this.y = Math.min(my, Math.max(-my, this.y));
+    const limitX = (box.width * (this.scale - 1)) / 2;
+    const limitY = (box.height * (this.scale - 1)) / 2;
+    this.x = Math.min(limitX, Math.max(-limitX, this.x));
+    this.y = Math.min(limitY, Math.max(-limitY, this.y));
     this.target.style.transform = this.scale === 1 ? "" : `translate(${this.x}px, ${this.y}px) scale(${this.scale})`;
     this.frame.classList.toggle("zoomed", this.scale > 1);
   }
