@@ -1,5 +1,5 @@
-"""How long an annotator waits: next() and answer() of a room, while it trains and chooses in the
-background.
+"""How long an annotator waits: next() and answer() of a coordinator, while it trains and
+chooses in the background.
 
     python benchmarks/coordinator.py [--examples 100000] [--classes 10] [--people 1] [--think 0.2]
     [--labels 600] [--postgres]

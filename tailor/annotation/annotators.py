@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tailor.errors import InputError
-from tailor.storage.base import Event, Store
+from tailor.run.events import AnswersTold, RunEvent, SeveralEvents, VoteCast, read_event
+from tailor.storage.base import Store
 
 LONGEST_NAME = 200
 #: seconds over which the pace is measured; with less behind us it would jump
@@ -15,6 +16,8 @@ PACE_WINDOW = 300.0
 SHORTEST_WINDOW = 15.0
 #: answers of each annotator that are remembered for going back
 REMEMBERED = 1000
+#: events with answers in them
+ANSWER_KINDS = (AnswersTold.kind, VoteCast.kind, SeveralEvents.kind)
 
 
 def check_annotator(name: str) -> None:
@@ -46,9 +49,12 @@ class Annotators:
         self._clock = clock
         self._activities: dict[str, AnnotatorActivity] = {}
         self._answer_times: deque[float] = deque()
-        for event in store.events():
-            for annotator, position in _answers_in(event):
-                self.record_answer(annotator, position, event.time)
+        for stored in store.events():
+            # Others may hold large arrays, which are not read here.
+            if stored.kind in ANSWER_KINDS:
+                event = read_event(stored.kind, stored.body, stored.data)
+                for annotator, position in _answers_in(event):
+                    self.record_answer(annotator, position, stored.time)
 
     def record_answer(self, annotator: str, position: int, time: float) -> None:
         activity = self._activities.setdefault(annotator, AnnotatorActivity(annotator))
@@ -82,15 +88,15 @@ class Annotators:
         return iter(self._activities.values())
 
 
-def _answers_in(event: Event) -> Iterator[tuple[str, int]]:
+def _answers_in(event: RunEvent) -> Iterator[tuple[str, int]]:
     """(annotator, position) of every answer, skip and vote in an event."""
-    changes = [(event.kind, event.body)]
-    if event.kind == "several":
-        changes = event.body["events"]
-    for kind, body in changes:
-        if kind == "vote":
-            yield body["by"], body["position"]
-        elif kind == "told" and body.get("by"):
-            answered = [position for position, _ in body["answers"]]
-            for position in answered + body["skipped"]:
-                yield body["by"], position
+    if isinstance(event, SeveralEvents):
+        for inner in event.events:
+            yield from _answers_in(inner)
+    elif isinstance(event, VoteCast):
+        yield event.by, event.position
+    elif isinstance(event, AnswersTold) and event.by:
+        for position, _ in event.answers:
+            yield event.by, position
+        for position in event.skipped:
+            yield event.by, position

@@ -87,16 +87,21 @@ class Assignment:
         # Shared examples that others have voted on come before all. Both are in the order in which
         # they were asked or voted on, so the search is short, however many wait.
         candidates = chain(self._run_state.votes.open, self._run_state.waiting)
-        return next((p for p in candidates if self._is_available(p, annotator)), None)
+        for position in candidates:
+            if self._is_available(position, annotator):
+                return position
+        return None
 
     def _is_available(self, position: int, annotator: str) -> bool:
         consensus = self._run_state.votes
-        holders = self._leases.holders(position)
-        voters = consensus.on(position)
-        if annotator in voters or annotator in holders or position in consensus.disputed:
+        if position in consensus.disputed:
             return False
-        taken = len(voters) + sum(holder not in voters for holder in holders)
-        return taken < self.votes_wanted(position) and not self._is_absent(position)
+        voters = consensus.on(position).keys()
+        holders = self._leases.holders(position)
+        annotators = voters | holders
+        if annotator in annotators or len(annotators) >= self.votes_wanted(position):
+            return False
+        return not self._is_absent(position)
 
     def _is_absent(self, position: int) -> bool:
         """Whether nobody can look at it: it can't be read, or it has vanished from the pool."""

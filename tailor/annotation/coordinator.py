@@ -155,7 +155,8 @@ class Coordinator:
             self.planner.wake()
             if shortage is not None and not positions:
                 return NextItems((), shortage.state, shortage.reason)
-            return NextItems(tuple(self._item(p) for p in positions), "ready")
+            items = tuple(self._item(position) for position in positions)
+            return NextItems(items, "ready")
 
     def answer(self, annotator: str, id: str, label: Sequence[str] | None) -> Receipt:
         """Take an answer in: class names (multi-class: exactly one; multi-label: none is an answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
@@ -103,10 +104,10 @@ def open_rounds(run_state: RunState, unpicked: int) -> list[dict[str, Any]]:
     """
     if not run_state.rounds:
         return []
-    current = len(run_state.rounds) - 1
     waiting = list(run_state.waiting)
     numbers = set(run_state.label_table.picks.round[waiting].tolist())
-    rows = [_round_row(run_state, number) for number in sorted(numbers | {current})]
+    numbers.add(len(run_state.rounds) - 1)
+    rows = [_round_row(run_state, number) for number in sorted(numbers)]
     rows[-1]["left"] += count_askable(run_state.label_table, unpicked)
     for row in rows:
         row["size"] = row["answered"] + row["skipped"] + row["voted"] + row["left"]
@@ -116,10 +117,11 @@ def open_rounds(run_state: RunState, unpicked: int) -> list[dict[str, Any]]:
 def _round_row(run_state: RunState, number: int) -> dict[str, Any]:
     record = run_state.rounds[number]
     # One that was skipped, offered again and asked again belongs to the later round.
+    label_table = run_state.label_table
     positions = np.array(run_state.asked_in[number], np.int64)
-    positions = positions[run_state.label_table.picks.round[positions] == number]
-    has_label = run_state.label_table.has_label(positions)
-    is_skipped = run_state.label_table.answers.skipped[positions]
+    positions = positions[label_table.picks.round[positions] == number]
+    has_label = label_table.has_label(positions)
+    is_skipped = label_table.answers.skipped[positions]
     asked = positions.tolist()
     voted = sum(position in run_state.votes.open for position in asked)
     waiting = sum(position in run_state.waiting for position in asked)
@@ -135,14 +137,21 @@ def _round_row(run_state: RunState, number: int) -> dict[str, Any]:
 
 def unreadable(run_state: RunState) -> dict[str, Any]:
     """How much of the pool can't be read, with a few names and the reasons."""
-    reasons = dict.fromkeys(run_state.vanished, "it has vanished from the pool")
-    count = len(run_state.files) + len(run_state.aside.keys() | reasons.keys())
-    files = ({"name": name, "reason": reason} for name, reason in run_state.files.items())
-    examples = (
-        {"name": run_state.ids[position], "reason": reason}
-        for position, reason in chain(run_state.aside.items(), reasons.items())
+    vanished = dict.fromkeys(run_state.vanished, "it has vanished from the pool")
+    examples = run_state.aside.keys() | vanished.keys()
+    count = len(run_state.files) + len(examples)
+    reasons = chain(
+        run_state.files.items(),
+        _by_id(run_state, run_state.aside),
+        _by_id(run_state, vanished),
     )
-    return {"count": count, "some": list(islice(chain(files, examples), MOST_NAMES))}
+    some = [{"name": name, "reason": reason} for name, reason in islice(reasons, MOST_NAMES)]
+    return {"count": count, "some": some}
+
+
+def _by_id(run_state: RunState, reasons: dict[int, str]) -> Iterator[tuple[str, str]]:
+    for position, reason in reasons.items():
+        yield run_state.ids[position], reason
 
 
 def holdout_estimates(run_state: RunState) -> list[dict[str, Any]]:

@@ -206,8 +206,11 @@ class Planner:
     def _spare_picks(self) -> int:
         """As many as will be answered in twice the time that preparing takes, within bounds."""
         batch = self._session.settings.batch
-        wanted = int(2 * self._pace() * (self._preparation_time or 0))
-        return min(max(wanted, LEAST_SPARE * batch), MOST_SPARE * batch)
+        seconds = 2 * (self._preparation_time or 0)
+        wanted = int(seconds * self._pace())
+        at_least = LEAST_SPARE * batch
+        at_most = MOST_SPARE * batch
+        return min(max(wanted, at_least), at_most)
 
     def enter_round(self) -> None:
         """The round that is ready becomes the current one, if the batch before it has been asked

@@ -96,11 +96,13 @@ def labelled_positions(
     if arm is not None:
         positions = _asked_by(run_state, positions, _arm_number(run_state, arm))
     if klass is not None:
-        has_class = label_table.labels_of(positions)[:, run_state.task.index(klass)] > 0
-        positions = positions[has_class]
+        labels = label_table.labels_of(positions)
+        column = run_state.task.index(klass)
+        positions = positions[labels[:, column] > 0]
     if disagrees:
         labels = label_table.labels_of(positions)
-        positions = positions[_model_disagrees(run_state, probs, positions, labels)]
+        is_other = _model_disagrees(run_state, probs, positions, labels)
+        positions = positions[is_other]
     if annotator is not None:
         answered = [_answered_by(run_state, p, annotator) for p in positions.tolist()]
         positions = positions[np.array(answered, bool)]
@@ -109,7 +111,9 @@ def labelled_positions(
 
 def _answered_by(run_state: RunState, position: int, annotator: str) -> bool:
     labelled_by, _ = run_state.answered_by.get(position, (None, None))
-    return labelled_by == annotator or annotator in run_state.votes.on(position)
+    if labelled_by == annotator:
+        return True
+    return annotator in run_state.votes.on(position)
 
 
 def _asked_by(run_state: RunState, positions: np.ndarray, arm: int | None) -> np.ndarray:
@@ -130,14 +134,21 @@ def _model_disagrees(
     positions: np.ndarray,
     labels: np.ndarray,
 ) -> np.ndarray:
-    """(n,) bool: whether a model that had not learned the label said something else."""
-    predictions = [prediction_before_label(run_state, p, probs) for p in positions.tolist()]
-    disagrees = np.array([prediction is not None for prediction in predictions], bool)
-    if not disagrees.any():
-        return disagrees
-    rows = np.stack([prediction for prediction in predictions if prediction is not None])
-    is_wrong = run_state.task.predicted(rows) != (labels[disagrees] > 0.5)
-    disagrees[disagrees] = is_wrong.any(1)
+    """(n,) bool: whether a model that had not learned the label said something else; False where
+    no model said anything. labels (n, K)
+    """
+    disagrees = np.zeros(len(positions), bool)
+    rows = []
+    predictions = []
+    for row, position in enumerate(positions.tolist()):
+        prediction = prediction_before_label(run_state, position, probs)
+        if prediction is not None:
+            rows.append(row)
+            predictions.append(prediction)
+    if rows:
+        predicted = run_state.task.predicted(np.stack(predictions))
+        is_wrong = predicted != (labels[rows] > 0.5)
+        disagrees[rows] = is_wrong.any(1)
     return disagrees
 
 

@@ -1,4 +1,4 @@
-"""Rooms over a small pool and a quick model, and what two journals must have in common."""
+"""Coordinators over a small pool and a quick model; a run's state as plain values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def open_session(place, pool=None, *, stop=(), model=Centroids, **changes):
 def open_coordinator(
     place, pool=None, *, stop=(), model=Centroids, clock=time.monotonic, coordinator=None, **changes
 ):
-    """A room whose rounds are prepared when prepare() is called, not in a thread."""
+    """A coordinator whose rounds are prepared when prepare() is called, not in a thread."""
     return Coordinator(
         open_session(place, pool, stop=stop, model=model, **changes),
         clock=clock,
@@ -88,7 +88,7 @@ def label(coordinator, n, who="ann"):
 
 
 def state(run_state):
-    """Everything that a journal knows, as plain values."""
+    """Everything that a run's state holds, as plain values."""
     table = run_state.label_table
     labelled = table.answers.labels.positions
     predicted = table.picks.predictions.positions
@@ -122,7 +122,7 @@ def state(run_state):
             set(run_state.votes.open),
             set(run_state.votes.disputed),
         ],
-        "tally": [
+        "arm_statistics": [
             dict(+run_state.arm_statistics.pulls),
             dict(+run_state.arm_statistics.pulls_now),
             found(run_state),
@@ -153,7 +153,7 @@ def found(run_state):
 
 
 def counted(run_state):
-    """The tally, counted anew."""
+    """The labels that each arm found, counted anew."""
     total = {}
     picks = run_state.label_table.picks
     for position in picks.positions.tolist():

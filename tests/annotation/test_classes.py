@@ -330,7 +330,7 @@ def test_the_runs_classes_win_over_tailor_toml(tmp_path):
     followed.session().store.close()
     with SqliteStore(
         tmp_path / "run" / "run.db"
-    ) as store:  # a desk needs no model to change classes
+    ) as store:  # an answer writer needs no model to change classes
         AnswerWriter(store, followed.settings).rename_class("d", "dee")
     assert project(tmp_path / "run", "abc").settings.classes == ("a", "b", "dee")
     with pytest.raises(InputError, match=r"edited since to \('a', 'b', 'dee'\)"):

@@ -1,4 +1,4 @@
-"""What a room promises to each annotator."""
+"""What a coordinator promises to each annotator."""
 
 from __future__ import annotations
 
@@ -485,7 +485,7 @@ def test_among_a_few_the_nearest_id_is_named(coordinator):
         coordinator.why("p0001")
 
 
-def test_a_room_measures_leases_by_a_clock_that_never_jumps(tmp_path):
+def test_a_coordinator_measures_leases_by_a_clock_that_never_jumps(tmp_path):
     coordinator = Coordinator(open_session(tmp_path / "a.db"))
     assert coordinator._leases._clock is time.monotonic
     coordinator.close()

@@ -1,5 +1,5 @@
-"""kill -9 of a process with a room in it: what was acknowledged is there, and the round goes on as
-it would have.
+"""kill -9 of a process with a coordinator in it: what was acknowledged is there, and the round goes
+on as it would have.
 """
 
 from __future__ import annotations

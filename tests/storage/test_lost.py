@@ -221,7 +221,7 @@ def test_a_session_goes_on_with_the_same_picks(postgres, tmp_path):
     assert play(postgres.url(), True) == play(tmp_path / "a.db", False)
 
 
-def test_a_room_goes_on_when_the_server_is_back(postgres, monkeypatch):
+def test_a_coordinator_goes_on_when_the_server_is_back(postgres, monkeypatch):
     """With its planner at work; nothing acknowledged is lost, and further rounds come."""
     monkeypatch.setattr("tailor.annotation.planner.PATIENCE", 0.05)
     pool = Points()
