@@ -2,7 +2,7 @@
 # make test   passes the tests
 # make docs   builds the documentation into site/, and fails at a link that leads nowhere
 # make install makes the virtual environment in .venv, which the others do by themselves
-PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 TEST_EXTRAS ?= test
@@ -14,7 +14,7 @@ PYTEST_ARGS ?= -n logical --dist loadgroup
 install: $(VENV)/.installed
 
 $(VENV)/.installed: pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 13) else "Python 3.11 or 3.12 is needed, this is %d.%d: make PYTHON=python3.11" % v)'
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 14) else "Python 3.11, 3.12 or 3.13 is needed, this is %d.%d: make PYTHON=python3.11" % v)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[$(TEST_EXTRAS)]'

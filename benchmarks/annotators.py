@@ -9,7 +9,8 @@ happen in fast motion: pauses and leases are --speed times shorter, everything e
 nobody goes home before --least answers. Then what the annotators saw is compared with the store.
 Prints one JSON object a store; exits with 1 where anything is wrong.
 
-Needs pip install 'tailor[web,postgres]' httpx, and Linux: CPU times come from /proc.
+Needs pip install 'tailor-active-learning[web,postgres]' httpx, and Linux: CPU times come from
+/proc.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ picture on the screen.
 
     python benchmarks/page.py [--pictures 100000] [--keys 300] [--backbone NAME]
 
-Needs chromium and pip install 'tailor[web,browser]'. Prints one JSON object a row.
+Needs chromium and pip install 'tailor-active-learning[web,browser]'. Prints one JSON object a row.
 """
 
 from __future__ import annotations

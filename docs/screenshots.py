@@ -2,8 +2,8 @@
 
     python docs/screenshots.py [NAME...]
 
-Needs chromium and pip install 'tailor[web,browser]'; with Debian's fonts-inter they look as they do
-here.
+Needs chromium and pip install 'tailor-active-learning[web,browser]'; with Debian's fonts-inter they
+look as they do here.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ def test_a_line_for_each_part_and_for_each_other_reason(monkeypatch):
     reasons += [parts.reason("PostgreSQL"), parts.reason("PostgreSQL", "apt install postgresql")]
     reasons += ["needs a CUDA device"] * 2
     assert parts.summary(reasons) == [
-        "  PostgreSQL: apt install postgresql; pip install 'tailor[postgres]'",
-        "  Ray: pip install 'tailor[ray]'",
-        "  browser: pip install 'tailor[browser]'",  # its files were never imported
+        "  PostgreSQL: apt install postgresql; pip install 'tailor-active-learning[postgres]'",
+        "  Ray: pip install 'tailor-active-learning[ray]'",
+        "  browser: pip install 'tailor-active-learning[browser]'",  # its files were never imported
         "  needs a CUDA device",
     ]
 
@@ -31,7 +31,8 @@ def test_a_missing_package_is_noticed(monkeypatch):
     monkeypatch.setitem(parts.PARTS, "made up", (("json", "no_such_package"), "web"))
     assert parts.missing("made up")
     with pytest.raises(
-        pytest.skip.Exception, match=r"made up left out: pip install 'tailor\[web\]'"
+        pytest.skip.Exception,
+        match=r"made up left out: pip install 'tailor-active-learning\[web\]'",
     ):
         parts.need("made up")
 

@@ -20,9 +20,16 @@ def main() -> None:
 
 def run_command() -> int:
     """Run the command that sys.argv names, and return its exit status."""
+    from tailor.common.operating_system import check_operating_system
+    from tailor.errors import TailorError
+
+    try:
+        check_operating_system()  # before the commands are imported, some of which can't be
+    except TailorError as error:
+        print(f"tailor: {error}", file=sys.stderr)
+        return 2
     from tailor.cli.app import app
     from tailor.cli.common import printable, tell_of_compiling
-    from tailor.errors import TailorError
 
     tell_of_compiling()
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tailor.cli.common import polite, runs_here
+from tailor.common.distribution import pip_install
 
 if TYPE_CHECKING:
     from tailor.run.project import Project
@@ -93,7 +94,7 @@ def label(
         from tailor.web.serve import serve
     except ModuleNotFoundError as error:
         raise InputError(
-            f"{error.name} is not installed: labelling needs pip install 'tailor[web]'"
+            f"{error.name} is not installed: labelling needs {pip_install('web')}"
         ) from error
     project = find_or_begin(
         path, run, classes, multi_label, batch, backbone, key=key, column=column

@@ -12,6 +12,7 @@ import typer
 
 from tailor.cli.common import HERE, Run, bars, polite, printable
 from tailor.cli.group import CommandGroup
+from tailor.common.distribution import pip_install
 
 if TYPE_CHECKING:
     from tailor.integrations.label_studio.connect import StudioConnection
@@ -148,9 +149,7 @@ def _listening(
     try:
         from tailor.integrations.label_studio.webhooks import listening
     except ImportError:
-        raise InputError(
-            "--listen needs a web server: pip install 'tailor[label-studio]'"
-        ) from None
+        raise InputError(f"--listen needs a web server: {pip_install('label-studio')}") from None
     host, port = _address(listen)
     return listening(
         connection.sync,

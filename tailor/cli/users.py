@@ -9,6 +9,7 @@ import typer
 
 from tailor.cli.common import HERE, Run
 from tailor.cli.group import CommandGroup
+from tailor.common.distribution import pip_install
 
 if TYPE_CHECKING:
     from tailor.web.users import Users
@@ -73,6 +74,6 @@ def _users_of(run: Run) -> Users:
         from tailor.web.users import Users
     except ModuleNotFoundError as error:
         raise InputError(
-            f"{error.name} is not installed: users need pip install 'tailor[web]'"
+            f"{error.name} is not installed: users need {pip_install('web')}"
         ) from error
     return Users(run)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from math import inf
 from typing import Any, TypeVar
 
+from tailor.common.distribution import pip_install
 from tailor.compute.base import Engine
 from tailor.errors import InputError, TailorError
 
@@ -31,7 +32,7 @@ def import_ray(alone: bool) -> Any:
     try:
         import ray
     except ImportError:
-        raise InputError("the ray engine needs Ray: pip install 'tailor[ray]'") from None
+        raise InputError(f"the ray engine needs Ray: {pip_install('ray')}") from None
     return ray
 
 

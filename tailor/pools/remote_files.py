@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tailor.common.distribution import pip_install
 from tailor.errors import InputError
 from tailor.pools.base import shortened
 from tailor.pools.image_decoding import IMAGE_SUFFIXES
@@ -62,7 +63,7 @@ class RemoteStorage:
         except ImportError as problem:
             extra = "cloud-gs" if address.startswith(("gs://", "gcs://")) else "cloud"
             raise InputError(
-                f"{address} can't be read ({problem}): pip install 'tailor[{extra}]'"
+                f"{address} can't be read ({problem}): {pip_install(extra)}"
             ) from problem
         self.filesystem = filesystem
         self._root = str(root).rstrip("/")

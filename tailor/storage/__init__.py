@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tailor.common.operating_system import check_operating_system
 from tailor.errors import InputError
 from tailor.storage.address import Address, is_url
 from tailor.storage.base import (
@@ -45,6 +46,7 @@ def open_store(place: str | Path, *, run: str | None = None, readonly: bool = Fa
     Raises StoreBusy where another process writes to it, StoreUnreachable where the server does not
     answer, and StoreError where it was moved elsewhere or can't be opened.
     """
+    check_operating_system()
     store = open_even_if_moved(place, run=run, readonly=readonly)
     try:
         last_event = store.last()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
+from tailor.common.distribution import pip_install
 from tailor.errors import InputError
 from tailor.storage.base import StoreError
 
@@ -137,6 +138,6 @@ def driver() -> Any:
         import psycopg
     except ImportError as error:
         raise StoreError(
-            "a store in PostgreSQL needs psycopg: pip install 'tailor[postgres]'"
+            f"a store in PostgreSQL needs psycopg: {pip_install('postgres')}"
         ) from error
     return psycopg

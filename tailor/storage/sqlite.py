@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tailor.common.operating_system import check_operating_system
 from tailor.storage.base import (
     Event,
     Store,
@@ -201,6 +202,7 @@ def take_lock(path: Path) -> int:
 
     Raises StoreBusy where another process has it, StoreError where the folder can't be written.
     """
+    check_operating_system()
     import fcntl
 
     lock_path = path.with_name(path.name + ".lock")

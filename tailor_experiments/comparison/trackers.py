@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from tailor.common.distribution import pip_install
 from tailor.errors import InputError, UnknownName
 from tailor_experiments.comparison.experiment import config_hash
 from tailor_experiments.comparison.rows import Row
@@ -49,7 +50,7 @@ def _need(module: str, package: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise InputError(
-            f"{package} is not installed: pip install 'tailor[trackers]', or track without it"
+            f"{package} is not installed: {pip_install('trackers')}, or track without it"
         ) from error
 
 

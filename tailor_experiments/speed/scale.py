@@ -16,6 +16,7 @@ from tailor.capacity.machine import TRIES, Machine, measure_machine
 from tailor.capacity.stages import Stage
 from tailor.capacity.synthetic_pool import SIZES, PoolSize
 from tailor.capacity.whole_round import START, WHOLE, in_own_process, whole_round
+from tailor.common.distribution import pip_install
 from tailor.errors import InputError, UnknownName
 from tailor.strategies import make_arms
 
@@ -123,7 +124,7 @@ def skipped(axes: Iterable[str], device: str = "cpu") -> dict[str, str]:
     if "workers" in axes and device != "cpu":
         return {"workers": "on a GPU one process does all of a round"}
     if "workers" in axes and find_spec("ray") is None:
-        return {"workers": "Ray is not installed: pip install 'tailor[ray]'"}
+        return {"workers": f"Ray is not installed: {pip_install('ray')}"}
     return {}
 
 

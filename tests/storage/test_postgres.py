@@ -237,7 +237,7 @@ except StoreError as error:
     done = subprocess.run(
         [sys.executable, "-c", code, tmp_path / "a.db"], capture_output=True, text=True, check=True
     )
-    assert "pip install 'tailor[postgres]'" in done.stdout
+    assert "pip install 'tailor-active-learning[postgres]'" in done.stdout
 
 
 def test_the_class_takes_the_run_by_name(postgres):

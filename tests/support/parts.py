@@ -12,6 +12,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from tailor.common.distribution import pip_install
+
 #: part: (the packages that it needs, the extras that bring them)
 PARTS = {
     "labelling page": (
@@ -51,7 +53,7 @@ def missing(part: str) -> bool:
 
 def reason(part: str, remedy: str = "") -> str:
     _, extras = PARTS[part]
-    return part + LEFT_OUT + (remedy or f"pip install 'tailor[{extras}]'")
+    return part + LEFT_OUT + (remedy or pip_install(extras))
 
 
 def need(part: str) -> None:

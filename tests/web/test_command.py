@@ -171,7 +171,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path):
     pool = orchard(tmp_path / "photos", 2)
     told = command("label", pool, "--classes", "a,b", PYTHONPATH=str(tmp_path))
     assert told.returncode == 2
-    assert "pip install 'tailor[web]'" in told.stderr
+    assert "pip install 'tailor-active-learning[web]'" in told.stderr
     assert command("--help", PYTHONPATH=str(tmp_path)).returncode == 0
 
 

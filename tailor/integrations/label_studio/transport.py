@@ -7,6 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from tailor.common.distribution import pip_install
 from tailor.errors import InputError, TailorError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def import_httpx() -> Any:
         import httpx
     except ImportError:
         raise InputError(
-            "Label Studio is reached with httpx: pip install 'tailor[label-studio]'"
+            f"Label Studio is reached with httpx: {pip_install('label-studio')}"
         ) from None
     return httpx
 
