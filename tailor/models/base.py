@@ -76,7 +76,7 @@ class Model(ABC):
         self.pool = pool
         #: the pool's positions that are in the run, in its order; what is measured over the pool is
         #: measured over these
-        self.known: np.ndarray | None = None
+        self.run_positions: np.ndarray | None = None
         #: what a user should know, in words: a start from scratch, a backbone that is not installed
         self.notices: list[str] = []
 

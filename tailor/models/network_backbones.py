@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,14 +85,12 @@ class NetworkBackbone(Backbone):
 
     def _network(self) -> PixelNet:
         """The network for predicting on the device, made when it is first needed."""
-        import torch
-
         from tailor.models.folding import fold_batch_norms
+        from tailor.models.networks import place
 
         if self._loaded is None:
-            net = fold_batch_norms(self.make().eval()).to(self.device)
-            # torch's own types don't know that to() takes a memory format alone
-            self._loaded = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            net = fold_batch_norms(self.make().eval())
+            self._loaded = place(net, self.device)
         return self._loaded
 
 
@@ -176,87 +173,6 @@ class ResNet(NetworkBackbone):
         return f"{self.name}(weights={self.weights}, size={self.size})"
 
 
-class Timm(NetworkBackbone):
-    """Any model of the timm library, by name, with its pretrained weights: "timm:NAME"."""
-
-    name = "timm"
-
-    def __init__(
-        self,
-        pool: Pool,
-        device: str,
-        *,
-        model: str,
-        size: int | None = None,
-    ) -> None:
-        super().__init__(pool, device, size)
-        self.model = model
-        self._library = _import_library("timm")
-
-    @property
-    def fingerprint(self) -> str:
-        return f"timm {self._library.__version__} {self.model} {self.size}"
-
-    def make(self) -> PixelNet:
-        from tailor.models.heads import PixelNet
-        from tailor.models.networks import HeadlessNetwork
-
-        body = self._library.create_model(
-            self.model,
-            pretrained=True,
-            num_classes=0,
-        )
-        mean = [255 * float(value) for value in body.pretrained_cfg["mean"]]
-        deviation = [255 * float(value) for value in body.pretrained_cfg["std"]]
-        return PixelNet(HeadlessNetwork(body, int(body.num_features)), mean, deviation)
-
-    def describe(self) -> str:
-        return f"timm:{self.model}(size={self.size})"
-
-
-class Torchvision(NetworkBackbone):
-    """Any classifier of torchvision, by name, with its default weights, without its last layer:
-    "torchvision:NAME".
-    """
-
-    name = "torchvision"
-
-    def __init__(
-        self,
-        pool: Pool,
-        device: str,
-        *,
-        model: str,
-        size: int | None = None,
-    ) -> None:
-        super().__init__(pool, device, size)
-        self.model = model
-        self._library = _import_library("torchvision")
-
-    @property
-    def fingerprint(self) -> str:
-        return f"torchvision {self._library.__version__} {self.model} {self.size}"
-
-    def make(self) -> PixelNet:
-        from torch import nn
-
-        from tailor.models.heads import PixelNet
-        from tailor.models.networks import HeadlessNetwork
-        from tailor.models.resnet import DEVIATION, MEAN
-
-        body = self._library.models.get_model(self.model, weights="DEFAULT")
-        last_name = ""
-        for name, layer in body.named_modules():
-            if isinstance(layer, nn.Linear):
-                last_name = name
-        width = int(body.get_submodule(last_name).in_features)
-        body.set_submodule(last_name, nn.Identity())
-        return PixelNet(HeadlessNetwork(body, width), MEAN, DEVIATION)
-
-    def describe(self) -> str:
-        return f"torchvision:{self.model}(size={self.size})"
-
-
 def _with_weights(
     make: Callable[[], PictureNetwork],
     state: dict[str, torch.Tensor],
@@ -272,12 +188,3 @@ def _with_weights(
     net = build(make, torch.Generator())
     load_body(net, state)
     return PixelNet(net, mean, deviation)
-
-
-def _import_library(name: str) -> Any:
-    try:
-        return import_module(name)
-    except Exception as error:  # a torchvision built for another torch fails with a RuntimeError
-        raise InputError(
-            f"{name} can't be imported here: {error}; install it, or choose another backbone"
-        ) from error

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
+
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
+
+
+def place(net: AnyModule, device: str) -> AnyModule:
+    """A network on a device, with channels last in memory, which convolutions there want."""
+    # torch's own types don't know that to() takes a memory format alone
+    return net.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 class Network(nn.Module, ABC):

@@ -81,11 +81,12 @@ class NeuralModel(SourceModel):
     ) -> None:
         import torch
 
+        from tailor.models.networks import place
+
         positions, targets = self._check_training_set(positions, labels)
         assert self.source.shape is not None
         generator = torch.Generator().manual_seed(seed)
-        net = self.new_network(generator, self.source.shape)
-        net = self.to_device(net)
+        net = place(self.new_network(generator, self.source.shape), self.device)
         train = self._train if self.trainer is None else self.trainer
         self.used_graph = train(
             net,
@@ -153,6 +154,8 @@ class NeuralModel(SourceModel):
     def load(self, folder: Path) -> None:
         import torch
 
+        from tailor.models.networks import place
+
         settings, tensors = read_model(folder, self.task, self.name)
         if settings["input"] != self.source.fingerprint:
             raise InputError(
@@ -169,7 +172,7 @@ class NeuralModel(SourceModel):
             net.load_state_dict(tensors)
         except RuntimeError as error:
             raise InputError(f"the weights in {str(folder)!r} don't fit: {error}") from error
-        self.net = self.to_device(net).eval()
+        self.net = place(net, self.device).eval()
 
     def loss_for(self, targets: np.ndarray | Targets) -> Loss:
         """The loss on the model's device; its class weights may depend on targets (n, K)."""
@@ -182,13 +185,6 @@ class NeuralModel(SourceModel):
             return make_loss(self.task, None)
         device_weights = torch.from_numpy(weights).to(self.device)
         return make_loss(self.task, device_weights)
-
-    def to_device(self, net: Network) -> Network:
-        """The network on the model's device, its pictures' channels last in memory."""
-        import torch
-
-        # torch's own types don't know that to() takes a memory format alone
-        return net.to(self.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def _train(
         self,

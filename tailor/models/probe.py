@@ -134,7 +134,7 @@ class Probe(NeuralModel):
         nn.init.zeros_(net.out.weight)
         nn.init.zeros_(net.out.bias)
         if len(self.source.rows):
-            mean, deviation = self._standardisation.measure(self.known)
+            mean, deviation = self._standardisation.measure(self.run_positions)
         else:  # to be loaded: mean and deviation are among the weights
             mean = np.zeros(shape, np.float32)
             deviation = np.ones(shape, np.float32)

@@ -42,7 +42,7 @@ class ModelRunner:
             index_of = {example_id: index for index, example_id in enumerate(listed)}
             indices = [index_of.get(example_id, NOT_IN_POOL) for example_id in ids]
             self._pool_index = np.array(indices, np.int64)
-        self.model.known = self._pool_index[self.is_present]
+        self.model.run_positions = self._pool_index[self.is_present]
 
     @property
     def is_present(self) -> np.ndarray:

@@ -132,6 +132,7 @@ def _speeds(model: NeuralModel, device: str, quick: bool) -> dict[str, Any]:
 
     from tailor.models.losses import make_loss
     from tailor.models.network_predictor import NetworkPredictor
+    from tailor.models.networks import place
     from tailor.models.trainer import train
 
     seconds = SHORT if quick else LONG
@@ -141,7 +142,8 @@ def _speeds(model: NeuralModel, device: str, quick: bool) -> dict[str, Any]:
     source = model.source
     targets = _targets(task, len(some))
     assert source.shape is not None
-    net = model.to_device(model.new_network(torch.Generator().manual_seed(0), source.shape))
+    generator = torch.Generator().manual_seed(0)
+    net = place(model.new_network(generator, source.shape), device)
 
     def run(steps: int) -> tuple[float, bool]:
         recipe = replace(model.recipe, steps=steps)

@@ -123,7 +123,7 @@ def test_large_features_are_a_memory_map(monkeypatch):
 def test_a_large_training_set_is_read_batch_by_batch(monkeypatch):
     known = np.array([7, 3, 3, 20, 1])
     here, _ = VECTOR_PROBE.source.loader(known)
-    monkeypatch.setattr("tailor.models.source.HELD", 0)
+    monkeypatch.setattr("tailor.models.cached_rows.HELD", 0)
     there, on_device = VECTOR_PROBE.source.loader(known)
     assert not on_device
     index = torch.tensor([4, 0, 2])

@@ -1,0 +1,172 @@
+"""Rows of a cache served by position, on the host or on the device."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tailor.models.cache import RowCache
+
+if TYPE_CHECKING:
+    import torch
+
+#: the share of a GPU's free memory that rows may take
+RESIDENT_SHARE = 0.6
+#: bytes of rows that go to a GPU at a time
+TRANSFER = 2**28
+#: a training set of at most this many bytes is held in memory
+HELD = 2**29
+#: the fewest and the most rows that are predicted at once
+SMALLEST_BATCH = 16
+LARGEST_BATCH = 16384
+
+
+class CachedRows:
+    """Rows of one shape, one for each position of a pool that can be read.
+
+    fingerprint  all that a row depends on besides its entry
+    dtype        of the rows in the cache
+    cache        a folder; without one, a temporary folder that goes when this object goes
+    device       where batches are wanted; on a GPU all rows are kept there if they fit
+
+    rows         (N,) int64: the cache's row of each position, -1 where it can't be read
+    """
+
+    #: numbers in a batch of rows that a CPU or a GPU takes at once when predicting
+    batch_numbers: ClassVar[dict[str, int]] = {"cpu": 2**24, "cuda": 2**26}
+
+    def __init__(
+        self,
+        fingerprint: str,
+        dtype: str,
+        cache: Path | None,
+        device: str,
+    ) -> None:
+        self.fingerprint = fingerprint
+        self.device = device
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        if cache is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="tailor-")
+            cache = Path(self._temporary.name)
+        self.cache = RowCache(cache, fingerprint, dtype)
+        self.rows = np.empty(0, np.int64)
+        self._data: np.ndarray | None = None
+        self._device_data: torch.Tensor | None = None
+        self._device_rows: torch.Tensor | None = None
+
+    def set_rows(self, rows: np.ndarray) -> None:
+        """Serve these rows (N,) of the cache from now on, which may have grown."""
+        self.rows = rows
+        self._data = None
+        self._device_data = None
+        self._device_rows = None
+
+    def arrange(self, rows: torch.Tensor) -> torch.Tensor:
+        """Rows (n, *shape) as they lie in the cache -> as the network takes them. A view, no
+        copy.
+        """
+        return rows
+
+    @property
+    def readable(self) -> np.ndarray:
+        """(N,) bool: whether each position has a row."""
+        return self.rows >= 0
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape of one row; None before the first could be read."""
+        return self.cache.shape
+
+    @property
+    def data(self) -> np.ndarray:
+        """(R, *shape) memory map of the cache."""
+        if self._data is None:
+            self._data = self.cache.rows
+        return self._data
+
+    @property
+    def batch(self) -> int:
+        """Rows that are predicted at once."""
+        numbers = self.batch_numbers[self.device.partition(":")[0]]
+        row_numbers = math.prod(self.shape or (1,))
+        rows = numbers // max(1, row_numbers)
+        return min(max(rows, SMALLEST_BATCH), LARGEST_BATCH)
+
+    def resident(self) -> bool:
+        """Bring all rows to the GPU, if there is one and they fit; whether they are there."""
+        import torch
+
+        if self._device_data is not None:
+            return True
+        if not self.device.startswith("cuda") or len(self.data) == 0:
+            return False
+        free, _ = torch.cuda.mem_get_info(self.device)
+        if self.data.nbytes > RESIDENT_SHARE * free:
+            return False
+        device_data = torch.empty(
+            self.data.shape,
+            dtype=_torch_dtype(self.data),
+            device=self.device,
+        )
+        row_bytes = max(1, self.data[0].nbytes)
+        step = max(1, TRANSFER // row_bytes)
+        for start in range(0, len(device_data), step):
+            part = slice(start, start + step)
+            host_rows = torch.from_numpy(np.array(self.data[part]))
+            device_data[part].copy_(host_rows)
+        self._device_data = device_data
+        self._device_rows = torch.from_numpy(self.rows).to(self.device)
+        return True
+
+    def take(self, positions: torch.Tensor) -> torch.Tensor:
+        """positions (n,) int64 on the device, all readable -> a batch (n, ...) on the device."""
+        import torch
+
+        if self._device_data is not None and self._device_rows is not None:
+            device_rows = self._device_rows[positions]
+            return self.arrange(self._device_data.index_select(0, device_rows))
+        host_rows = self.take_host(positions.cpu().numpy())
+        return self.arrange(torch.from_numpy(host_rows).to(self.device))
+
+    def loader(self, positions: np.ndarray) -> tuple[Callable[[torch.Tensor], torch.Tensor], bool]:
+        """How training reads its examples at positions (n,), all readable.
+
+        Where the pool's rows are not on the device, those of a small training set are brought there
+        once.
+
+        Returns a function, index (m,) into the positions -> a batch (m, ...) on the device; and
+        whether all it reads is on the device.
+        """
+        import torch
+
+        contiguous = np.ascontiguousarray(positions, np.int64)
+        device_positions = torch.from_numpy(contiguous).to(self.device)
+        training_bytes = len(positions) * self.cache.row_bytes
+        if not self.resident() and training_bytes <= HELD:
+            host_rows = self.take_host(positions)
+            block = torch.from_numpy(host_rows).to(self.device)
+            return lambda index: self.arrange(block.index_select(0, index)), True
+        on_device = self._device_data is not None
+        return lambda index: self.take(device_positions[index]), on_device
+
+    def take_host(self, positions: np.ndarray) -> np.ndarray:
+        """positions (n,) int64, all readable -> (n, *shape), a copy in memory."""
+        rows = self.rows[positions]
+        # Rows that follow each other are one read of the file.
+        if len(rows) > 0:
+            first = rows[0]
+            stop = rows[-1] + 1
+            if stop - first == len(rows) and (np.diff(rows) == 1).all():
+                return np.array(self.data[first:stop])
+        return np.asarray(self.data[rows])
+
+
+def _torch_dtype(array: np.ndarray) -> torch.dtype:
+    import torch
+
+    return torch.from_numpy(np.empty(0, array.dtype)).dtype

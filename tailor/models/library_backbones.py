@@ -1,0 +1,103 @@
+"""Networks of other libraries, timm and torchvision, as backbones."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tailor.errors import InputError
+from tailor.models.network_backbones import NetworkBackbone
+from tailor.pools.base import Pool
+
+if TYPE_CHECKING:
+    from tailor.models.heads import PixelNet
+
+
+class Timm(NetworkBackbone):
+    """Any model of the timm library, by name, with its pretrained weights: "timm:NAME"."""
+
+    name = "timm"
+
+    def __init__(
+        self,
+        pool: Pool,
+        device: str,
+        *,
+        model: str,
+        size: int | None = None,
+    ) -> None:
+        super().__init__(pool, device, size)
+        self.model = model
+        self._library = _import_library("timm")
+
+    @property
+    def fingerprint(self) -> str:
+        return f"timm {self._library.__version__} {self.model} {self.size}"
+
+    def make(self) -> PixelNet:
+        from tailor.models.heads import PixelNet
+        from tailor.models.networks import HeadlessNetwork
+
+        body = self._library.create_model(
+            self.model,
+            pretrained=True,
+            num_classes=0,
+        )
+        mean = [255 * float(value) for value in body.pretrained_cfg["mean"]]
+        deviation = [255 * float(value) for value in body.pretrained_cfg["std"]]
+        return PixelNet(HeadlessNetwork(body, int(body.num_features)), mean, deviation)
+
+    def describe(self) -> str:
+        return f"timm:{self.model}(size={self.size})"
+
+
+class Torchvision(NetworkBackbone):
+    """Any classifier of torchvision, by name, with its default weights, without its last layer:
+    "torchvision:NAME".
+    """
+
+    name = "torchvision"
+
+    def __init__(
+        self,
+        pool: Pool,
+        device: str,
+        *,
+        model: str,
+        size: int | None = None,
+    ) -> None:
+        super().__init__(pool, device, size)
+        self.model = model
+        self._library = _import_library("torchvision")
+
+    @property
+    def fingerprint(self) -> str:
+        return f"torchvision {self._library.__version__} {self.model} {self.size}"
+
+    def make(self) -> PixelNet:
+        from torch import nn
+
+        from tailor.models.heads import PixelNet
+        from tailor.models.networks import HeadlessNetwork
+        from tailor.models.resnet import DEVIATION, MEAN
+
+        body = self._library.models.get_model(self.model, weights="DEFAULT")
+        last_name = ""
+        for name, layer in body.named_modules():
+            if isinstance(layer, nn.Linear):
+                last_name = name
+        width = int(body.get_submodule(last_name).in_features)
+        body.set_submodule(last_name, nn.Identity())
+        return PixelNet(HeadlessNetwork(body, width), MEAN, DEVIATION)
+
+    def describe(self) -> str:
+        return f"torchvision:{self.model}(size={self.size})"
+
+
+def _import_library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except Exception as error:  # a torchvision built for another torch fails with a RuntimeError
+        raise InputError(
+            f"{name} can't be imported here: {error}; install it, or choose another backbone"
+        ) from error
