@@ -31,6 +31,15 @@ class Badge(Strategy):
     kinds of task; needs probabilities and features. Opening costs O(N (K + d)); a take brings a few
     hundred distances up to date, and not all N.
 
+    Formula: g(x) = (p(x) − e_ŷ) ⊗ h(x), with ŷ the predicted class (multi-label: the predicted set)
+    and h the features; the next is drawn with P(x) ∝ min_c |g(x) − g(c)|² over the centres c.
+
+    Cost: one pass for the norms; then the distances of a few hundred examples a pick, instead of
+    all N.
+
+    When to use: large batches with a network whose features are good: its picks are unsure and
+    unlike each other at once.
+
     >>> import numpy as np
     >>> from tailor import MultiClass
     >>> from tailor.selection.array_view import ArrayView

@@ -22,6 +22,13 @@ class Bald(ScoreStrategy):
     task; needs probabilities and dropout passes. Opening costs O(NK) for each pass, besides the
     passes themselves.
 
+    Formula: s(x) = H(mean_t p_t(x)) − mean_t H(p_t(x)) over dropout passes t, largest first.
+
+    Cost: as many predictions of the whole pool as there are passes (`dropout_passes`, 10).
+
+    When to use: networks with dropout, where noise in the labels must be told from what the network
+    has not learned yet.
+
     >>> import numpy as np
     >>> from tailor import MultiClass
     >>> from tailor.selection.array_view import ArrayView

@@ -23,6 +23,14 @@ class ClusterMargin(Strategy):
     Citovsky et al., "Batch Active Learning at Scale", 2021. Multi-class; needs probabilities and
     features. Opening costs O(NK), and O(sample^2 d) for the clusters.
 
+    Formula: candidates: the `factor` × pulls examples of smallest p₍₁₎ − p₍₂₎; from their clusters,
+    smallest first, one each in turn.
+
+    Cost: one pass for the margins, and average linkage, which grows with the square of `sample`.
+
+    When to use: very large batches in multi-class tasks, where plain margin would take many
+    near-copies.
+
     >>> import numpy as np
     >>> from tailor import MultiClass
     >>> from tailor.selection.array_view import ArrayView

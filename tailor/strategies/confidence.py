@@ -19,6 +19,13 @@ class Confidence(ScoreStrategy):
     Settles, "Active Learning Literature Survey", 2009. Multi-class; needs probabilities. Opening
     costs O(N): the largest probability of each row is known from checking them.
 
+    Formula: s(x) = max_k p_k(x), smallest first.
+
+    Cost: one pass over the N × K probabilities and a partial sort.
+
+    When to use: multi-class tasks, as a cheap and strong candidate. Where classes are rare it asks
+    mostly at the borders of common ones; give it galaxy for company.
+
     >>> import numpy as np
     >>> from tailor import MultiClass
     >>> from tailor.selection.array_view import ArrayView

@@ -32,6 +32,14 @@ class Coreset(Strategy):
     2018. Both kinds of task; needs features. Opening costs O(N d) for each of up to 64 centres; a
     take brings a few hundred distances up to date, and not all N.
 
+    Formula: s(x) = min_c |h(x) − h(c)| over the centres c, in features h, largest first.
+
+    Cost: distances of every example to the first 64 centres; later ones only where a bound does not
+    decide.
+
+    When to use: early rounds with good (pretrained) features: it covers the pool and needs no trust
+    in the model's predictions. Outliers attract it.
+
     >>> import numpy as np
     >>> from tailor import MultiClass
     >>> from tailor.selection.array_view import ArrayView

@@ -18,6 +18,13 @@ class Emal(ScoreStrategy):
     Wu et al., "Multi-label active learning algorithms for image classification", 2014. Multi-label;
     needs probabilities. Opening costs O(NK).
 
+    Formula: s(x) = (1/K) Σ_k |p_k(x) − 1/2|, smallest first.
+
+    Cost: one pass over the N × K probabilities.
+
+    When to use: multi-label tasks with few classes. With many, the mean hides the one class that is
+    unsure; uncertainty has an arm for each.
+
     >>> import numpy as np
     >>> from tailor import MultiLabel
     >>> from tailor.selection.array_view import ArrayView

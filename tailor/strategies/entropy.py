@@ -18,6 +18,13 @@ class Entropy(ScoreStrategy):
     Shannon 1948; Settles, "Active Learning Literature Survey", 2009. Multi-class; needs
     probabilities. Opening costs O(NK).
 
+    Formula: s(x) = −Σ_k p_k(x) ln p_k(x), largest first.
+
+    Cost: one pass over the N × K probabilities and a partial sort.
+
+    When to use: multi-class tasks with few classes. With many, small probabilities add up and hide
+    the close calls; take margin.
+
     >>> import numpy as np
     >>> from tailor import MultiClass
     >>> from tailor.selection.array_view import ArrayView

@@ -18,6 +18,14 @@ class Margin(ScoreStrategy):
     Scheffer, Decomain and Wrobel, "Active Hidden Markov Models for Information Extraction", 2001.
     Multi-class; needs probabilities. Opening costs O(NK).
 
+    Formula: s(x) = p₍₁₎(x) − p₍₂₎(x), the gap between the two largest probabilities, smallest
+    first.
+
+    Cost: one pass over the N × K probabilities and a partial sort.
+
+    When to use: multi-class tasks with many classes, where most of a distribution is noise and the
+    two best classes are what matters.
+
     >>> import numpy as np
     >>> from tailor import MultiClass
     >>> from tailor.selection.array_view import ArrayView

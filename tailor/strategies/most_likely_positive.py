@@ -16,6 +16,13 @@ class MostLikelyPositive(ScoreStrategy):
     Warmuth et al., "Active Learning in the Drug Discovery Process", 2001. Both kinds of task; needs
     probabilities. Opening costs O(N) for each pulled arm.
 
+    Formula: s_k(x) = p_k(x) for the arm of class k, largest first.
+
+    Cost: one pass over the probabilities of each class whose arm is pulled.
+
+    When to use: to find positives (`reward="search"`). The model knows such examples already, so it
+    learns little from them; where accuracy counts, combine it with `evidence="surprise"`.
+
     >>> import numpy as np
     >>> from tailor import MultiClass
     >>> from tailor.selection.array_view import ArrayView

@@ -15,6 +15,13 @@ class Random(Strategy):
 
     Both kinds of task; reads nothing of the predictions. A take costs O(1) on average.
 
+    Formula: every free example is taken with the same chance.
+
+    Cost: next to nothing; no prediction is read.
+
+    When to use: as the baseline of a comparison, and where the labels must stay a fair sample of
+    the pool.
+
     >>> import numpy as np
     >>> from tailor import MultiClass
     >>> from tailor.selection.array_view import ArrayView

@@ -31,6 +31,15 @@ class Submodular(Strategy):
     Scenarios", 2021. Both kinds of task; needs probabilities and features. Opening costs
     O(N |Q| (K + d)); a take brings a few hundred gains up to date, and not all N.
 
+    eta  weight of the second sum
+
+    Formula: the x of largest gain f(A ∪ {x}) − f(A).
+
+    Cost: one pass of N × (`queries` · K) cosines, then a few hundred gains a pick.
+
+    When to use: you have a few labelled examples of rare classes, and want more that are like them
+    and unlike each other.
+
     >>> import numpy as np
     >>> from tailor import MultiClass
     >>> from tailor.selection.array_view import ArrayView

@@ -17,6 +17,13 @@ class Uncertainty(ScoreStrategy):
     Settles, "Active Learning Literature Survey", 2009. Multi-label; needs probabilities. Opening
     costs O(N) for each pulled arm.
 
+    Formula: s_k(x) = |p_k(x) − 1/2| for the arm of class k, smallest first.
+
+    Cost: one pass over the probabilities of each class whose arm is pulled.
+
+    When to use: multi-label tasks, where each class has a border of its own. A class that the model
+    has hardly seen has no probability near 1/2: galaxy finds its border sooner.
+
     >>> import numpy as np
     >>> from tailor import MultiLabel
     >>> from tailor.selection.array_view import ArrayView

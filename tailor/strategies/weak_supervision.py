@@ -25,6 +25,15 @@ class WeakSupervision(ScoreStrategy):
     Multi-label; needs probabilities and a model to fine-tune. Opening costs that fine-tuning and
     O(NK).
 
+    Formula: s(x) = (1/K) Σ_k h(q_k(x)), largest first; h is the binary entropy and q the fine-tuned
+    copy's probability.
+
+    Cost: `epochs` passes of training over the whole pool in each round in which it is pulled: by
+    far the dearest family.
+
+    When to use: multi-label tasks with a model that is cheap to fine-tune and a pool of moderate
+    size.
+
     >>> import numpy as np
     >>> from tailor import MultiLabel
     >>> from tailor.selection.array_view import ArrayView

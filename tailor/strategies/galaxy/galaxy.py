@@ -32,6 +32,17 @@ class Galaxy(Strategy):
              open, "predicted" lets the model's own label stand in, and "revealed" uses each label
              as it comes and splits meanwhile; a label that is withdrawn has never come
 
+    Formula: sort the pool by p_k − max_j p_j (multi-label: by p_k); among labelled neighbours i < j
+    on that line whose labels differ take the pair with the fewest free examples between them, and
+    of these the middle one.
+
+    Cost: one pass over the probabilities of each class whose arm is pulled; nothing is sorted, a
+    pick costs O(log N). "predicted" and "revealed" hold every class's whole line: 33 bytes for each
+    example and class.
+
+    When to use: rare classes. It bisects towards the border of each class, and so finds it with few
+    labels, however small the class is.
+
     >>> import numpy as np
     >>> from tailor import MultiLabel
     >>> from tailor.selection.array_view import ArrayView

@@ -19,6 +19,15 @@ class GalaxyAll(Galaxy):
     Multi-class; needs probabilities. Opening costs as much as galaxy with all its arms pulled; a
     take costs O(K log N). Options are those of galaxy.
 
+    pending  as for galaxy
+
+    Formula: as galaxy, the smallest over all classes.
+
+    Cost: one pass over the N × K probabilities: every class's line is needed for each pick.
+
+    When to use: to compare with the published algorithm. As a candidate for TAILOR take galaxy,
+    whose arms can be told apart.
+
     >>> import numpy as np
     >>> from tailor import MultiClass
     >>> from tailor.selection.array_view import ArrayView
