@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -43,6 +44,14 @@ def test_a_page_says_all_that_is_needed(shelf, name):
     assert page.startswith(f"# {name}\n")
     for option in reference_pages.arguments(shelf, name):
         assert f"| `{option}` |" in page
+
+
+def test_every_public_name_is_on_the_python_page():
+    import tailor
+
+    page = (ROOT / "docs" / "reference" / "api.md").read_text()
+    shown = set(re.findall(r"^::: tailor\.(\w+)$", page, re.MULTILINE))
+    assert shown == set(tailor.__all__) - {"__version__"}
 
 
 def test_a_docstring_is_taken_apart():
