@@ -9,6 +9,7 @@ from tailor.errors import InputError, UnknownName
 
 
 def check_device(device: str) -> None:
+    """Raises UnknownName or InputError where there is no such device here."""
     import torch
 
     if device.split(":")[0] not in ("cpu", "cuda"):
@@ -38,12 +39,12 @@ def now(device: str) -> float:
 
 
 def reset_device_peak(device: str) -> None:
+    """Forget earlier peaks."""
     if device != "cpu":
         import torch
 
-        torch.cuda.synchronize(
-            device
-        )  # makes sure that CUDA is up: without it there is nothing to reset
+        # Makes sure that CUDA is up: without it there is nothing to reset.
+        torch.cuda.synchronize(device)
         torch.cuda.reset_peak_memory_stats(device)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from tailor.capacity.device import now
 
 #: the best of so many counts: other work on the machine can only slow it down
 TRIES = 60
@@ -24,41 +27,50 @@ class Machine:
 
 
 def measure_machine(folder: Path | None = None, device: str = "cpu", tries: int = TRIES) -> Machine:
-    """folder: whose disk is measured, by default the one for temporary files."""
+    """The rates of this machine, or of its GPU.
+
+    folder: whose disk is measured, by default the one for temporary files.
+    """
     import torch
 
-    block = torch.ones(2**26, device=device)  # 256 MiB
-    square = torch.rand(2048, 2048, device=device)
+    block = torch.ones(2**26, device=device)  # 256 MiB: more than caches hold
+    side = 2048
+    square = torch.rand(side, side, device=device)
+
+    def add_up() -> None:
+        block.sum()
 
     def multiply() -> None:
         square @ square
 
     return Machine(
-        read=block.nbytes / _best(lambda: block.sum(), device, tries),
-        multiply=2 * 2048**3 / _best(multiply, device, tries),
-        write=_disk(folder),
+        read=block.nbytes / _least_seconds(add_up, device, tries),
+        multiply=2 * side**3 / _least_seconds(multiply, device, tries),
+        write=_write_rate(folder),
         cores=cores(),
     )
 
 
 def cores() -> int:
     """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if sys.platform == "linux":  # other systems don't tell
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
-def _best(work: Callable[[], object], device: str, tries: int) -> float:
-    from tailor.capacity.device import now
-
+def _least_seconds(work: Callable[[], None], device: str, tries: int) -> float:
+    """Of several runs, after one that is not counted."""
     work()
-    found = []
+    seconds = []
     for _ in range(tries):
         started = now(device)
         work()
-        found.append(now(device) - started)
-    return min(found)
+        seconds.append(now(device) - started)
+    return min(seconds)
 
 
-def _disk(folder: Path | None, size: int = 2**27) -> float:
+def _write_rate(folder: Path | None, size: int = 2**27) -> float:
+    """Bytes a second. Random ones, which no file system can compress."""
     data = os.urandom(2**20) * (size // 2**20)
     with tempfile.NamedTemporaryFile(dir=folder, prefix="tailor-") as file:
         started = time.perf_counter()

@@ -52,39 +52,42 @@ def whole_round(
     enough   seconds: what takes less is repeated until then, and of each stage the median counts
     """
     with tempfile.TemporaryDirectory(dir=folder, prefix="tailor-bench-") as name:
-        where = Path(name)
+        temporary = Path(name)
         stages = list[Stage]()
-        _warm_up(size, where / "warm", device)
-        with _engine(size, where, device, workers, stages) as engine:
+        _warm_up(size, temporary / "warm", device)
+        with _engine(size, temporary, device, workers, stages) as engine:
             # A worker takes whole shards: small ones, so that the work can be shared out evenly.
-            pool = write_pool(size, where / "pool", PART if workers else CHUNK)
+            pool = write_pool(size, temporary / "pool", PART if workers else CHUNK)
             model = train(stages, pool, device, steps) if size.features else None
             runs = list[list[Stage]]()
             started = time.perf_counter()
             while not runs or time.perf_counter() - started < enough:
-                runs.append([])
+                run = list[Stage]()
                 if model is not None:
-                    predict(runs[-1], pool, model, engine, where / "predictions", device)
-                runs[-1] += measure_round(pool, engine, device=device)[0]
-    return stages + [median(same) for same in zip(*runs)]
+                    predict(run, pool, model, engine, temporary / "predictions", device)
+                round_stages, _ = measure_round(pool, engine, device=device)
+                runs.append(run + round_stages)
+    by_stage = zip(*runs)
+    return stages + [median(same_stage) for same_stage in by_stage]
 
 
-def median(same: Sequence[Stage]) -> Stage:
+def median(runs: Sequence[Stage]) -> Stage:
     """Of one stage's runs, with the memory of the first: later ones find some that was not given
     back.
     """
-    return replace(
-        sorted(same, key=lambda stage: stage.cpu_seconds)[(len(same) - 1) // 2],
-        peak_mib=same[0].peak_mib,
-    )
+    by_time = sorted(runs, key=lambda stage: stage.cpu_seconds)
+    middle = by_time[(len(runs) - 1) // 2]
+    return replace(middle, peak_mib=runs[0].peak_mib)
 
 
-def in_own_process(function: Callable[P, T], *given: P.args, **options: P.kwargs) -> T:
-    """Memory that other work left behind in this process would count."""
+def in_own_process(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    """What the function gives, called in a new process: memory that other work left behind in this
+    one would count. Raises TailorError where the process was killed.
+    """
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=fresh) as process:
         try:
-            return process.submit(function, *given, **options).result()
+            return process.submit(function, *arguments, **options).result()
         except BrokenProcessPool:
             raise TailorError(
                 "the process that ran the round was killed, most likely for want of memory"
@@ -98,15 +101,21 @@ def _warm_up(size: PoolSize, folder: Path, device: str, engine: Engine | None = 
     engine = engine or LocalEngine()
     ignored = list[Stage]()
     small = replace(size, pool=2048, classes=min(size.classes, 8), batch=100)
-    pool = write_pool(small, folder / "pool", small.pool // (4 * engine.workers))
+    rows = small.pool // (4 * engine.workers)
+    pool = write_pool(small, folder / "pool", rows)
     if size.features:
-        predict(ignored, pool, train(ignored, pool, device), engine, folder / "predictions", device)
+        model = train(ignored, pool, device)
+        predict(ignored, pool, model, engine, folder / "predictions", device)
     measure_round(pool, engine, device=device)
 
 
 @contextmanager
 def _engine(
-    size: PoolSize, where: Path, device: str, workers: int, stages: list[Stage]
+    size: PoolSize,
+    folder: Path,
+    device: str,
+    workers: int,
+    stages: list[Stage],
 ) -> Iterator[Engine]:
     """This process, or Ray with every worker warmed up, which is a stage of its own."""
     if not workers:
@@ -116,15 +125,12 @@ def _engine(
 
     with measured(stages, START, device):
         engine = RayEngine(tasks=workers)
-        (where / "workers").mkdir()
-        engine.map(
-            _warm_worker,
-            [(n,) for n in range(workers)],
-            shared=(size, where / "workers", device, workers),
-        )
-        _warm_up(
-            size, where / "together", device, engine
-        )  # arrays that Ray sends are read-only: compiled for again
+        ready = folder / "workers"
+        ready.mkdir()
+        numbers = [(number,) for number in range(workers)]
+        engine.map(_warm_worker, numbers, shared=(size, ready, device, workers))
+        # Arrays that Ray sends are read-only: numba compiles for those again.
+        _warm_up(size, folder / "together", device, engine)
     with engine:
         yield engine
 
@@ -134,12 +140,11 @@ def _warm_worker(shared: tuple[PoolSize, Path, str, int], number: int) -> None:
     these.
     """
     size, folder, device, workers = shared
-    mine = folder / str(number)
-    _warm_up(size, mine, device)
+    _warm_up(size, folder / str(number), device)
     (folder / f"{number}.ready").write_text(str(os.getpid()))
-    until = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while len(list(folder.glob("*.ready"))) < workers:
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             raise TailorError(
                 f"not all of {workers} workers were ready within {PATIENCE} seconds: measure fewer"
             )

@@ -1,5 +1,5 @@
-"""Where heavy work runs. An engine knows how to call a function many times; what is called is the
-same everywhere.
+"""Where heavy work runs. An engine calls a function many times; what is called is the same
+everywhere.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ class Engine(ABC):
 
     A function may be called again with the same arguments, where a machine was lost, so it must
     depend on nothing else and leave nothing behind that a second call would not leave too.
+
+    >>> LocalEngine().map(pow, [(3,), (4,)], shared=2)
+    [8, 16]
     """
 
     name: ClassVar[str]
@@ -28,16 +31,22 @@ class Engine(ABC):
 
     @abstractmethod
     def map(
-        self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]], shared: Any = None
+        self,
+        function: Callable[..., T],
+        calls: Sequence[tuple[Any, ...]],
+        shared: Any = None,
     ) -> list[T]:
         """The results, in the order of the calls. An error in any of them is raised here."""
 
     @abstractmethod
     def map_with(
-        self, make: Callable[[], S], function: Callable[..., T], calls: Sequence[tuple[Any, ...]]
+        self,
+        make: Callable[[], S],
+        function: Callable[..., T],
+        calls: Sequence[tuple[Any, ...]],
     ) -> list[T]:
-        """As map, with function(made, *call), where make() is costly (a model): once in each
-        worker.
+        """As map, with function(make(), *call). make() is costly (it loads a model), and is called
+        once in each worker.
         """
 
     def close(self) -> None:  # noqa: B027  most have nothing to let go of
@@ -57,11 +66,19 @@ class LocalEngine(Engine):
     workers = 1
 
     def map(
-        self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]], shared: Any = None
+        self,
+        function: Callable[..., T],
+        calls: Sequence[tuple[Any, ...]],
+        shared: Any = None,
     ) -> list[T]:
         return [function(shared, *call) for call in calls]
 
     def map_with(
-        self, make: Callable[[], S], function: Callable[..., T], calls: Sequence[tuple[Any, ...]]
+        self,
+        make: Callable[[], S],
+        function: Callable[..., T],
+        calls: Sequence[tuple[Any, ...]],
     ) -> list[T]:
-        return self.map(function, calls, make()) if calls else []
+        if not calls:
+            return []
+        return self.map(function, calls, shared=make())

@@ -4,9 +4,9 @@ Train.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,24 @@ from tailor.compute.base import Engine
 from tailor.compute.model_work import Copy
 from tailor.compute.ray_engine import RayEngine, clear_errors, use_threads
 from tailor.errors import InputError
+from tailor.models.base import ProgressCallback
 from tailor.models.neural import NeuralModel
+
+if TYPE_CHECKING:
+    from tailor.models.networks import Network
+    from tailor.models.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What every worker is told."""
+
+    copy: Copy
+    positions: np.ndarray  # (n,)
+    labels: np.ndarray  # (n, K)
+    seed: int
+    folder: Path  # where the trained model is saved
+    threads: int
 
 
 def fit_together(
@@ -42,20 +59,19 @@ def fit_together(
     from ray.train import FailureConfig, RunConfig, ScalingConfig
     from ray.train.torch import TorchConfig, TorchTrainer
 
-    resources = {"CPU": engine.cpus, **({"GPU": engine.gpus} if engine.gpus else {})}
+    resources: dict[str, float] = {"CPU": engine.cpus}
+    if engine.gpus:
+        resources["GPU"] = engine.gpus
+    saved = folder / "model"
+    work = _Work(copy, positions, labels, seed, saved, engine.cpus)
     trainer = TorchTrainer(
         _train_worker,
-        train_loop_config={
-            "copy": copy,
-            "positions": positions,
-            "labels": labels,
-            "seed": seed,
-            "folder": str(folder / "model"),
-            "threads": engine.cpus,
-        },
+        train_loop_config={"work": work},
         torch_config=TorchConfig(backend="nccl" if engine.gpus else "gloo"),
         scaling_config=ScalingConfig(
-            num_workers=workers, use_gpu=bool(engine.gpus), resources_per_worker=resources
+            num_workers=workers,
+            use_gpu=bool(engine.gpus),
+            resources_per_worker=resources,
         ),
         run_config=RunConfig(
             name="train",
@@ -63,53 +79,60 @@ def fit_together(
             failure_config=FailureConfig(max_failures=engine.retries),
         ),
     )
-    with clear_errors(engine._ray):
+    with clear_errors(engine.ray):
         trainer.fit()
-    return folder / "model"
+    return saved
 
 
-def _train_worker(given: dict[str, Any]) -> None:
+def _train_worker(config: dict[str, Any]) -> None:
     """In each worker."""
     from ray.train import get_context
 
-    use_threads(given["threads"])
+    work: _Work = config["work"]
+    use_threads(work.threads)
     rank = get_context().get_world_rank()
     size = get_context().get_world_size()
-    model = given["copy"].make()
+    model = work.copy.make()
     if not isinstance(model, NeuralModel):
         raise InputError(
             f"{type(model).__name__} is no network: it can't be trained over several workers"
         )
     share_training(model, rank, size)
-    model.fit(given["positions"], given["labels"], seed=given["seed"])
+    model.fit(work.positions, work.labels, seed=work.seed)
     if rank == 0:
-        model.save(Path(given["folder"]))
+        model.save(work.folder)
 
 
 def share_training(model: NeuralModel, rank: int, size: int) -> None:
     """Let this model's fit() train its network together with those of the other ranks of the
-    process group.
+    process group, of which there are `size`.
     """
     from tailor.models.networks import SharedNetwork
     from tailor.models.trainer import train
 
-    def shared(
-        net: Any, positions: np.ndarray, targets: np.ndarray, recipe: Any, seed: int, progress: Any
+    def train_share(
+        net: Network,
+        positions: np.ndarray,
+        targets: Any,
+        recipe: Recipe,
+        seed: int,
+        progress: ProgressCallback,
     ) -> bool:
-        mine = np.arange(rank, -(-len(positions) // size) * size, size) % len(
-            positions
-        )  # shares of equal size
-        own = replace(recipe, batch=max(2, recipe.batch // size), graph=False)
+        # Shares of equal size: gradients are averaged as if every rank had as many examples, and a
+        # rank that had one batch more would wait for the others for ever.
+        count = len(positions)
+        rounded_up = -(-count // size) * size
+        share = np.arange(rank, rounded_up, size) % count
         return train(
             SharedNetwork(net),
             model.source,
-            positions[mine],
-            targets[mine],
+            positions[share],
+            targets[share],
             model.loss_for(targets),
-            own,
+            replace(recipe, batch=max(2, recipe.batch // size), graph=False),
             seed=seed + rank,
             device=model.device,
             progress=progress,
         )
 
-    model.trainer = shared
+    model.trainer = train_share

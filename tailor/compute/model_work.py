@@ -60,6 +60,7 @@ def read_pool(engine: Engine, copy: Copy, size: int) -> None:
 
 
 def _read(model: Model, start: int, stop: int) -> None:
+    """In a worker: some entries of the pool."""
     source = model.source
     if source is None:  # nothing to prepare
         return
@@ -88,20 +89,30 @@ def predict(
     fingerprint  says what the predictions come from: shards that an earlier call with the same one
                  wrote are kept
     """
-    make = _maker(engine, model, copy)
-    at = np.arange(len(model.pool)) if at is None else at
-    width = predict_rows(model, at[:1])[1].shape[1] if features else 0
-    made = Predictions(
-        str(folder), len(at), model.task.size, width, dtype, shard, fingerprint
+    make_model_there = _model_maker(engine, model, copy)
+    positions = np.arange(len(model.pool)) if at is None else at
+    width = 0
+    if features:
+        width = predict_rows(model, positions[:1])[1].shape[1]
+    predictions = Predictions(
+        str(folder),
+        len(positions),
+        model.task.size,
+        width,
+        dtype,
+        shard,
+        fingerprint,
     ).begin()
     calls = [
-        (made, number, at[made[number].start : made[number].stop]) for number in made.missing()
+        (predictions, number, positions[predictions[number].span])
+        for number in predictions.missing()
     ]
-    engine.map_with(make, _predict, calls)
-    return made
+    engine.map_with(make_model_there, _predict, calls)
+    return predictions
 
 
-def _maker(engine: Engine, model: Model, copy: Copy | None) -> Callable[[], Model]:
+def _model_maker(engine: Engine, model: Model, copy: Copy | None) -> Callable[[], Model]:
+    """What gives a worker its model: itself in this process, a copy elsewhere."""
     if isinstance(engine, LocalEngine):
         return lambda: model
     if copy is None:
@@ -112,8 +123,15 @@ def _maker(engine: Engine, model: Model, copy: Copy | None) -> Callable[[], Mode
     return copy.make
 
 
-def _predict(model: Model, predictions: Predictions, number: int, at: np.ndarray) -> None:
-    predictions.write(number, *predict_rows(model, at))
+def _predict(
+    model: Model,
+    predictions: Predictions,
+    number: int,
+    positions: np.ndarray,
+) -> None:
+    """In a worker: one shard."""
+    probs, features = predict_rows(model, positions)
+    predictions.write(number, probs, features)
 
 
 def predict_passes(
@@ -130,32 +148,44 @@ def predict_passes(
 
     The random numbers of a shard come from the seed and its number, wherever it is computed.
     """
-    numbers = sorted({number for one in passes for number in one.missing()})
-    calls = [
-        (passes, number, at[passes[0][number].start : passes[0][number].stop], seed)
-        for number in numbers
-    ]
-    engine.map_with(_maker(engine, model, copy), _predict_passes, calls)
+    missing = set[int]()
+    for predictions in passes:
+        missing.update(predictions.missing())
+    calls = [(passes, number, at[passes[0][number].span], seed) for number in sorted(missing)]
+    engine.map_with(_model_maker(engine, model, copy), _predict_passes, calls)
 
 
 def _predict_passes(
-    model: Model, passes: Sequence[Predictions], number: int, at: np.ndarray, seed: int
+    model: Model,
+    passes: Sequence[Predictions],
+    number: int,
+    positions: np.ndarray,
+    seed: int,
 ) -> None:
-    there = at >= 0
-    own = int(np.random.SeedSequence((seed, number)).generate_state(1, np.uint32)[0])
-    for made, found in zip(passes, model.dropout_at(at[there], len(passes), seed=own), strict=True):
-        probs = np.full((len(at), model.task.size), uninformed_probability(model.task), np.float32)
-        probs[there] = found
-        made.write(number, probs)
+    """In a worker: one shard of every pass."""
+    in_pool = positions >= 0
+    sequence = np.random.SeedSequence((seed, number))
+    shard_seed = int(sequence.generate_state(1, np.uint32)[0])
+    predicted = model.dropout_at(positions[in_pool], len(passes), seed=shard_seed)
+    for predictions, pass_probs in zip(passes, predicted, strict=True):
+        probs = _uninformed(model.task, len(positions))
+        probs[in_pool] = pass_probs
+        predictions.write(number, probs)
 
 
-def predict_rows(model: Model, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(probabilities (n, K), features (n, d)) at the pool's positions; where there is none, what
+def predict_rows(model: Model, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(probabilities (n, K), features (n, d)) at the pool's positions (n,); where one is -1, what
     says nothing.
     """
-    there = at >= 0
-    found = model.predict(at[there])
-    probs = np.full((len(at), model.task.size), uninformed_probability(model.task), np.float32)
-    features = np.zeros((len(at), found.features.shape[1]), np.float32)
-    probs[there], features[there] = found.probs, found.features
+    in_pool = positions >= 0
+    prediction = model.predict(positions[in_pool])
+    probs = _uninformed(model.task, len(positions))
+    probs[in_pool] = prediction.probs
+    features = np.zeros((len(positions), prediction.features.shape[1]), np.float32)
+    features[in_pool] = prediction.features
     return probs, features
+
+
+def _uninformed(task: Task, rows: int) -> np.ndarray:
+    """(rows, K) float32 probabilities that say nothing."""
+    return np.full((rows, task.size), uninformed_probability(task), np.float32)

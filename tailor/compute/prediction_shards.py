@@ -35,6 +35,11 @@ class Shard:
     probs: str
     features: str | None
 
+    @property
+    def span(self) -> slice:
+        """Its rows, as positions in the pool."""
+        return slice(self.start, self.stop)
+
     def __len__(self) -> int:
         return self.stop - self.start
 
@@ -108,21 +113,21 @@ class Predictions:
             meta = json.loads((Path(folder) / META).read_text())
             if meta.pop("format") != 1:
                 raise ValueError("another format")
-            found = cls(**{**meta, "folder": str(folder)})
+            predictions = cls(**{**meta, "folder": str(folder)})
         except FileNotFoundError:
             raise InputError(f"{folder} holds no predictions: there is no {META}") from None
         except (ValueError, KeyError, TypeError) as problem:
             raise InputError(
                 f"{Path(folder) / META} can't be read ({problem}): predict again"
             ) from problem
-        missing = found.missing()
+        missing = predictions.missing()
         if missing:
             raise InputError(
-                f"{folder} lacks {len(missing)} of {len(found)} shards (not written, or "
-                "damaged), the first is "
-                f"{missing[0]}: predict again, which goes on where it stopped"
+                f"{folder} lacks {len(missing)} of {len(predictions)} shards (not written, or "
+                f"damaged), the first is {missing[0]}: predict again, which goes on where it "
+                "stopped"
             )
-        return found
+        return predictions
 
     def __len__(self) -> int:
         """How many shards there are."""
@@ -132,29 +137,38 @@ class Predictions:
         if not 0 <= number < len(self):
             raise IndexError(number)
         start = number * self.shard
-        features = self._file(FEATURES, number) if self.features else None
-        return Shard(start, min(start + self.shard, self.rows), self._file(PROBS, number), features)
+        return Shard(
+            start=start,
+            stop=min(start + self.shard, self.rows),
+            probs=self._path(PROBS, number),
+            features=self._path(FEATURES, number) if self.features else None,
+        )
 
     def __iter__(self) -> Iterator[Shard]:
         return (self[number] for number in range(len(self)))
 
     def missing(self) -> list[int]:
         """The shards that are not written yet, or that a power cut or a full disk has damaged."""
-        return [
-            number
-            for number, shard in enumerate(self)
-            if not all(
-                _is_whole(path, (len(shard), width), self.dtype)
-                for _, path, width in self._files(shard)
-            )
-        ]
+        return [number for number, shard in enumerate(self) if not self._is_written(shard)]
+
+    def _is_written(self, shard: Shard) -> bool:
+        return all(
+            _is_whole(path, (len(shard), width), self.dtype)
+            for _, path, width in self._files(shard)
+        )
 
     def write(self, number: int, probs: np.ndarray, features: np.ndarray | None = None) -> None:
-        """probs (n, K), features (n, d) of one shard."""
+        """Write one shard.
+
+        probs     (n, K)
+        features  (n, d), or None where the predictions have none
+
+        Raises InputError where a shape is wrong, or a number too large for the shards' dtype.
+        """
         shard = self[number]
-        given = {PROBS: probs, FEATURES: features}
+        arrays = {PROBS: probs, FEATURES: features}
         for name, path, width in self._files(shard):
-            array = given[name]
+            array = arrays[name]
             if array is None or array.shape != (len(shard), width):
                 shape = None if array is None else array.shape
                 raise InputError(f"shard {number} needs shape {(len(shard), width)}, got {shape}")
@@ -184,35 +198,32 @@ class Predictions:
         wider = "float32" if limit < 1e5 else "float64"
         return (
             f"{name} of example {start + row} reach {array[row, column]:g}, and shards of "
-            f"{self.dtype} hold numbers up "
-            f'to {limit:,.6g}: scale them, or set [engine] dtype = "{wider}"'
+            f"{self.dtype} hold numbers up to {limit:,.6g}: scale them, or set [engine] "
+            f'dtype = "{wider}"'
         )
 
     def write_all(self, probs: Any, features: Any = None) -> Predictions:
         """Arrays (N, K) and (N, d) that are in memory, or memory maps."""
         self.begin()
         for number, shard in enumerate(self):
-            part = slice(shard.start, shard.stop)
-            self.write(
-                number,
-                np.asarray(probs[part]),
-                None if features is None else np.asarray(features[part]),
-            )
+            shard_features = None if features is None else np.asarray(features[shard.span])
+            self.write(number, np.asarray(probs[shard.span]), shard_features)
         return self
 
     def take(self, name: str, positions: np.ndarray | slice) -> np.ndarray:
-        """(n, width) rows in the order asked for, read where they lie."""
+        """(n, width) rows in the order asked for, read where they lie. name: PROBS or FEATURES."""
         if isinstance(positions, slice):
             positions = np.arange(*positions.indices(self.rows))
         width = self.classes if name == PROBS else self.features
-        found = np.empty((len(positions), width), self.dtype)
+        rows = np.empty((len(positions), width), self.dtype)
         numbers = positions // self.shard
-        for number in np.unique(numbers):
-            here = np.flatnonzero(numbers == number)
-            found[here] = self[int(number)].read(name, positions[here] - number * self.shard)
-        return found
+        for number in np.unique(numbers).tolist():
+            shard = self[number]
+            in_shard = np.flatnonzero(numbers == number)
+            rows[in_shard] = shard.read(name, positions[in_shard] - shard.start)
+        return rows
 
-    def _file(self, name: str, number: int) -> str:
+    def _path(self, name: str, number: int) -> str:
         return os.path.join(self.folder, f"{name}-{number:05d}.npy")
 
 
@@ -225,10 +236,10 @@ def check_dtype(dtype: str) -> str:
 def _is_whole(path: str, shape: tuple[int, int], dtype: str) -> bool:
     """Whether a shard's file can be read and has what it should have. Only its head is read."""
     try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
     except DAMAGE:
         return False
-    return found.shape == shape and found.dtype == np.dtype(dtype)
+    return array.shape == shape and array.dtype == np.dtype(dtype)
 
 
 def _without_rounding(probs: np.ndarray) -> np.ndarray:

@@ -21,12 +21,13 @@ PATIENCE = 60.0
 
 
 def import_ray(alone: bool) -> Any:
-    """alone: for a cluster of this machine, which then listens on the loopback address only, and
-    wants a token.
+    """The ray package, or InputError where it is not installed.
+
+    alone: for a cluster of this machine, which then listens on the loopback address only, and wants
+    a token.
     """
-    if (
-        alone
-    ):  # Ray reads these when it is imported; the first is its switch for loopback on every system
+    if alone:
+        # Ray reads these when it is imported; the first is its switch for loopback on every system.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
@@ -66,24 +67,31 @@ class RayEngine(Engine):
         self.cpus = cpus
         self.gpus = gpus
         self.retries = retries
-        self._ray = import_ray(alone=address is None)
-        self._mine = not self._ray.is_initialized()
-        if self._mine:
-            more: dict[str, Any] = {"include_dashboard": False} if address is None else {}
-            if tasks is not None and address is None:
-                more["num_cpus"] = tasks * cpus
-            try:
-                self._ray.init(address=address or "local", log_to_driver=False, **more)
-            except ConnectionError as problem:
-                raise InputError(
-                    f"no Ray cluster at {address!r} ({problem}): start one with `ray start --head`"
-                ) from None
+        #: the ray package
+        self.ray = import_ray(alone=address is None)
+        self._began_ray = not self.ray.is_initialized()
+        if self._began_ray:
+            self._begin_ray(address, tasks)
         try:
             self.check_room(gpus)
         except InputError:
             self.close()
             raise
-        self._task = self._ray.remote(num_cpus=cpus, max_retries=retries)(_call)
+        self._task = self.ray.remote(num_cpus=cpus, max_retries=retries)(_call)
+
+    def _begin_ray(self, address: str | None, tasks: int | None) -> None:
+        """Join a cluster, or begin one of this machine alone."""
+        options = dict[str, Any]()
+        if address is None:
+            options["include_dashboard"] = False
+            if tasks is not None:
+                options["num_cpus"] = tasks * self.cpus
+        try:
+            self.ray.init(address=address or "local", log_to_driver=False, **options)
+        except ConnectionError as problem:
+            raise InputError(
+                f"no Ray cluster at {address!r} ({problem}): start one with `ray start --head`"
+            ) from None
 
     @property
     def workers(self) -> int:
@@ -96,96 +104,102 @@ class RayEngine(Engine):
         room = self._room(gpus)
         if room >= workers:
             return
-        largest = max(
-            self._nodes(),
-            key=lambda has: (has["GPU"], has["CPU"]) if gpus else (has["CPU"], has["GPU"]),
-        )
+        first, second = ("GPU", "CPU") if gpus else ("CPU", "GPU")
+        largest = max(self._nodes(), key=lambda node: (node[first], node[second]))
         short = f"room for {room} of {workers} workers" if workers > 1 else "no room for a worker"
         raise InputError(
             f"the Ray cluster has {short} with cpus = {self.cpus} and gpus = {gpus:g}; its "
-            "largest node has "
-            f"cpus = {largest['CPU']:g} and gpus = {largest['GPU']:g}: ask for less, or start "
-            "more or larger nodes"
+            f"largest node has cpus = {largest['CPU']:g} and gpus = {largest['GPU']:g}: ask for "
+            "less, or start more or larger nodes"
         )
 
     def _room(self, gpus: float) -> int:
         """How many tasks with so many GPUs the nodes can run at once."""
-        each = (
-            min(has["CPU"] / self.cpus, has["GPU"] / gpus if gpus else inf) for has in self._nodes()
-        )
-        return sum(int(count + 1e-6) for count in each)  # ten tenths of a GPU are one
+        total = 0
+        for node in self._nodes():
+            by_gpus = node["GPU"] / gpus if gpus else inf
+            room = min(node["CPU"] / self.cpus, by_gpus)
+            total += int(room + 1e-6)  # ten tenths of a GPU are one
+        return total
 
     def _nodes(self) -> list[dict[str, float]]:
         """Cores and GPUs of each."""
-        alive = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        return [{kind: has.get(kind, 0.0) for kind in ("CPU", "GPU")} for has in alive]
+        resources = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
+        return [{"CPU": node.get("CPU", 0.0), "GPU": node.get("GPU", 0.0)} for node in resources]
 
     def map(
-        self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]], shared: Any = None
+        self,
+        function: Callable[..., T],
+        calls: Sequence[tuple[Any, ...]],
+        shared: Any = None,
     ) -> list[T]:
-        ray = self._ray
-        found = dict[int, T]()
-        with clear_errors(ray):
-            common = ray.put((function, self.cpus, shared))
-            waiting = list(enumerate(calls))[::-1]
-            running = dict[Any, int]()
+        results = dict[int, T]()
+        waiting = list(enumerate(calls))[::-1]
+        running = dict[Any, int]()  # by reference: the number of the call
+        with clear_errors(self.ray):
+            common = self.ray.put((function, self.cpus, shared))
             while waiting or running:
-                while (
-                    waiting and len(running) < AHEAD * self.workers
-                ):  # a node that joined is used at once
+                # The workers are counted each time: a node that joined is used at once.
+                while waiting and len(running) < AHEAD * self.workers:
                     number, call = waiting.pop()
                     running[self._task.remote(common, *call)] = number
-                done, _ = ray.wait(list(running), timeout=PATIENCE)
+                done, _ = self.ray.wait(list(running), timeout=PATIENCE)
                 if not done:
                     self.check_room(gpus=0)  # a node that all this needs may be lost
                 for reference in done:
-                    found[running.pop(reference)] = ray.get(reference)
-        return [found[number] for number in range(len(calls))]
+                    results[running.pop(reference)] = self.ray.get(reference)
+        return [results[number] for number in range(len(calls))]
 
     def map_with(
-        self, make: Callable[[], S], function: Callable[..., T], calls: Sequence[tuple[Any, ...]]
+        self,
+        make: Callable[[], S],
+        function: Callable[..., T],
+        calls: Sequence[tuple[Any, ...]],
     ) -> list[T]:
         """A crew of actors, each with a GPU where the engine was given some."""
         if not calls:
             return []
         self.check_room(self.gpus)
-        ray = self._ray
-        found = dict[int, T]()
-        # of the call and of its actor
+        results = dict[int, T]()
         waiting = list(enumerate(calls))[::-1]
-        running = dict[Any, tuple[int, int]]()
-        with clear_errors(ray), self._crew(make, function) as crew:
+        running = dict[Any, tuple[int, int]]()  # by reference: the numbers of call and actor
+        with clear_errors(self.ray), self._crew(make, function) as crew:
             while waiting or running:
                 crew.grow(self._room(self.gpus), len(waiting))  # a node that joined is used at once
-                while waiting and (actor := crew.idlest()) is not None:
+                actor = crew.idlest()
+                while waiting and actor is not None:
                     number, call = waiting.pop()
-                    running[crew.send(actor, call)] = number, actor
-                done, _ = ray.wait(list(running), timeout=PATIENCE)
+                    running[crew.send(actor, call)] = (number, actor)
+                    actor = crew.idlest()
+                done, _ = self.ray.wait(list(running), timeout=PATIENCE)
                 if not done:
                     self.check_room(self.gpus)  # the last node that could do it may be lost
                 for reference in done:
                     number, actor = running.pop(reference)
                     crew.received(actor)
-                    found[number] = ray.get(reference)
+                    results[number] = self.ray.get(reference)
                 if not waiting:
                     crew.dismiss_idle()
-        return [found[number] for number in range(len(calls))]
+        return [results[number] for number in range(len(calls))]
 
     @contextmanager
     def _crew(self, make: Callable[[], S], function: Callable[..., T]) -> Iterator[_Crew]:
-        options: dict[str, float] = {"max_restarts": self.retries, "max_task_retries": self.retries}
-        options["num_cpus"] = self.cpus
+        options: dict[str, float] = {
+            "max_restarts": self.retries,
+            "max_task_retries": self.retries,
+            "num_cpus": self.cpus,
+        }
         if self.gpus:
             options["num_gpus"] = self.gpus
-        crew = _Crew(self._ray, options, self._ray.put((make, function, self.cpus)))
+        crew = _Crew(self.ray, options, self.ray.put((make, function, self.cpus)))
         try:
             yield crew
         finally:
             crew.dismiss()
 
     def close(self) -> None:
-        if self._mine and self._ray.is_initialized():
-            self._ray.shutdown()
+        if self._began_ray and self.ray.is_initialized():
+            self.ray.shutdown()
 
 
 class _Crew:
@@ -212,8 +226,10 @@ class _Crew:
 
     def idlest(self) -> int | None:
         """The actor with the fewest calls in hand, unless all have enough."""
-        found = min(self._in_hand, key=lambda actor: self._in_hand[actor], default=None)
-        return found if found is not None and self._in_hand[found] < AHEAD else None
+        if not self._in_hand:
+            return None
+        actor = min(self._in_hand, key=lambda number: self._in_hand[number])
+        return actor if self._in_hand[actor] < AHEAD else None
 
     def send(self, actor: int, call: tuple[Any, ...]) -> Any:
         self._in_hand[actor] += 1
@@ -223,7 +239,8 @@ class _Crew:
         self._in_hand[actor] -= 1
 
     def dismiss_idle(self) -> None:
-        for actor in [one for one, calls in self._in_hand.items() if not calls]:
+        idle = [actor for actor, calls in self._in_hand.items() if not calls]
+        for actor in idle:
             self._dismiss(actor)
 
     def dismiss(self) -> None:
@@ -240,13 +257,13 @@ class _Worker:
 
     def __init__(self, common: tuple[Callable[[], Any], Callable[..., Any], int]) -> None:
         self._make, self._function, threads = common
-        self._made: list[Any] = []
+        self._tools: list[Any] = []  # what make() gave, once it was called
         use_threads(threads)
 
     def call(self, *call: Any) -> Any:
-        if not self._made:  # here and not above, so that its errors are those of a call
-            self._made.append(self._make())
-        return self._function(self._made[0], *call)
+        if not self._tools:  # here and not above, so that its errors are those of a call
+            self._tools.append(self._make())
+        return self._function(self._tools[0], *call)
 
 
 def _call(common: tuple[Callable[..., T], int, Any], *call: Any) -> T:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from tailor.common.memory import check_room, gib
 from tailor.models.base import Model
 
-#: who asks for a model's optional methods
+#: which family asks for each of a model's optional methods
 USES = {"tuned": "weak-supervision", "dropout_at": "bald"}
 #: bytes that a model without them may take without a word
 MUCH = 2**30
@@ -15,8 +15,10 @@ MUCH = 2**30
 
 def check_at_once(model: Model, method: str, examples: int, arrays: int) -> None:
     """A model without an optional method is asked for all of the pool at once: a notice where that
-    is much, and an error where it is too much. arrays: how many of (N, K) float32 there are at a
-    time.
+    is much, and InputError where it is too much.
+
+    method  "tuned" or "dropout_at"
+    arrays  how many of (N, K) float32 there are at a time
     """
     name = type(model).__name__
     needed = 4.0 * arrays * examples * model.task.size

@@ -39,7 +39,7 @@ def run_all(
     goes on where it stood, so this process's folder, where paths begin that are relative, must be
     seen by every node. The first error ends all.
     """
-    ray = engine._ray
+    ray = engine.ray
     from ray.util.queue import Queue
 
     task = ray.remote(

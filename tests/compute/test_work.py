@@ -132,7 +132,7 @@ class TestCluster:
         ]
         assert (tmp_path / "died").exists()
         when(
-            lambda: engine._ray.available_resources().get("CPU") == 2
+            lambda: engine.ray.available_resources().get("CPU") == 2
         )  # the actors are gone, and their room is free
 
     def test_a_node_lost_while_it_predicts(self, engine, nodes, tmp_path):
