@@ -10,15 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from tailor.models import Model, make_model, registry
+from tailor.models.neural import NeuralModel
 from tailor_experiments.comparison.data import load_data
 from tailor_experiments.comparison.experiment import Experiment
 from tailor_experiments.comparison.simulated import simulations
 from tailor_experiments.datasets.base import Dataset
 
+#: model -> its option that would else be chosen by a look at the pool, and so differ for the test
+#: set
+CHOSEN_BY_POOL = {"probe": "backbone", "finetune": "size"}
+
 
 @dataclass(frozen=True)
 class Material:
-    """test_model reads the test set, and is given the weights of model."""
+    """The data of a trial and its models.
+
+    model       over the pool; it is trained
+    test_model  over the test set; hand_over() gives it what the other has learned
+    """
 
     data: Dataset
     model: Model
@@ -26,72 +35,89 @@ class Material:
 
     def hand_over(self) -> None:
         """Give the test set's model the weights of the other."""
-        trained = self.model
-        other = self.test_model
-        if other is None:
+        if self.test_model is None:
             return
-        if hasattr(trained, "net") and hasattr(other, "net"):
-            other.net = trained.net
+        if isinstance(self.model, NeuralModel) and isinstance(self.test_model, NeuralModel):
+            # The same network: no copy of its weights is made on a GPU, and none is saved.
+            self.test_model.net = self.model.net
             return
         with tempfile.TemporaryDirectory(prefix="tailor-") as folder:
-            trained.save(Path(folder))
-            other.load(Path(folder))
+            self.model.save(Path(folder))
+            self.test_model.load(Path(folder))
 
 
 def dataset(experiment: Experiment, *, fresh: bool = False) -> Dataset:
     """The experiment's data, read once in a process; `fresh` reads it again."""
     if fresh:
-        _data.cache_clear()
-        _material.cache_clear()
-    return _data(json.dumps(experiment.data))
+        _cached_data.cache_clear()
+        _cached_material.cache_clear()
+    return _cached_data(json.dumps(experiment.data))
 
 
 def material(experiment: Experiment, cache: Path, seed: int) -> Material:
     """For a trial. Trials that follow each other in one process share it: a model is trained anew
     by every fit.
+
+    cache  a folder for features
+    seed   of the trial
     """
     data = dataset(experiment)
-    name = registry.parse(experiment.model.get("name", "probe"))[0]
-    if name in simulations.builtin:  # the noise is the trial's
-        return Material(data, *_simulations(experiment, data, seed))
-    return _material(json.dumps(experiment.data), json.dumps(experiment.model), cache)
+    name, _ = registry.parse(experiment.model.get("name", "probe"))
+    if name in simulations.builtin:
+        # Not shared: the noise is the trial's.
+        return _simulated_material(experiment, data, seed)
+    return _cached_material(json.dumps(experiment.data), json.dumps(experiment.model), cache)
 
 
 @lru_cache(1)
-def _data(given: str) -> Dataset:
-    return load_data(json.loads(given))
+def _cached_data(data_json: str) -> Dataset:
+    return load_data(json.loads(data_json))
 
 
 @lru_cache(1)
-def _material(data: str, model: str, cache: Path) -> Material:
-    loaded = _data(data)
-    return Material(loaded, *_models(json.loads(model), loaded, cache))
+def _cached_material(data_json: str, model_json: str, cache: Path) -> Material:
+    return _trained_material(_cached_data(data_json), json.loads(model_json), cache)
 
 
-def _models(options: dict[str, Any], data: Dataset, cache: Path) -> tuple[Model, Model | None]:
-    given = options.pop("name", "probe")
-    name, _ = registry.parse(given)
+def _trained_material(data: Dataset, options: dict[str, Any], cache: Path) -> Material:
+    text = options.pop("name", "probe")
+    name, _ = registry.parse(text)
     if "cache" in registry.options(name):
         options.setdefault("cache", cache)
-    model = make_model(given, data.task, data.pool, **options)
+    model = make_model(text, data.task, data.pool, **options)
     if data.test_pool is None:
-        return model, None
-    same = {"probe": "backbone", "finetune": "size"}.get(
-        name
-    )  # what would be chosen by a look at the pool
-    if same is not None:
-        options[same] = getattr(model, same)
-    return model, make_model(given, data.task, data.test_pool, **options)
+        return Material(data, model, None)
+    if name in CHOSEN_BY_POOL:
+        option = CHOSEN_BY_POOL[name]
+        options[option] = getattr(model, option)
+    return Material(data, model, make_model(text, data.task, data.test_pool, **options))
 
 
-def _simulations(experiment: Experiment, data: Dataset, seed: int) -> tuple[Model, Model | None]:
-    """These see the known labels, and the same noise whoever contends."""
-    name, own = registry.parse(experiment.model["name"])
-    options = {k: v for k, v in experiment.model.items() if k not in ("name", "device")} | own
-    options.setdefault("span", (experiment.batch, experiment.batch * (experiment.rounds + 1)))
-    model = simulations.make(name, data.task, data.pool, data.labels, **options, seed=2 * seed)
-    if data.test_pool is None:
-        return model, None
-    return model, simulations.make(
-        name, data.task, data.test_pool, data.test_labels, **options, seed=2 * seed + 1
+def _simulated_material(experiment: Experiment, data: Dataset, seed: int) -> Material:
+    """Models that see the known labels, through the same noise whoever contends."""
+    name, options = registry.parse(experiment.model["name"])
+    settings = {
+        key: value for key, value in experiment.model.items() if key not in ("name", "device")
+    }
+    options = settings | options
+    labels_in_the_end = experiment.batch * (experiment.rounds + 1)
+    options.setdefault("span", (experiment.batch, labels_in_the_end))
+    model = simulations.make(
+        name,
+        data.task,
+        data.pool,
+        data.labels,
+        **options,
+        seed=2 * seed,
     )
+    if data.test_pool is None:
+        return Material(data, model, None)
+    test_model = simulations.make(
+        name,
+        data.task,
+        data.test_pool,
+        data.test_labels,
+        **options,
+        seed=2 * seed + 1,
+    )
+    return Material(data, model, test_model)

@@ -10,13 +10,28 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 #: what a worker says here is said by the parent, where somebody may listen
 _log = logging.getLogger("tailor.common.compiled")
 #: how often the queue of reports is looked at, in seconds
 PACE = 0.2
-_reports: Any = None
+THREAD_SETTINGS = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+
+
+class Reports(Protocol):
+    """The worker's end of a queue."""
+
+    def put(self, value: Any, /) -> None: ...
+
+
+#: where this process reports to, if it is a worker
+_reports: Reports | None = None
 
 
 @contextmanager
@@ -24,9 +39,8 @@ def one_thread_each() -> Iterator[None]:
     """Processes started in here compute with one thread: several that share the cores only get in
     each other's way.
     """
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
+    before = {name: os.environ.get(name) for name in THREAD_SETTINGS}
+    os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))
     try:
         yield
     finally:
@@ -37,32 +51,37 @@ def one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-class _ToParent(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        report(record)
-
-
-def _begin(reports: Any, level: int) -> None:
-    """In a worker: Ctrl-C is the parent's to handle, and a worker does not outlive its parent."""
+def report_to(reports: Reports) -> None:
+    """In a worker: from here on report() goes there."""
     global _reports
     _reports = reports
-    _log.setLevel(level)
-    _log.addHandler(_ToParent())
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def leave() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=leave, daemon=True).start()
 
 
 def report(value: Any) -> None:
     """In a worker: a plain value for the parent."""
     if _reports is not None:
         _reports.put(value)
+
+
+class _ToParent(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        report(record)
+
+
+def _begin_worker(reports: Reports, log_level: int) -> None:
+    """In a worker: Ctrl-C is the parent's to handle, and a worker does not outlive its parent."""
+    report_to(reports)
+    _log.setLevel(log_level)
+    _log.addHandler(_ToParent())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def leave_with_parent() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=leave_with_parent, daemon=True).start()
 
 
 def _reported(reports: Any) -> Iterator[Any]:
@@ -76,7 +95,9 @@ def _reported(reports: Any) -> Iterator[Any]:
 
 
 def run_all(
-    job: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], workers: int
+    job: Callable[..., Any],
+    jobs: Sequence[tuple[Any, ...]],
+    workers: int,
 ) -> Iterator[Any]:
     """Call job(*args) for each in `workers` processes of one thread each -> what they report(), as
     it comes.
@@ -84,12 +105,17 @@ def run_all(
     The first error ends all. What is running when this is closed or interrupted is stopped at once:
     a job must be able to go on where it stood.
     """
+    # spawn: a fork would copy the locks of threads that torch and numba have started.
     context = multiprocessing.get_context("spawn")
-    before = set(multiprocessing.active_children())
+    children_before = set(multiprocessing.active_children())
     with one_thread_each():
         reports = context.SimpleQueue()
-        given = (reports, _log.getEffectiveLevel())
-        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=given)
+        pool = ProcessPoolExecutor(
+            workers,
+            mp_context=context,
+            initializer=_begin_worker,
+            initargs=(reports, _log.getEffectiveLevel()),
+        )
         try:
             pending = {pool.submit(job, *args) for args in jobs}
             while pending:
@@ -99,7 +125,7 @@ def run_all(
                     future.result()
             yield from _reported(reports)
         except BaseException:
-            for child in set(multiprocessing.active_children()) - before:
+            for child in set(multiprocessing.active_children()) - children_before:
                 child.terminate()
             raise
         finally:

@@ -12,14 +12,18 @@ from typing import Any
 
 from tailor.compute.ray_engine import PATIENCE, RayEngine, clear_errors, use_threads
 from tailor.errors import InputError
-from tailor_experiments.comparison import parallel
 from tailor_experiments.comparison.experiment import Experiment
+from tailor_experiments.comparison.parallel import PACE, report_to
 from tailor_experiments.comparison.rows import Row, collect
 from tailor_experiments.comparison.run import one_trial, unfinished
 
 
 def run(
-    engine: RayEngine, experiment: Experiment, out: Path, *, cache: Path | None = None
+    engine: RayEngine,
+    experiment: Experiment,
+    out: Path,
+    *,
+    cache: Path | None = None,
 ) -> Generator[Row, None, None]:
     """The new rows of every trial, as they come. The experiment must come from prepare()."""
     jobs = [
@@ -31,7 +35,9 @@ def run(
 
 
 def run_all(
-    engine: RayEngine, job: Callable[..., Any], jobs: Sequence[tuple[Any, ...]]
+    engine: RayEngine,
+    job: Callable[..., Any],
+    jobs: Sequence[tuple[Any, ...]],
 ) -> Iterator[Any]:
     """Call job(*args) for each on the cluster -> what they report(), as it comes.
 
@@ -42,40 +48,49 @@ def run_all(
     ray = engine.ray
     from ray.util.queue import Queue
 
-    task = ray.remote(
-        num_cpus=engine.cpus, num_gpus=engine.gpus or None, max_retries=engine.retries
-    )(_trial)
+    with_resources = ray.remote(
+        num_cpus=engine.cpus,
+        num_gpus=engine.gpus or None,
+        max_retries=engine.retries,
+    )
+    task = with_resources(_run_job)
     reports = Queue(actor_options={"num_cpus": 0})
-    pending = [task.remote(reports, engine.cpus, os.getcwd(), job, args) for args in jobs]
-    look = time.monotonic() + PATIENCE
+    home = os.getcwd()
+    pending = [task.remote(reports, engine.cpus, home, job, args) for args in jobs]
+    next_look = time.monotonic() + PATIENCE
     try:
         with clear_errors(ray):
             while pending:
-                done, pending = ray.wait(pending, timeout=parallel.PACE)
-                if time.monotonic() > look:  # the one node that had room for a trial may be lost
+                done, pending = ray.wait(pending, timeout=PACE)
+                if time.monotonic() > next_look:
+                    # The one node that had room for a trial may be lost.
                     engine.check_room(engine.gpus)
-                    look = time.monotonic() + PATIENCE
-                yield from _waiting(reports)
+                    next_look = time.monotonic() + PATIENCE
+                yield from _reported(reports)
                 for reference in done:
                     ray.get(reference)
-            yield from _waiting(reports)
+            yield from _reported(reports)
     finally:
         for reference in pending:
             ray.cancel(reference, force=True)
         reports.shutdown(force=True)
 
 
-def _waiting(reports: Any) -> list[Any]:
+def _reported(reports: Any) -> list[Any]:
     count = reports.qsize()
     return reports.get_nowait_batch(count) if count else []
 
 
-def _trial(
-    reports: Any, threads: int, home: str, job: Callable[..., Any], args: tuple[Any, ...]
+def _run_job(
+    reports: Any,
+    threads: int,
+    home: str,
+    job: Callable[..., Any],
+    args: tuple[Any, ...],
 ) -> None:
     """In a worker, which Ray starts in a folder of its own."""
     use_threads(threads)
-    parallel._reports = reports
+    report_to(reports)
     try:
         os.chdir(home)
     except OSError as problem:

@@ -21,6 +21,7 @@ from tailor_experiments.comparison.trial import (
     trial_folder,
     trial_settings,
 )
+from tailor_experiments.datasets.base import Dataset
 
 
 def prepare(
@@ -38,18 +39,8 @@ def prepare(
     """
     data = dataset(experiment, fresh=True)
     full = experiment.complete(data.task.kind).changed(only=only)
-    for contender in full.contenders:
-        try:
-            RunState(trial_settings(full, contender, full.seed, data))
-        except InputError as error:
-            raise InputError(f"contender {contender.label!r}: {error}") from error
-    needed = (full.rounds + 1) * full.batch
-    if needed > len(data.pool):
-        raise InputError(
-            f"{full.rounds} rounds of {full.batch} after {full.batch} random ones are {needed} "
-            "labels, more than the "
-            f"pool's {len(data.pool)}: ask for fewer rounds or a smaller batch"
-        )
+    _check_contenders(full, data)
+    _check_labels(full, data)
     for contender, seed in trials(full):
         check_config(trial_folder(out, contender, seed), full.trial_config(contender, seed))
     out.mkdir(parents=True, exist_ok=True)
@@ -59,8 +50,29 @@ def prepare(
     shared.model.prepare(progress)
     if shared.test_model is not None:
         shared.test_model.prepare(progress)
-    (out / "experiment.json").write_text(json.dumps(asdict(full), indent=1), encoding="utf-8")
+    text = json.dumps(asdict(full), indent=1)
+    (out / "experiment.json").write_text(text, encoding="utf-8")
     return full
+
+
+def _check_contenders(experiment: Experiment, data: Dataset) -> None:
+    """Each must be able to begin, before any of them does."""
+    for contender in experiment.contenders:
+        settings = trial_settings(experiment, contender, experiment.seed, data)
+        try:
+            RunState(settings)
+        except InputError as error:
+            raise InputError(f"contender {contender.label!r}: {error}") from error
+
+
+def _check_labels(experiment: Experiment, data: Dataset) -> None:
+    needed = (experiment.rounds + 1) * experiment.batch
+    if needed > len(data.pool):
+        raise InputError(
+            f"{experiment.rounds} rounds of {experiment.batch} after {experiment.batch} random "
+            f"ones are {needed} labels, more than the pool's {len(data.pool)}: ask for fewer "
+            "rounds or a smaller batch"
+        )
 
 
 def trials(experiment: Experiment) -> list[tuple[Contender, int]]:
@@ -71,33 +83,49 @@ def trials(experiment: Experiment) -> list[tuple[Contender, int]]:
 
 def unfinished(experiment: Experiment, out: Path) -> list[tuple[Contender, int]]:
     """Trials that lack rows."""
-
-    def rows(contender: Contender, seed: int) -> int:
-        return len(read_rows(trial_folder(out, contender, seed) / ROWS))
-
-    return [(c, seed) for c, seed in trials(experiment) if rows(c, seed) <= experiment.rounds]
+    rows_of_a_trial = experiment.rounds + 1
+    return [
+        (contender, seed)
+        for contender, seed in trials(experiment)
+        if _rows_done(out, contender, seed) < rows_of_a_trial
+    ]
 
 
 def rows_done(experiment: Experiment, out: Path) -> dict[str, int]:
     """label -> rows that are there already."""
-    found = dict.fromkeys((c.label for c in experiment.contenders), 0)
+    counts = {contender.label: 0 for contender in experiment.contenders}
     for contender, seed in trials(experiment):
-        found[contender.label] += len(read_rows(trial_folder(out, contender, seed) / ROWS))
-    return found
+        counts[contender.label] += _rows_done(out, contender, seed)
+    return counts
+
+
+def _rows_done(out: Path, contender: Contender, seed: int) -> int:
+    return len(read_rows(trial_folder(out, contender, seed) / ROWS))
 
 
 def one_trial(
-    experiment: Experiment, contender: Contender, seed: int, out: Path, cache: Path | None
+    experiment: Experiment,
+    contender: Contender,
+    seed: int,
+    out: Path,
+    cache: Path | None,
 ) -> None:
-    """In a worker."""
-    Trial(experiment, contender, seed, out, cache=cache).run(report)
+    """In a worker: run a trial, and report its rows."""
+    trial = Trial(experiment, contender, seed, out, cache=cache)
+    trial.run(report)
 
 
 def run(
-    experiment: Experiment, out: Path, workers: int = 1, *, cache: Path | None = None
+    experiment: Experiment,
+    out: Path,
+    workers: int = 1,
+    *,
+    cache: Path | None = None,
 ) -> Generator[Row, None, None]:
     """The new rows of every trial, as they come. The experiment must come from prepare()."""
-    jobs = [(experiment, c, seed, out, cache) for c, seed in unfinished(experiment, out)]
+    jobs = [
+        (experiment, contender, seed, out, cache) for contender, seed in unfinished(experiment, out)
+    ]
     if jobs:
         yield from run_all(one_trial, jobs, min(workers, len(jobs)))
     collect(out)

@@ -4,51 +4,62 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
 
 from tailor.capacity.peak_memory import peak_mib, reset_peak
-from tailor.models import Model
+from tailor.models.base import Model, ProgressCallback
+from tailor.pools.base import Pool
+from tailor.run.model_runner import ModelRunner
+from tailor.task import Task
+
+#: the stages of a model's work
+MODEL_STAGES = ("train", "predict", "prepare")
 
 
 class Stopwatch:
-    """Seconds spent in a model's methods since the last lap; the model keeps it until release()."""
+    """Seconds by stage, until they are cleared."""
 
-    METHODS: ClassVar[dict[str, str]] = {"train": "fit", "predict": "predict", "prepare": "prepare"}
-
-    def __init__(self, model: Model) -> None:
+    def __init__(self) -> None:
         self.seconds: Counter[str] = Counter()
-        self.model = model
-        self.release()
-        for stage, method in self.METHODS.items():
-            setattr(model, method, self._timed(stage, getattr(model, method)))
 
-    def release(self) -> None:
-        for method in self.METHODS.values():
-            self.model.__dict__.pop(method, None)
-
-    def _timed(self, stage: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **options: Any) -> Any:
-            with self.stage(stage):
-                return method(*args, **options)
-
-        return call
-
-    def stage(self, name: str) -> _Lap:
-        return _Lap(self.seconds, name)
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Adds what is spent in here to a stage; a stage within another counts for both."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            _wait_for_gpu()
+            self.seconds[name] += time.perf_counter() - started  # type: ignore[assignment]
 
 
-class _Lap:
-    def __init__(self, seconds: Counter[str], name: str) -> None:
-        self.seconds = seconds
-        self.name = name
+class TimedModelRunner(ModelRunner):
+    """The model seen from a run, with the time that it takes by MODEL_STAGES."""
 
-    def __enter__(self) -> None:
-        self.started = time.perf_counter()
+    def __init__(
+        self,
+        watch: Stopwatch,
+        pool: Pool,
+        model: Model,
+        progress: ProgressCallback,
+    ) -> None:
+        super().__init__(pool, model, progress)
+        self._watch = watch
 
-    def __exit__(self, *_: object) -> None:
-        _wait_for_gpu()
-        self.seconds[self.name] += time.perf_counter() - self.started  # type: ignore[assignment]
+    def prepare(self) -> dict[int, str]:
+        with self._watch.stage("prepare"):
+            return super().prepare()
+
+    def fit(self, positions: np.ndarray, labels: np.ndarray, seed: int) -> None:
+        with self._watch.stage("train"):
+            super().fit(positions, labels, seed)
+
+    def predict(self, task: Task, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        with self._watch.stage("predict"):
+            return super().predict(task, positions)
 
 
 def _wait_for_gpu() -> None:
@@ -62,12 +73,12 @@ def _wait_for_gpu() -> None:
 
 
 def peaks() -> dict[str, int]:
-    """Since the row before."""
+    """The most memory that was taken since the last call: columns of a row."""
     import torch
 
-    found = {"peak_mib": round(peak_mib())}
+    columns = {"peak_mib": round(peak_mib())}
     if torch.cuda.is_initialized():
-        found["device_peak_mib"] = round(torch.cuda.max_memory_allocated() / 2**20)
+        columns["device_peak_mib"] = round(torch.cuda.max_memory_allocated() / 2**20)
         torch.cuda.reset_peak_memory_stats()
     reset_peak()
-    return found
+    return columns

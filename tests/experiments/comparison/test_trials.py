@@ -15,13 +15,14 @@ from tailor import __version__
 from tailor.errors import InputError
 from tailor.storage import SqliteStore
 from tailor.storage.base import StoreBusy
-from tailor_experiments.comparison import trial
+from tailor_experiments.comparison import provenance
 from tailor_experiments.comparison.data import load_data
 from tailor_experiments.comparison.experiment import Contender
 from tailor_experiments.comparison.paper import paper_experiment
+from tailor_experiments.comparison.provenance import model_text
 from tailor_experiments.comparison.rows import ROWS, RowFile, essence, read_rows
 from tailor_experiments.comparison.run import prepare
-from tailor_experiments.comparison.trial import Trial, model_text, off_uniform, trial_folder
+from tailor_experiments.comparison.trial import Trial, off_uniform, trial_folder
 from tailor_experiments.datasets import PAPER
 
 
@@ -267,10 +268,10 @@ def test_a_row_names_this_version_also_where_it_is_not_installed(monkeypatch):
     def unknown(package):
         raise PackageNotFoundError(package)
 
-    monkeypatch.setattr(trial, "version", unknown)
-    trial.versions.cache_clear()
-    found = trial.versions()
-    trial.versions.cache_clear()
+    monkeypatch.setattr(provenance, "version", unknown)
+    provenance.versions.cache_clear()
+    found = provenance.versions()
+    provenance.versions.cache_clear()
     assert found["tailor"] == __version__
 
 

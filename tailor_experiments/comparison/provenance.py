@@ -1,0 +1,51 @@
+"""What a row says of how it was made: the model, and the versions of packages."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from tailor import __version__
+from tailor.models import registry
+
+#: packages that results depend on
+PACKAGES = ("numpy", "scipy", "torch", "scikit-learn", "numba")
+
+
+def model_text(model: dict[str, Any]) -> str:
+    """A model's name and options in one text; epochs too where they are the default.
+
+    >>> model_text({"name": "finetune(lr=0.001)", "network": "small-cnn", "device": "cuda"})
+    'finetune(lr=0.001, network=small-cnn, epochs=10)'
+    """
+    name, options = registry.parse(model.get("name", "probe"))
+    # The device makes no difference to what is trained.
+    options |= {key: value for key, value in model.items() if key not in ("name", "device")}
+    if name in registry.names() and "steps" not in options:
+        known_options = registry.options(name)
+        if "epochs" in known_options:
+            options.setdefault("epochs", known_options["epochs"].default)
+    if not options:
+        return name
+    texts = []
+    for key, value in options.items():
+        shown = Path(value).name if key == "weights" else value
+        texts.append(f"{key}={shown}")
+    return f"{name}({', '.join(texts)})"
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Of the packages that results depend on; this one's own also where it runs from a folder, not
+    installed.
+    """
+    installed = {"tailor": __version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            installed[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return installed
