@@ -6,12 +6,14 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tailor.run import config
 from tailor.run.project import Project
 from tailor.strategies import NARROW
+from tailor_experiments.comparison.experiment import Contender
 from tailor_experiments.comparison.parallel import report, run_all
 from tailor_experiments.metrics import balanced_accuracy, imbalance_ratio
 
@@ -19,30 +21,19 @@ FAMILIES = NARROW["multi-class"]
 POOL = "digits.parquet"
 
 
-@dataclass(frozen=True)
-class DemoContender:
-    """A way to choose examples: a selector over families."""
-
-    label: str
-    selector: str
-    families: tuple[str, ...]
-
-    @property
-    def folder(self) -> str:
-        return self.label.lower().replace(" ", "-")
-
-
 CONTENDERS = (
-    DemoContender("TAILOR", "tailor", tuple(FAMILIES)),
-    DemoContender("random", "random-meta", ("random",)),
-    *(DemoContender(f"{name} alone", "random-meta", (name,)) for name in FAMILIES),
-    DemoContender("random meta", "random-meta", tuple(FAMILIES)),
-    DemoContender("ALBL", "albl", tuple(FAMILIES)),
+    Contender("TAILOR", "tailor", tuple(FAMILIES)),
+    Contender("random", "random-meta", ("random",)),
+    *(Contender(f"{name} alone", "random-meta", (name,)) for name in FAMILIES),
+    Contender("random meta", "random-meta", tuple(FAMILIES)),
+    Contender("ALBL", "albl", tuple(FAMILIES)),
 )
 
 
 @dataclass(frozen=True)
 class DemoSetting:
+    """How large the demo is: K, labels a round, rounds after the random batch, trials."""
+
     classes: int = 4
     batch: int = 20
     rounds: int = 10
@@ -51,19 +42,28 @@ class DemoSetting:
 
 @dataclass(frozen=True)
 class DemoRow:
-    """The state of one trial when a model has been trained."""
+    """The state of one trial when a model has been trained.
+
+    accuracy   balanced accuracy over the pool
+    rarest     labels in the class with fewest
+    imbalance  smallest class over largest, of the labels
+    """
 
     contender: str
     seed: int
     round: int
     labels: int
-    accuracy: float  # balanced accuracy over the pool
-    rarest: int  # labels in the class with fewest
-    imbalance: float  # smallest class over largest, of the labels
+    accuracy: float
+    rarest: int
+    imbalance: float
 
 
 def class_names(classes: int) -> list[str]:
-    return [*(str(k) for k in range(classes - 1)), f"{classes - 1} to 9"]
+    """
+    >>> class_names(3)
+    ['0', '1', '2 to 9']
+    """
+    return [*(str(digit) for digit in range(classes - 1)), f"{classes - 1} to 9"]
 
 
 def write_pool(out: Path, classes: int) -> None:
@@ -76,67 +76,77 @@ def write_pool(out: Path, classes: int) -> None:
 
     digits = load_digits()
     names = class_names(classes)
+    vectors = (digits.data / 16).astype(np.float32)
+    columns = {
+        "id": [f"digit-{place:04d}" for place in range(len(vectors))],
+        "embedding": pa.array(vectors.tolist(), pa.list_(pa.float32())),
+        "label": [names[min(digit, classes - 1)] for digit in digits.target],
+    }
     out.mkdir(parents=True, exist_ok=True)
-    table = pa.table(
-        {
-            "id": [f"digit-{i:04d}" for i in range(len(digits.target))],
-            "embedding": pa.array(
-                (digits.data / 16).astype(np.float32).tolist(), pa.list_(pa.float32())
-            ),
-            "label": [names[min(t, classes - 1)] for t in digits.target],
-        }
-    )
-    pq.write_table(table, out / POOL)
+    pq.write_table(pa.table(columns), out / POOL)
 
 
-def trial(contender: DemoContender, seed: int, setting: DemoSetting, out: Path) -> list[DemoRow]:
-    """One run from a random first batch to the last round. The same seed gives every contender the
-    same first batch and the same initial weights, so that differences are paired.
+def trial(contender: Contender, seed: int, setting: DemoSetting, out: Path) -> list[DemoRow]:
+    """One run from a random first batch to the last round -> a row for each training.
+
+    The same seed gives every contender the same first batch and the same initial weights, so that
+    differences are paired.
     """
     folder = out / "runs" / f"{contender.folder}-{seed}"
-    config.write(
-        folder,
-        {
-            "task": {"classes": class_names(setting.classes)},
-            "pool": {"path": f"../../{POOL}", "key": "id", "label": "label"},
-            "model": {"head": "hidden", "device": "cpu"},
-            "selection": {
-                "families": list(contender.families),
-                "selector": contender.selector,
-                "batch": setting.batch,
-                "rounds": setting.rounds,
-                "holdout": 0.0,
-                "seed": seed,
-            },
-        },
-    )
+    config.write(folder, _settings(contender, seed, setting))
     project = Project(folder)
     session = project.session()
-    known = session.pool.labels() or {}
-    truth = project.settings.task.encode([known[one] for one in session.pool.ids])
+    known_labels = session.pool.labels() or {}
+    answers = [known_labels[example_id] for example_id in session.pool.ids]
+    truth = project.settings.task.encode(answers)
     rows: list[DemoRow] = []
 
     def measure(number: int, probs: np.ndarray) -> None:
+        """Of the model trained after a round; probs (N, K)."""
         label_table = session.run_state.label_table
-        accuracy = balanced_accuracy(truth, probs)
-        collected = (int(label_table.counts.min()), imbalance_ratio(label_table.counts))
-        rows.append(
-            DemoRow(contender.label, seed, number, len(label_table.labelled), accuracy, *collected)
+        row = DemoRow(
+            contender.label,
+            seed,
+            number,
+            labels=len(label_table.labelled),
+            accuracy=balanced_accuracy(truth, probs),
+            rarest=int(label_table.counts.min()),
+            imbalance=imbalance_ratio(label_table.counts),
         )
+        rows.append(row)
 
     for number in range(setting.rounds + 1):
         asked = session.ask()
-        if number:
+        if number > 0:
+            # To ask was to train on the rounds before.
             assert session.probs is not None
             measure(number - 1, session.probs)
-        session.tell({one: known[one] for one in asked.ids}, by="demo")
+        session.tell({example_id: known_labels[example_id] for example_id in asked.ids}, by="demo")
     session.final_fit()
-    measure(setting.rounds, session.predict(np.arange(len(truth)))[0])
+    final_probs, _ = session.predict(np.arange(len(truth)))
+    measure(setting.rounds, final_probs)
     session.store.close()
     return rows
 
 
-def _report_trial(contender: DemoContender, seed: int, setting: DemoSetting, out: Path) -> None:
+def _settings(contender: Contender, seed: int, setting: DemoSetting) -> dict[str, dict[str, Any]]:
+    """The tailor.toml of a trial."""
+    return {
+        "task": {"classes": class_names(setting.classes)},
+        "pool": {"path": f"../../{POOL}", "key": "id", "label": "label"},
+        "model": {"head": "hidden", "device": "cpu"},
+        "selection": {
+            "strategies": list(contender.families),
+            "selector": contender.selector,
+            "batch": setting.batch,
+            "rounds": setting.rounds,
+            "holdout": 0.0,
+            "seed": seed,
+        },
+    }
+
+
+def _report_trial(contender: Contender, seed: int, setting: DemoSetting, out: Path) -> None:
     """In a worker."""
     report(trial(contender, seed, setting, out))
 

@@ -34,21 +34,38 @@ COLOURS = (
 DASHES: tuple[Any, ...] = ("-", ":", "--", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (2, 1)))
 MARKERS = ("o", "x", "s", "^", "D", "v", "P", "*", "<", ">", "h", "d", "1")
 OTHERS = "#CCCCCC"
+OTHERS_LABEL = "the others"
+OTHERS_WIDTH = 0.7
+FIRST_WIDTH = 2.6
+CURVE_WIDTH = 1.4
+MARKER_SIZE = 4
+LEGEND_SIZE = 8
+TICK_SIZE = 10
 DPI = 110
+#: inches
+PANEL_WIDTH = 4.3
+INTERVALS_WIDTH = 3.0
+TITLE_HEIGHT = 0.7
+BETWEEN_ROWS = 0.2
+BELOW = 0.55
 
 #: label -> (x (n,), mean (n,), standard error (n,))
 Curves = Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
 #: (label, mean, low, high)
 Interval = tuple[str, float, float, float]
+#: how a curve is drawn: matplotlib's options
+Look = dict[str, Any]
 
 
-def style(place: int) -> dict[str, Any]:
+def style(place: int) -> Look:
     """The look of the curve at a place. Counts of colours, dashes and markers share no factor: none
     comes again.
     """
-    found = {"color": COLOURS, "linestyle": DASHES, "marker": MARKERS}
-    return {key: looks[place % len(looks)] for key, looks in found.items()} | {
-        "linewidth": 1.4 if place else 2.6
+    return {
+        "color": COLOURS[place % len(COLOURS)],
+        "linestyle": DASHES[place % len(DASHES)],
+        "marker": MARKERS[place % len(MARKERS)],
+        "linewidth": FIRST_WIDTH if place == 0 else CURVE_WIDTH,
     }
 
 
@@ -77,33 +94,48 @@ def draw_panels(
     title: str = "",
     lineup: Sequence[Sequence[str]] = (),
 ) -> Figure:
-    """A row's legend lists its curves from the highest end in the first panel to the lowest."""
+    """The figure of panels(). A row's legend lists its curves from the highest end in the first
+    panel to the lowest.
+    """
     present = list(dict.fromkeys(label for _, lines in curves for label in lines))
-    rows = [row for row in lineup if _own(row, lineup) & set(present)] or [
-        [*lineup[0]] if lineup else present
-    ]
-    key = 0.9 + max(
-        _wide(label, 8) for label in [*present, "the others"]
-    )  # inches that the legend takes
-    tall = max(3.2 if len(rows) == 1 else 2.8, 0.18 * (1 + max(map(len, rows))))
-    figure, grid = _grid(len(rows), len(curves), (4.3, tall), title, (0.9, 1.05), key)
-    for axes, row, lowest in zip(grid, rows, [*[False] * (len(rows) - 1), True]):
+    rows = _rows_with_curves(lineup, present)
+    legend_width = 0.9 + max(_text_width(label, LEGEND_SIZE) for label in [*present, OTHERS_LABEL])
+    longest_row = max(map(len, rows))
+    least_height = 3.2 if len(rows) == 1 else 2.8
+    panel_height = max(least_height, 0.18 * (1 + longest_row))
+    figure, grid = _grid(
+        len(rows),
+        len(curves),
+        panel=(PANEL_WIDTH, panel_height),
+        title=title,
+        left=(0.9, 1.05),
+        right=legend_width,
+    )
+    for number, (axes, row) in enumerate(zip(grid, rows)):
+        is_lowest = number == len(rows) - 1
         looks = {label: style(place) for place, label in enumerate(row) if label in present}
         for axis, (ylabel, lines) in zip(axes, curves):
-            _lines(axis, lines, looks)
-            axis.set(ylabel=ylabel, xlabel=xlabel if lowest else "")
-            axis.tick_params(labelbottom=lowest)
-        _legend(axes, curves[0][1], looks, len(looks) < len(present))
+            _draw_curves(axis, lines, looks)
+            axis.set(ylabel=ylabel, xlabel=xlabel if is_lowest else "")
+            axis.tick_params(labelbottom=is_lowest)
+        _, first_lines = curves[0]
+        _draw_legend(axes[-1], first_lines, looks, has_others=len(looks) < len(present))
     return figure
 
 
-def _own(row: Sequence[str], lineup: Sequence[Sequence[str]]) -> set[str]:
-    """The labels of a row that are not in every one."""
-    every = set.intersection(*map(set, lineup)) if len(lineup) > 1 else set()
-    return set(row) - every
+def _rows_with_curves(
+    lineup: Sequence[Sequence[str]],
+    present: Sequence[str],
+) -> list[Sequence[str]]:
+    """The rows of a lineup that have a curve of their own; one row where none has."""
+    if not lineup:
+        return [present]
+    in_every_row = set.intersection(*map(set, lineup)) if len(lineup) > 1 else set()
+    rows = [row for row in lineup if (set(row) - in_every_row) & set(present)]
+    return rows or [lineup[0]]
 
 
-def _lines(axis: Axes, lines: Curves, looks: Mapping[str, dict[str, Any]]) -> None:
+def _draw_curves(axis: Axes, lines: Curves, looks: Mapping[str, Look]) -> None:
     """The curves that have a look, the first one on top; the others grey, where they fall within
     the frame.
     """
@@ -112,74 +144,103 @@ def _lines(axis: Axes, lines: Curves, looks: Mapping[str, dict[str, Any]]) -> No
     others = [
         np.column_stack([x, mean]) for label, (x, mean, _) in lines.items() if label not in looks
     ]
-    axis.add_collection(
-        LineCollection(others, colors=OTHERS, linewidths=0.7, zorder=1), autolim=False
-    )
+    grey = LineCollection(others, colors=OTHERS, linewidths=OTHERS_WIDTH, zorder=1)
+    axis.add_collection(grey, autolim=False)
     for label, look in reversed(list(looks.items())):
-        if label in lines:
-            x, mean, error = lines[label]
-            axis.plot(x, mean, label=label, markersize=4, markevery=max(1, len(x) // 25), **look)
-            axis.fill_between(
-                x, mean - error, mean + error, color=look["color"], alpha=0.12, linewidth=0
-            )
+        if label not in lines:
+            continue
+        x, mean, error = lines[label]
+        markers_apart = max(1, len(x) // 25)
+        axis.plot(
+            x,
+            mean,
+            label=label,
+            markersize=MARKER_SIZE,
+            markevery=markers_apart,
+            **look,
+        )
+        axis.fill_between(
+            x,
+            mean - error,
+            mean + error,
+            color=look["color"],
+            alpha=0.12,
+            linewidth=0,
+        )
     axis.locator_params(axis="x", integer=True)
     axis.grid(alpha=0.3)
 
 
-def _legend(
-    axes: Sequence[Axes], first: Curves, looks: Mapping[str, dict[str, Any]], more: bool
-) -> None:
+def _draw_legend(axis: Axes, lines: Curves, looks: Mapping[str, Look], has_others: bool) -> None:
+    """To the right of a panel, by the ends of its curves. has_others: some are grey."""
     from matplotlib.lines import Line2D
 
-    ends = {label: float(mean[-1]) if len(mean) else 0.0 for label, (_, mean, _) in first.items()}
+    ends = {label: float(mean[-1]) if len(mean) else 0.0 for label, (_, mean, _) in lines.items()}
     labels = sorted(looks, key=lambda label: -ends.get(label, -np.inf))
-    handles = [Line2D([], [], markersize=4, **looks[label]) for label in labels]
-    if more:
-        labels = [*labels, "the others"]
-        handles = [*handles, Line2D([], [], color=OTHERS, linewidth=0.7)]
-    axes[-1].legend(
+    handles = [Line2D([], [], markersize=MARKER_SIZE, **looks[label]) for label in labels]
+    if has_others:
+        labels.append(OTHERS_LABEL)
+        handles.append(Line2D([], [], color=OTHERS, linewidth=OTHERS_WIDTH))
+    axis.legend(
         handles,
         labels,
         loc="upper left",
         bbox_to_anchor=(1.01, 1),
         borderaxespad=0,
-        fontsize=8,
+        fontsize=LEGEND_SIZE,
         frameon=False,
         handlelength=4,
     )
 
 
-def intervals(found: Sequence[tuple[str, Sequence[Interval]]], title: str, *paths: Path) -> None:
+def intervals(groups: Sequence[tuple[str, Sequence[Interval]]], title: str, *paths: Path) -> None:
     """One picture with a panel for each (x label, intervals): a dot and a bar a label; filled where
     0 lies outside.
     """
     with _plain_texts():
-        _save(draw_intervals(found, title), paths)
+        _save(draw_intervals(groups, title), paths)
 
 
-def draw_intervals(found: Sequence[tuple[str, Sequence[Interval]]], title: str) -> Figure:
-    names = 0.3 + max(_wide(row[0], 10) for _, rows in found for row in rows)
-    tall = max(len(r) for _, r in found)
-    figure, (axes,) = _grid(1, len(found), (3.0, 0.2 + 0.27 * tall), title, (names, 0.4), 0.3)
-    for axis, (xlabel, rows) in zip(axes, found):
+def draw_intervals(groups: Sequence[tuple[str, Sequence[Interval]]], title: str) -> Figure:
+    """The figure of intervals()."""
+    names_width = 0.3 + max(_text_width(row[0], TICK_SIZE) for _, rows in groups for row in rows)
+    most_rows = max(len(rows) for _, rows in groups)
+    figure, (axes,) = _grid(
+        1,
+        len(groups),
+        panel=(INTERVALS_WIDTH, 0.2 + 0.27 * most_rows),
+        title=title,
+        left=(names_width, 0.4),
+        right=0.3,
+    )
+    for axis, (xlabel, rows) in zip(axes, groups):
         for y, (_, mean, low, high) in enumerate(rows):
-            clear = low > 0 or high < 0
-            axis.plot([low, high], [y, y], color="black" if clear else "#999999", linewidth=1.6)
-            axis.plot(
-                mean,
-                y,
-                "o",
-                color="black",
-                markersize=6,
-                markerfacecolor="black" if clear else "white",
-            )
+            _draw_interval(axis, y, mean, low, high)
         axis.axvline(0, color="black", linewidth=0.8, linestyle=":")
-        shown = [label for label, *_ in rows] if axis is axes[0] else []
-        axis.set(xlabel=xlabel, yticks=range(len(rows)), ylim=(tall - 0.5, -0.5))
-        axis.set_yticklabels(shown or [""] * len(rows))
+        axis.set(xlabel=xlabel, yticks=range(len(rows)), ylim=(most_rows - 0.5, -0.5))
+        labels = [label if axis is axes[0] else "" for label, *_ in rows]
+        axis.set_yticklabels(labels)
         axis.grid(axis="x", alpha=0.3)
         axis.locator_params(axis="x", nbins=4)  # more labels than that run into each other
     return figure
+
+
+def _draw_interval(axis: Axes, y: int, mean: float, low: float, high: float) -> None:
+    is_clear = low > 0 or high < 0
+    axis.plot(
+        [low, high],
+        [y, y],
+        color="black" if is_clear else "#999999",
+        linewidth=1.6,
+    )
+    axis.plot(
+        mean,
+        y,
+        "o",
+        color="black",
+        markersize=6,
+        markerfacecolor="black" if is_clear else "white",
+    )
 
 
 def _plain_texts() -> AbstractContextManager[None]:
@@ -192,46 +253,58 @@ def _plain_texts() -> AbstractContextManager[None]:
 def _grid(
     rows: int,
     columns: int,
+    *,
     panel: tuple[float, float],
     title: str,
     left: tuple[float, float],
     right: float,
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Panels of one size, all in inches: what lies left of the first column, and of the others, and
-    right of the last.
+    """Panels of one size; all sizes in inches.
 
     Measuring every text to find these, as matplotlib's layouts do, takes as long as drawing.
+
+    panel  width and height of each
+    left   room left of the first column, and of each other
+    right  room right of the last column
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    top, under, bottom = 0.7, 0.2, 0.55
-    width = left[0] + columns * panel[0] + (columns - 1) * left[1] + right
-    height = top + rows * panel[1] + (rows - 1) * under + bottom
+    panel_width, panel_height = panel
+    first_left, other_left = left
+    width = first_left + columns * panel_width + (columns - 1) * other_left + right
+    height = TITLE_HEIGHT + rows * panel_height + (rows - 1) * BETWEEN_ROWS + BELOW
     figure = Figure(figsize=(width, height), dpi=DPI)
     FigureCanvasAgg(figure)  # a canvas of its own: pyplot would keep the figure
-    figure.text(0.5, 1 - 0.15 / height, title, fontsize=11, ha="center", va="top")
+    figure.text(
+        0.5,
+        1 - 0.15 / height,
+        title,
+        fontsize=11,
+        ha="center",
+        va="top",
+    )
     grid: list[list[Axes]] = []
     for row in range(rows):
-        y = height - top - row * (panel[1] + under) - panel[1]
-        at = [left[0] + column * (panel[0] + left[1]) for column in range(columns)]
-        grid.append(
-            [
-                figure.add_axes((x / width, y / height, panel[0] / width, panel[1] / height))
-                for x in at
-            ]
-        )
+        y = height - TITLE_HEIGHT - row * (panel_height + BETWEEN_ROWS) - panel_height
+        axes = []
+        for column in range(columns):
+            x = first_left + column * (panel_width + other_left)
+            frame = (x / width, y / height, panel_width / width, panel_height / height)
+            axes.append(figure.add_axes(frame))
+        grid.append(axes)
     return figure, grid
 
 
 @cache
-def _wide(label: str, size: float) -> float:
+def _text_width(label: str, size: float) -> float:
     """Inches that a label takes."""
     from matplotlib.textpath import TextPath
 
-    return (
-        float(TextPath((0, 0), label, size=size).get_extents().width) / 72 if label.strip() else 0.0
-    )
+    if not label.strip():
+        return 0.0
+    points = TextPath((0, 0), label, size=size).get_extents().width
+    return float(points) / 72
 
 
 def _save(figure: Figure, paths: Sequence[Path]) -> None:
@@ -249,6 +322,5 @@ def _save_png(figure: Figure, path: Path) -> None:
     figure.canvas.draw()
     pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3]  # type: ignore[attr-defined]
     image = Image.fromarray(np.ascontiguousarray(pixels))
-    image.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
-        path, dpi=(DPI, DPI)
-    )
+    reduced = image.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    reduced.save(path, dpi=(DPI, DPI))

@@ -50,12 +50,11 @@ def check(
         import json as encoder
         from dataclasses import asdict
 
-        whole = asdict(report) | {
-            "name": dataset.name,
-            "ok": report.ok,
-            "classes": dataset.task.classes,
-        }
-        typer.echo(encoder.dumps(whole))
+        values = asdict(report)
+        values["name"] = dataset.name
+        values["ok"] = report.ok
+        values["classes"] = dataset.task.classes
+        typer.echo(encoder.dumps(values))
     else:
         show(name, dataset, report)
     if not report.ok:
@@ -63,6 +62,7 @@ def check(
 
 
 def show(name: str, dataset: Dataset, report: Report) -> None:
+    """The report as a table, and what can't be read below it."""
     from rich.console import Console
     from rich.table import Table
 
@@ -77,7 +77,7 @@ def show(name: str, dataset: Dataset, report: Report) -> None:
         table.add_row(figure.name, number(figure, figure.here), paper, remark)
     console.print(table)
     if report.setting is None:
-        near = [one for one in PAPER if one.rpartition("-")[0] == dataset.name]
+        near = [setting for setting in PAPER if setting.rpartition("-")[0] == dataset.name]
         text = f"the paper's setting is {near[0]}" if near else "the paper has no such setting"
         console.print(f"Nothing to compare with: {text}.", markup=False)
     test = "no test set" if dataset.test_pool is None else f"test set of {len(dataset.test_pool):,}"
@@ -91,8 +91,9 @@ def show(name: str, dataset: Dataset, report: Report) -> None:
             style="yellow",
             markup=False,
         )
-    for one, why in [*report.unreadable.items(), *report.aside.items()][:10]:
-        console.print(f"unreadable: {one}: {why}", style="yellow", markup=False)
+    unreadable = [*report.unreadable.items(), *report.aside.items()]
+    for example_id, reason in unreadable[:10]:
+        console.print(f"unreadable: {example_id}: {reason}", style="yellow", markup=False)
 
 
 def number(figure: Figure, value: float) -> str:
@@ -101,5 +102,6 @@ def number(figure: Figure, value: float) -> str:
 
 
 def listed(names: list[str]) -> str:
+    """The first five, and how many more there are."""
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
     return ", ".join(names[:5]) + more

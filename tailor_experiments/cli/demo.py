@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    import numpy as np
     from rich.table import Table
 
     from tailor_experiments.demo import DemoRow, DemoSetting
+    from tailor_experiments.figures import Curves
 
 
 def demo(
@@ -53,8 +56,7 @@ def demo(
     console = Console()
     console.print(
         f"Digits 0 to {classes - 2} and all others as one class; {rounds} rounds of {batch} "
-        f"labels after {batch} "
-        f"random ones; {seeds} seeds."
+        f"labels after {batch} random ones; {seeds} seeds."
     )
     bars = Progress(
         TextColumn("{task.description:<18}"),
@@ -63,22 +65,21 @@ def demo(
         TimeRemainingColumn(),
         console=console,
     )
-    bar = {c.label: bars.add_task(c.label, total=seeds) for c in CONTENDERS}
+    bar = {contender.label: bars.add_task(contender.label, total=seeds) for contender in CONTENDERS}
     rows: list[DemoRow] = []
     started = time.perf_counter()
     with Live(Group(bars), console=console, refresh_per_second=8, transient=True) as live:
-        for done in run(setting, workers, out):
-            rows += done
-            bars.advance(bar[done[0].contender])
+        for trial_rows in run(setting, workers, out):
+            rows += trial_rows
+            bars.advance(bar[trial_rows[0].contender])
             live.update(Group(bars, summary(rows, setting)))
     console.print(summary(rows, setting))
     write(rows, setting, out)
     typer.echo(f"{len(rows)} trainings in {time.perf_counter() - started:.0f} s. Figure and rows:")
     typer.echo(f"{out / 'curves.png'}\n{out / 'rows.csv'}")
     typer.echo("Every trial is a run of its own; look at one with:")
-    typer.echo(
-        f"tailor status --run {out / 'runs' / 'tailor-0'}"
-    )  # alone, and never broken: it is there to be copied
+    # On a line of its own, and never broken: it is there to be copied.
+    typer.echo(f"tailor status --run {out / 'runs' / 'tailor-0'}")
 
 
 def summary(rows: list[DemoRow], setting: DemoSetting) -> Table:
@@ -91,19 +92,28 @@ def summary(rows: list[DemoRow], setting: DemoSetting) -> Table:
     table = Table("", "balanced accuracy", "labels in rarest class", "imbalance ratio", "seeds")
     table.title = f"After {(setting.rounds + 1) * setting.batch} labels"
     for contender in CONTENDERS:
-        last = [r for r in rows if r.contender == contender.label and r.round == setting.rounds]
-        if not last:
+        last_rows = [
+            row for row in rows if row.contender == contender.label and row.round == setting.rounds
+        ]
+        if not last_rows:
             table.add_row(contender.label, "", "", "", "0")
             continue
-        cells = []
-        for metric, form in (("accuracy", ".3f"), ("rarest", ".1f"), ("imbalance", ".2f")):
-            values = np.array([getattr(r, metric) for r in last], float)
-            error = (
-                f"{values.std(ddof=1) / np.sqrt(len(values)):{form}}" if len(values) > 1 else "–"
-            )
-            cells.append(f"{values.mean():{form}} ± {error}")
-        table.add_row(contender.label, *cells, str(len(last)))
+        table.add_row(
+            contender.label,
+            _with_error(np.array([row.accuracy for row in last_rows]), ".3f"),
+            _with_error(np.array([row.rarest for row in last_rows], float), ".1f"),
+            _with_error(np.array([row.imbalance for row in last_rows]), ".2f"),
+            str(len(last_rows)),
+        )
     return table
+
+
+def _with_error(values: np.ndarray, form: str) -> str:
+    """values (n,) -> their mean ± standard error, each number in a form such as ".3f"."""
+    error = "–"
+    if len(values) > 1:
+        error = f"{values.std(ddof=1) / len(values) ** 0.5:{form}}"
+    return f"{values.mean():{form}} ± {error}"
 
 
 def write(rows: list[DemoRow], setting: DemoSetting, out: Path) -> None:
@@ -111,50 +121,46 @@ def write(rows: list[DemoRow], setting: DemoSetting, out: Path) -> None:
     import csv
     from dataclasses import asdict
 
-    import numpy as np
+    from tailor_experiments.figures import panels
 
-    from tailor_experiments.demo import CONTENDERS
-    from tailor_experiments.figures import Curves, panels
-
-    rows = sorted(rows, key=lambda r: (r.contender, r.seed, r.round))
+    rows = sorted(rows, key=lambda row: (row.contender, row.seed, row.round))
     with (out / "rows.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, asdict(rows[0]))
         writer.writeheader()
-        writer.writerows(asdict(r) for r in rows)
-
-    def curves(metric: str) -> Curves:
-        found = {}
-        for contender in CONTENDERS:
-            values = np.array(
-                [
-                    [
-                        getattr(r, metric)
-                        for r in rows
-                        if r.contender == contender.label and r.round == number
-                    ]
-                    for number in range(setting.rounds + 1)
-                ],
-                float,
-            )
-            error = (
-                values.std(1, ddof=1) / np.sqrt(values.shape[1])
-                if values.shape[1] > 1
-                else 0 * values[:, 0]
-            )
-            found[contender.label] = (
-                setting.batch * np.arange(1, setting.rounds + 2),
-                values.mean(1),
-                error,
-            )
-        return found
-
+        writer.writerows(asdict(row) for row in rows)
     panels(
         [
-            ("balanced accuracy (pool)", curves("accuracy")),
-            ("labels in rarest class", curves("rarest")),
-            ("imbalance ratio of labels", curves("imbalance")),
+            ("balanced accuracy (pool)", _curves(rows, setting, lambda row: row.accuracy)),
+            ("labels in rarest class", _curves(rows, setting, lambda row: row.rarest)),
+            ("imbalance ratio of labels", _curves(rows, setting, lambda row: row.imbalance)),
         ],
         "labels",
         f"Digits, {setting.classes} classes, {setting.seeds} seeds (bands: standard error)",
         out / "curves.png",
     )
+
+
+def _curves(
+    rows: list[DemoRow],
+    setting: DemoSetting,
+    metric: Callable[[DemoRow], float],
+) -> Curves:
+    """contender -> labels, mean and standard error over seeds of a metric, each (rounds + 1,)."""
+    import numpy as np
+
+    from tailor_experiments.demo import CONTENDERS
+
+    labels = setting.batch * np.arange(1, setting.rounds + 2)
+    curves = {}
+    for contender in CONTENDERS:
+        by_round: list[list[float]] = [[] for _ in labels]
+        for row in rows:
+            if row.contender == contender.label:
+                by_round[row.round].append(metric(row))
+        values = np.array(by_round, float)
+        seeds = values.shape[1]
+        error = np.zeros(len(labels))
+        if seeds > 1:
+            error = values.std(1, ddof=1) / np.sqrt(seeds)
+        curves[contender.label] = (labels, values.mean(1), error)
+    return curves

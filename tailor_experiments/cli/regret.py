@@ -37,30 +37,33 @@ def regret(
 
     console = Console()
     for sweep in dict.fromkeys(name for name, _ in points):
-        found = [r for r in rows if r.sweep == sweep]
+        sweep_rows = [row for row in rows if row.sweep == sweep]
+        selectors = dict.fromkeys(row.selector for row in sweep_rows)
         table = Table(
-            title=f"Bayesian regret by {sweep}: mean ± standard error (share of random's)"
+            "task",
+            "v",
+            "point",
+            *selectors,
+            title=f"Bayesian regret by {sweep}: mean ± standard error (share of random's)",
         )
-        for column in ("task", "v", "point", *dict.fromkeys(r.selector for r in found)):
-            table.add_column(column)
-        for setting in dict.fromkeys(r.setting for r in found):
+        for setting in dict.fromkeys(row.setting for row in sweep_rows):
             cells = [
-                f"{r.mean:.3g} ± {r.error:.1g} ({r.relative:.0%})"
-                for r in found
-                if r.setting == setting
+                f"{row.mean:.3g} ± {row.error:.1g} ({row.relative:.0%})"
+                for row in sweep_rows
+                if row.setting == setting
             ]
             table.add_row(setting.kind, setting.weights, name_point(sweep, setting), *cells)
         console.print(table)
 
-    table = Table(title="Claims about TAILOR with forget=1, the theory's version")
-    for column in ("claim", "where", "measured", "verdict"):
-        table.add_column(column)
+    claims = Table(
+        "claim",
+        "where",
+        "measured",
+        "verdict",
+        title="Claims about TAILOR with forget=1, the theory's version",
+    )
     for verdict in check_claims(rows):
-        table.add_row(
-            verdict.claim,
-            verdict.where,
-            verdict.measured,
-            "holds" if verdict.holds else "does not hold",
-        )
-    console.print(table)
+        holds = "holds" if verdict.holds else "does not hold"
+        claims.add_row(verdict.claim, verdict.where, verdict.measured, holds)
+    console.print(claims)
     console.print(f"Figures and {len(rows)} rows are in {out}")

@@ -47,7 +47,7 @@ def scale(
     from tailor.errors import InputError
     from tailor_experiments.speed.scale import AXES, measure, skipped
     from tailor_experiments.speed.scale_report import draw, read_rows
-    from tailor_experiments.speed.scale_report import report as written
+    from tailor_experiments.speed.scale_report import report as report_text
 
     if report and (axis or against_plan or quick):
         raise InputError(
@@ -60,13 +60,20 @@ def scale(
     if not report:
         check_device(device)
         axes = axis or list(AXES)
-        for name, why in skipped(axes, device).items():
-            typer.echo(f"{name} is left out: {why}", err=True)
-        tell = (_tell_nothing if json else _tell) if against_plan else None
-        found = measure(
-            axes, device=device, quick=quick, least=least, most=most, folder=disk, tell_plan=tell
-        )
-        for row in found:
+        for name, reason in skipped(axes, device).items():
+            typer.echo(f"{name} is left out: {reason}", err=True)
+        tell_plan = None
+        if against_plan:
+            tell_plan = _tell_nothing if json else _print_plan
+        for row in measure(
+            axes,
+            device=device,
+            quick=quick,
+            least=least,
+            most=most,
+            folder=disk,
+            tell_plan=tell_plan,
+        ):
             rows.append(row)
             if json:
                 typer.echo(encoder.dumps(row))
@@ -76,19 +83,20 @@ def scale(
         return
     if out is not None:
         _write_rows(out / "scale.jsonl", rows)
-        (out / "scale.md").write_text(written(rows) + "\n", encoding="utf-8")
+        (out / "scale.md").write_text(report_text(rows) + "\n", encoding="utf-8")
         draw(rows, out / "scale.png")
     if not json:
-        typer.echo(written(rows))
+        typer.echo(report_text(rows))
 
 
 def _write_rows(path: Path, rows: list[Row]) -> None:
     import json
 
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    lines = [json.dumps(row) + "\n" for row in rows]
+    path.write_text("".join(lines), encoding="utf-8")
 
 
-def _tell(point: Point, planned: list[CostEstimate]) -> None:
+def _print_plan(point: Point, planned: list[CostEstimate]) -> None:
     from tailor.cli.plan import print_plan
 
     print_plan(point.size, planned)

@@ -30,33 +30,47 @@ SAYINGS: dict[str, tuple[int, ...]] = {
 
 
 def load_data(data: dict[str, Any]) -> Dataset:
-    """data: the keys of [data]."""
+    """The data of an experiment.
+
+    data  the keys of [data] in its file: name, path, test, options
+    """
     name = data.get("name")
     options = data.get("options", {})
     if name in DIGITS:
-        known = {"test"} if name == "digits-multilabel" else {"test", "classes"}
-        for option in options:
-            if option not in known:
-                raise UnknownName(f"option of dataset {name!r},", option, known)
-        return digits(name == "digits-multilabel", **options)
+        return _load_digits(name, options)
     if name is not None:
-        from tailor_experiments.datasets import ALIASES, PAPER, load, registry, resolve
-
-        try:
-            resolve(name)
-        except UnknownName:
-            raise UnknownName(
-                "dataset", name, {*DIGITS, *registry.names(), *PAPER, *ALIASES}
-            ) from None
-        if "path" not in data:
-            raise InputError(f"dataset {name!r} needs path: the folder that holds its files")
-        return load(name, data["path"], **options)
+        return _load_named(name, data.get("path"), options)
     return known_pool(data["path"], data.get("test"), **options)
+
+
+def _load_digits(name: str, options: dict[str, Any]) -> Dataset:
+    multilabel = name == "digits-multilabel"
+    known_options = {"test"} if multilabel else {"test", "classes"}
+    for option in options:
+        if option not in known_options:
+            raise UnknownName(f"option of dataset {name!r},", option, known_options)
+    return digits(multilabel, **options)
+
+
+def _load_named(name: str, path: str | None, options: dict[str, Any]) -> Dataset:
+    from tailor_experiments.datasets import ALIASES, PAPER, load, registry, resolve
+
+    try:
+        resolve(name)
+    except UnknownName:
+        known_names = {*DIGITS, *registry.names(), *PAPER, *ALIASES}
+        raise UnknownName("dataset", name, known_names) from None
+    if path is None:
+        raise InputError(f"dataset {name!r} needs path: the folder that holds its files")
+    return load(name, path, **options)
 
 
 def digits(multilabel: bool = False, *, classes: int = 4, test: float = 0.25) -> Dataset:
     """scikit-learn's digits as vectors: classes 0 to K-2 and the rest as one, or what can be said
     of a digit.
+
+    classes  K, of a multi-class task
+    test     the share of the examples that is kept for testing, in [0, 1)
     """
     from sklearn.datasets import load_digits
 
@@ -64,73 +78,115 @@ def digits(multilabel: bool = False, *, classes: int = 4, test: float = 0.25) ->
         raise InputError(f"classes is {classes}: it must lie in 2 .. 10")
     if not 0 <= test < 1:
         raise InputError(f"test is {test}: it is the share kept for testing, in [0, 1)")
-    found = load_digits()
-    values = (found.data / 16).astype(np.float32)
-    target = found.target
+    loaded = load_digits()
+    values = (loaded.data / 16).astype(np.float32)
     if multilabel:
-        task: Task = MultiLabel(list(SAYINGS))
-        labels = np.stack([np.isin(target, members) for members in SAYINGS.values()], 1).astype(
-            np.uint8
-        )
+        task, labels = _sayings_of(loaded.target)
     else:
-        rest = [f"{classes - 1} to 9"] if classes < 10 else ["9"]
-        task = MultiClass([*(str(k) for k in range(classes - 1)), *rest])
-        labels = np.eye(classes, dtype=np.uint8)[np.minimum(target, classes - 1)]
-    order = np.random.default_rng(0).permutation(len(target))
-    cut = round(test * len(target))
-    kept = np.sort(order[cut:])
-    apart = np.sort(order[:cut])
-    pool = Arrays(values[kept], ids=[f"digit-{i:04d}" for i in kept])
+        task, labels = _first_digits(loaded.target, classes)
+    order = np.random.default_rng(0).permutation(len(values))
+    test_size = round(test * len(values))
+    in_pool = np.sort(order[test_size:])
+    in_test = np.sort(order[:test_size])
     name = "digits-multilabel" if multilabel else "digits"
-    if cut == 0:
-        return Dataset(name, task, pool, labels[kept])
-    return Dataset(name, task, pool, labels[kept], Arrays(values[apart]), labels[apart])
+    pool = Arrays(values[in_pool], ids=[f"digit-{place:04d}" for place in in_pool])
+    if test_size == 0:
+        return Dataset(name, task, pool, labels[in_pool])
+    return Dataset(
+        name,
+        task,
+        pool,
+        labels[in_pool],
+        Arrays(values[in_test]),
+        labels[in_test],
+    )
+
+
+def _sayings_of(target: np.ndarray) -> tuple[Task, np.ndarray]:
+    """target (N,) digits -> the task, and labels (N, K) of what can be said of each."""
+    columns = [np.isin(target, members) for members in SAYINGS.values()]
+    return MultiLabel(list(SAYINGS)), np.stack(columns, 1).astype(np.uint8)
+
+
+def _first_digits(target: np.ndarray, classes: int) -> tuple[Task, np.ndarray]:
+    """target (N,) digits -> the task, and labels (N, K) with all from K-1 on as one class."""
+    names = [str(digit) for digit in range(classes - 1)]
+    names.append("9" if classes == 10 else f"{classes - 1} to 9")
+    one_hot = np.eye(classes, dtype=np.uint8)
+    return MultiClass(names), one_hot[np.minimum(target, classes - 1)]
 
 
 def known_pool(
-    path: str, test: str | None = None, *, classes: list[str] | None = None, **options: Any
+    path: str,
+    test: str | None = None,
+    *,
+    classes: list[str] | None = None,
+    **options: Any,
 ) -> Dataset:
     """A pool that knows its labels; classes are found in them, in order of name, where they are not
     given.
 
     Of a folder of Parquet files with the splits "train" and "test" these two are the pool and the
     test set.
+
+    test     the path of a test set
+    options  of the pool, as open_pool takes them
     """
-    found = (
-        splits(path) if test is None and "split" not in options and Path(path).is_dir() else set()
-    )
-    own = {**options, "split": "train"} if "train" in found else options
-    pool = open_pool(path, **own)
+    found_splits: set[str] = set()
+    if test is None and "split" not in options and Path(path).is_dir():
+        found_splits = splits(path)
+    has_splits = "train" in found_splits
+    pool = open_pool(path, **{**options, "split": "train"} if has_splits else options)
     answers = _answers(pool, path)
-    many = any(isinstance(a, (list, tuple)) for a in answers)
-    flat = {str(c) for a in answers for c in (a if isinstance(a, (list, tuple)) else [a])}
-    names = classes or sorted(flat)
-    task: Task = MultiLabel(names) if many else MultiClass(names)
+    task = _task_of(answers, classes)
     labels = task.encode(answers).astype(np.uint8)
     name = Path(path).name
-    second = next((split for split in TESTS if split in found), None) if "train" in found else None
-    if test is None and second is None:
+    test_pool = None
+    if test is not None:
+        test_pool = open_pool(test, **options)
+    elif has_splits:
+        test_splits = [split for split in TESTS if split in found_splits]
+        if test_splits:
+            test_pool = open_pool(path, **{**options, "split": test_splits[0]})
+    if test_pool is None:
         return Dataset(name, task, pool, labels)
-    apart = (
-        open_pool(test, **options)
-        if test is not None
-        else open_pool(path, **{**options, "split": second})
-    )
+    test_labels = task.encode(_answers(test_pool, test or path)).astype(np.uint8)
     return Dataset(
-        name, task, pool, labels, apart, task.encode(_answers(apart, test or path)).astype(np.uint8)
+        name,
+        task,
+        pool,
+        labels,
+        test_pool,
+        test_labels,
     )
+
+
+def _task_of(answers: list[Any], classes: list[str] | None) -> Task:
+    """Multi-label where an answer is a list of classes."""
+    names: set[str] = set()
+    several = False
+    for answer in answers:
+        if isinstance(answer, (list, tuple)):
+            several = True
+            names.update(map(str, answer))
+        else:
+            names.add(str(answer))
+    if several:
+        return MultiLabel(classes or sorted(names))
+    return MultiClass(classes or sorted(names))
 
 
 def _answers(pool: Pool, path: str) -> list[Any]:
-    known = pool.labels()
-    if known is None:
+    """The known label of each example; all of them must have one."""
+    known_labels = pool.labels()
+    if known_labels is None:
         raise InputError(
             f"{path} has no known labels: an experiment needs them; name their column in options"
         )
-    lacking = [one for one in pool.ids if one not in known]
-    if lacking:
+    unlabelled = [example_id for example_id in pool.ids if example_id not in known_labels]
+    if unlabelled:
         raise InputError(
-            f"{path}: {len(lacking)} examples have no label, {lacking[0]!r} among them: leave "
-            "them out"
+            f"{path}: {len(unlabelled)} examples have no label, {unlabelled[0]!r} among them: "
+            "leave them out"
         )
-    return [known[one] for one in pool.ids]
+    return [known_labels[example_id] for example_id in pool.ids]

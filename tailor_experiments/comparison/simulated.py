@@ -71,18 +71,19 @@ class Simulated(Model):
         self.seed = seed
         self.quality = start
         size, classes = truth.shape
-        world = np.random.default_rng(0)  # what the classes are like is no matter of the trial
-        self._ease = (1 - hard * world.permutation(np.linspace(0, 1, classes))).astype(np.float32)
-        self._projection = world.standard_normal((classes, features), np.float32) / np.float32(
-            classes**0.5
-        )
+        # What the classes are like is no matter of the trial: the same in all of them.
+        class_rng = np.random.default_rng(0)
+        difficulty = class_rng.permutation(np.linspace(0, 1, classes))
+        self._ease = (1 - hard * difficulty).astype(np.float32)
+        projection = class_rng.standard_normal((classes, features), np.float32)
+        self._projection = projection / np.float32(classes**0.5)
         self._rates = (truth.sum(0) + 0.5) / (size + 1)
-        noise = np.random.default_rng(seed)
-        common = np.float32(shared**0.5) * noise.standard_normal((size, 1), np.float32)
-        self._noise = noise.standard_normal((size, classes), np.float32)
+        noise_rng = np.random.default_rng(seed)
+        common = np.float32(shared**0.5) * noise_rng.standard_normal((size, 1), np.float32)
+        self._noise = noise_rng.standard_normal((size, classes), np.float32)
         self._noise *= np.float32((1 - shared) ** 0.5)
         self._noise += common
-        self._feature_noise = noise.standard_normal((size, features), np.float32)
+        self._feature_noise = noise_rng.standard_normal((size, features), np.float32)
         self._sign = 2 * truth.astype(np.float32) - 1
 
     def fit(
@@ -97,43 +98,57 @@ class Simulated(Model):
         self.quality = float(np.interp(len(positions), [first, last], [self.start, self.end]))
 
     def predict(self, positions: np.ndarray, progress: ProgressCallback = quiet) -> Prediction:
-        at: Any = (
-            slice(None) if np.array_equal(positions, np.arange(len(self._sign))) else positions
-        )
-        odds = self._log_odds(self._sign[at], self._noise[at])
-        return Prediction(self._probs(odds), odds @ self._projection + self._feature_noise[at])
+        chosen: Any = positions
+        if np.array_equal(positions, np.arange(len(self._sign))):
+            chosen = slice(None)  # all of them, without a copy
+        log_odds = self._log_odds(self._sign[chosen], self._noise[chosen])
+        features = log_odds @ self._projection + self._feature_noise[chosen]
+        return Prediction(self._probs(log_odds), features)
 
     def dropout(self, passes: int, *, seed: int) -> Iterator[np.ndarray]:
         rng = np.random.default_rng(seed)
         for _ in range(passes):
-            more = np.float32(_PASS_NOISE) * rng.standard_normal(self._noise.shape, np.float32)
-            yield self._probs(self._log_odds(self._sign, self._noise + more))
+            pass_noise = rng.standard_normal(self._noise.shape, np.float32)
+            pass_noise *= np.float32(_PASS_NOISE)
+            yield self._probs(self._log_odds(self._sign, self._noise + pass_noise))
 
     def _log_odds(self, sign: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """(n, K); in a multi-class task logits, of which the softmax is to be taken."""
-        a = np.float32(self.quality) * self._ease
-        softmax = isinstance(self.task, MultiClass)
-        prior = np.log(self._rates) if softmax else np.log(self._rates / (1 - self._rates))
-        return 2 * a * (a * sign + noise) + prior.astype(np.float32)
+        """sign (n, K) of 1 and -1, noise (n, K) -> (n, K); in a multi-class task logits, of which
+        the softmax is to be taken.
+        """
+        quality = np.float32(self.quality) * self._ease
+        if isinstance(self.task, MultiClass):
+            prior = np.log(self._rates)
+        else:
+            prior = np.log(self._rates / (1 - self._rates))
+        seen = quality * sign + noise
+        return 2 * quality * seen + prior.astype(np.float32)
 
-    def _probs(self, odds: np.ndarray) -> np.ndarray:
+    def _probs(self, log_odds: np.ndarray) -> np.ndarray:
         if not isinstance(self.task, MultiClass):
-            return 1 / (1 + np.exp(-odds))
-        raised = np.exp(odds - odds.max(1, keepdims=True))
-        return raised / raised.sum(1, keepdims=True)
+            return 1 / (1 + np.exp(-log_odds))
+        # Less the largest, which changes nothing in a softmax and keeps exp() finite.
+        exponentials = np.exp(log_odds - log_odds.max(1, keepdims=True))
+        return exponentials / exponentials.sum(1, keepdims=True)
 
     def save(self, folder: Path) -> None:
-        known = {"quality": self.quality, "rates": self._rates.tolist()}
-        (folder / _FILE).write_text(json.dumps(known), encoding="utf-8")
+        learned = {"quality": self.quality, "rates": self._rates.tolist()}
+        (folder / _FILE).write_text(json.dumps(learned), encoding="utf-8")
 
     def load(self, folder: Path) -> None:
-        known = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-        self.quality = known["quality"]
-        self._rates = np.array(known["rates"])
+        learned = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        self.quality = learned["quality"]
+        self._rates = np.array(learned["rates"])
 
     def describe(self) -> dict[str, Any]:
-        own = {"start": self.start, "end": self.end, "hard": self.hard, "seed": self.seed}
-        return {"model": "simulated", **own, "features": self._projection.shape[1]}
+        return {
+            "model": "simulated",
+            "start": self.start,
+            "end": self.end,
+            "hard": self.hard,
+            "seed": self.seed,
+            "features": self._projection.shape[1],
+        }
 
 
 #: Models of experiments alone: they know the labels.

@@ -20,9 +20,11 @@ class Tracker(Protocol):
     trials.
     """
 
-    def row(self, row: Row) -> None: ...
+    def row(self, row: Row) -> None:
+        """Take in a new row."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """No row will come any more."""
 
 
 def name_of(row: Row) -> str:
@@ -30,7 +32,7 @@ def name_of(row: Row) -> str:
 
 
 def identity(row: Row, out: Path) -> str:
-    """The trial's own, the same when it is taken up again."""
+    """A name for a trial that no other has, the same when it is taken up again."""
     return config_hash({"config": row["config"], "out": str(out.absolute())})
 
 
@@ -42,7 +44,8 @@ def numbers(row: Row) -> Iterator[tuple[str, float]]:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             yield key, float(value)
         elif key in ("pulls", "seconds"):
-            yield from ((f"{key}/{name}", float(number)) for name, number in value.items())
+            for name, number in value.items():
+                yield f"{key}/{name}", float(number)
 
 
 def _need(module: str, package: str) -> Any:
@@ -60,17 +63,17 @@ class TensorBoard:
     def __init__(self, out: Path) -> None:
         self._writer = _need("torch.utils.tensorboard", "tensorboard").SummaryWriter
         self.out = out / "tensorboard"
-        self.open = dict[str, Any]()
+        self._writers: dict[str, Any] = {}
 
     def row(self, row: Row) -> None:
         name = name_of(row)
-        if name not in self.open:
-            self.open[name] = self._writer(str(self.out / name))
+        if name not in self._writers:
+            self._writers[name] = self._writer(str(self.out / name))
         for key, value in numbers(row):
-            self.open[name].add_scalar(key, value, row["labels"])
+            self._writers[name].add_scalar(key, value, row["labels"])
 
     def close(self) -> None:
-        for writer in self.open.values():
+        for writer in self._writers.values():
             writer.close()
 
 
@@ -84,35 +87,43 @@ class MLflow:
         self._mlflow = _need("mlflow", "mlflow")
         self.client = self._mlflow.MlflowClient()
         self.out = out
-        self.open = dict[str, str]()
+        self.runs: dict[str, str] = {}
 
     def row(self, row: Row) -> None:
         name = name_of(row)
-        if name not in self.open:
-            self.open[name] = self._run(name, row)
+        if name not in self.runs:
+            self.runs[name] = self._run_of(name, row)
         now = round(1000 * time.time())
         metrics = [
             self._mlflow.entities.Metric(_plain(key), value, now, row["labels"])
             for key, value in numbers(row)
         ]
-        self.client.log_batch(self.open[name], metrics=metrics)
+        self.client.log_batch(self.runs[name], metrics=metrics)
 
-    def _run(self, name: str, row: Row) -> str:
-        there = self.client.get_experiment_by_name(row["experiment"])
-        home = there.experiment_id if there else self.client.create_experiment(row["experiment"])
-        mark = identity(row, self.out)
-        begun = self.client.search_runs([home], f"tags.`tailor.trial` = '{mark}'", max_results=1)
-        if begun:
-            return str(begun[0].info.run_id)
-        run = str(
-            self.client.create_run(home, run_name=name, tags={"tailor.trial": mark}).info.run_id
+    def _run_of(self, name: str, row: Row) -> str:
+        """The id of the trial's run, a new one where it has none."""
+        client = self.client
+        experiment = client.get_experiment_by_name(row["experiment"])
+        if experiment:
+            experiment_id = experiment.experiment_id
+        else:
+            experiment_id = client.create_experiment(row["experiment"])
+        trial = identity(row, self.out)
+        runs = client.search_runs(
+            [experiment_id],
+            f"tags.`tailor.trial` = '{trial}'",
+            max_results=1,
         )
+        if runs:
+            return str(runs[0].info.run_id)
+        run = client.create_run(experiment_id, run_name=name, tags={"tailor.trial": trial})
+        run_id = str(run.info.run_id)
         for key in ("contender", "selector", "seed", "config"):
-            self.client.log_param(run, key, row[key])
-        return run
+            client.log_param(run_id, key, row[key])
+        return run_id
 
     def close(self) -> None:
-        for run in self.open.values():
+        for run in self.runs.values():
             self.client.set_terminated(run)
 
 
@@ -131,30 +142,30 @@ class WeightsAndBiases:
     def __init__(self, out: Path) -> None:
         self.wandb = _need("wandb", "wandb")
         self.out = out
-        self.open = dict[str, Any]()
+        self.runs: dict[str, Any] = {}
 
     def row(self, row: Row) -> None:
         name = name_of(row)
-        if name not in self.open:
-            config = {
-                key: row[key] for key in ("contender", "selector", "families", "seed", "config")
-            }
-            self.out.mkdir(parents=True, exist_ok=True)
-            self.open[name] = self.wandb.init(
-                project=re.sub(r"[/\\#?%:]", "-", row["experiment"]),  # W&B takes none of these
-                name=name,
-                id=identity(row, self.out),
-                resume="allow",
-                config=config,
-                dir=str(self.out),
-                reinit="create_new",
-            )
-        self.open[name].log(
-            dict(numbers(row)), step=row["labels"], commit=True
-        )  # else it is held back
+        if name not in self.runs:
+            self.runs[name] = self._begin(name, row)
+        # Without commit the row is held back until the next one.
+        self.runs[name].log(dict(numbers(row)), step=row["labels"], commit=True)
+
+    def _begin(self, name: str, row: Row) -> Any:
+        columns = ("contender", "selector", "families", "seed", "config")
+        self.out.mkdir(parents=True, exist_ok=True)
+        return self.wandb.init(
+            project=re.sub(r"[/\\#?%:]", "-", row["experiment"]),  # W&B takes none of these
+            name=name,
+            id=identity(row, self.out),
+            resume="allow",
+            config={column: row[column] for column in columns},
+            dir=str(self.out),
+            reinit="create_new",
+        )
 
     def close(self) -> None:
-        for run in self.open.values():
+        for run in self.runs.values():
             run.finish()
 
 
@@ -193,7 +204,12 @@ class Careful:
 
 
 def make_tracker(name: str, out: Path, say: Callable[[str], None]) -> Tracker:
-    """say: hears of a tracker that fails."""
+    """A tracker by its name in TRACKERS, for the results folder `out`.
+
+    say  is told when the tracker fails later on, which does not end the trials
+
+    Raises InputError where it is not installed or can't begin.
+    """
     if name not in TRACKERS:
         raise UnknownName("tracker", name, TRACKERS)
     try:

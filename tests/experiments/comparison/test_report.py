@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from made_up import FAMILIES, SCORES, rows_of
 
-from tailor_experiments.cli.bench import _abreast
+from tailor_experiments.cli.text_tables import column_groups
 from tailor_experiments.comparison import tables
 from tailor_experiments.comparison.gather import group, load
 from tailor_experiments.comparison.judging import (
@@ -300,11 +300,11 @@ def test_a_narrow_terminal_breaks_tables_and_not_numbers():
         ("random meta", "0.9 ± 0.1", "0.9 ± 0.1", "12"),
     )
     table = Table("t", ("", "accuracy (pool)", "accuracy (test)", "trials"), rows)
-    assert _abreast(table, 80) == [[0, 1, 2, 3]]
-    assert _abreast(table, 1 + 14 + 18) == [
+    assert column_groups(table, 80) == [[0, 1, 2, 3]]
+    assert column_groups(table, 1 + 14 + 18) == [
         [0, 1],
         [0, 2],
         [0, 3],
     ]  # exactly one number beside the names
-    assert _abreast(table, 1 + 14 + 18 + 9) == [[0, 1], [0, 2, 3]]
-    assert _abreast(table, 5) == [[0, 1], [0, 2], [0, 3]]  # never an empty one
+    assert column_groups(table, 1 + 14 + 18 + 9) == [[0, 1], [0, 2, 3]]
+    assert column_groups(table, 5) == [[0, 1], [0, 2], [0, 3]]  # never an empty one

@@ -77,7 +77,7 @@ from tailor_experiments.comparison.trackers import TRACKERS
 tracker = TRACKERS["wandb"](Path(sys.argv[1]))
 for row in json.load(sys.stdin):
     tracker.row(row)
-(run,) = tracker.open.values()
+(run,) = tracker.runs.values()
 scores = [run.summary["score"], run.summary["labels"]]
 print(json.dumps([run.name, run.project, *scores, run.config["contender"]]))
 tracker.close()
@@ -128,7 +128,7 @@ def test_one_that_fails_does_not_end_the_run(rows, tmp_path, mlflow):
     rows = [{**row, "experiment": "deleted"} for row in rows]
     tracker = make_tracker("mlflow", tmp_path, said.append)
     tracker.row(rows[0])
-    tracker._tracker.client.delete_run(*tracker._tracker.open.values())
+    tracker._tracker.client.delete_run(*tracker._tracker.runs.values())
     for row in rows[1:]:
         tracker.row(row)
     tracker.close()

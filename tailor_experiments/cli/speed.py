@@ -1,0 +1,109 @@
+"""`tailor bench selection` and `tailor bench training`: how fast a round and a model are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def selection(
+    size: Annotated[
+        str,
+        typer.Option(help="cifar10, kuzushiji, coco, celeba, imagenet, or all (without imagenet)."),
+    ],
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a size and nothing else.")
+    ] = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Rounds measured; the median is given.")] = 3,
+) -> None:
+    """One round's choosing, predictions given: seconds a stage, draws a second, peak memory."""
+    import json as encoder
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from tailor.capacity.device import check_device
+    from tailor.capacity.synthetic_pool import SIZES, find_size
+    from tailor_experiments.speed.selection import measure
+
+    check_device(device)
+    # ImageNet's round takes longer than all others together, and far more memory.
+    names = [name for name in SIZES if name != "imagenet"] if size == "all" else [size]
+    sizes = [find_size(name) for name in names]
+    table = Table(
+        "size",
+        "arms",
+        "seconds",
+        "check",
+        "plan",
+        "open",
+        "take",
+        "draws/s",
+        "peak MiB",
+        "compile s",
+    )
+    table.title = "One round of TAILOR"
+    for pool_size in sizes:
+        row = measure(pool_size, device, repeats)
+        if json:
+            typer.echo(encoder.dumps(row))
+            continue
+        stages = [f"{row[f'{stage}_seconds']:.3f}" for stage in ("check", "plan", "open", "take")]
+        table.add_row(
+            pool_size.name,
+            str(row["arms"]),
+            f"{row['seconds']:.3f}",
+            *stages,
+            f"{row['draws_per_second']:.3g}",
+            str(row["peak_mib"]),
+            f"{row['compile_seconds']:.1f}",
+        )
+        table.caption = row["device"]
+    if not json:
+        Console().print(table)
+
+
+def training(
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a row and nothing else.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Short measurements: to see that it runs.")
+    ] = False,
+) -> None:
+    """Images a second, training and predicting: ResNet-18, EfficientNet-Lite0 and the probe."""
+    import json as encoder
+
+    from rich.console import Console
+    from rich.live import Live
+    from rich.table import Table
+
+    from tailor.capacity.device import check_device
+    from tailor_experiments.speed.training import measure_training
+
+    check_device(device)
+    rows = measure_training(device, quick)
+    if json:
+        for row in rows:
+            typer.echo(encoder.dumps(row))
+        return
+    table = Table(
+        "model", "input", "batch", "loop", "training /s", "predicting /s", title="Examples a second"
+    )
+    console = Console()
+    with Live(table, console=console, transient=True):
+        for row in rows:
+            pixels = row.get("pixels")
+            table.add_row(
+                row["model"],
+                f"{pixels} px" if pixels else f"{row.get('features')} features",
+                str(row["batch"]),
+                str(row.get("loop", "")),
+                f"{row['train_per_second']:,.0f}",
+                f"{row['predict_per_second']:,.0f}",
+            )
+            table.caption = str(row["device"])
+    console.print(table)
