@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tailor.run.consensus import Ballot
+from tailor.run.consensus import Vote
 from tailor.task import MultiClass, Task
 
 #: the answers of two annotators to the same examples, as class indices
 AnswerPairs = list[tuple[tuple[int, ...], tuple[int, ...]]]
 
 
-def agreement(task: Task, votes: Iterable[dict[str, Ballot]]) -> dict[str, Any]:
+def agreement(task: Task, votes: Iterable[dict[str, Vote]]) -> dict[str, Any]:
     """Agreement of each pair of annotators, and over all pairs.
 
     votes: for each example, the votes by annotator; votes that skip are left out.
@@ -44,7 +44,7 @@ def agreement(task: Task, votes: Iterable[dict[str, Ballot]]) -> dict[str, Any]:
     return {"overall": overall, "pairs": pairs}
 
 
-def _answers_by_pair(votes: Iterable[dict[str, Ballot]]) -> dict[tuple[str, str], AnswerPairs]:
+def _answers_by_pair(votes: Iterable[dict[str, Vote]]) -> dict[tuple[str, str], AnswerPairs]:
     by_pair: dict[tuple[str, str], AnswerPairs] = {}
     for votes_on_example in votes:
         answers = sorted(

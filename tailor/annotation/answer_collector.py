@@ -82,7 +82,7 @@ class AnswerCollector:
         who have voted, and from those who were asked to vote and come late.
         """
         run_state = self._session.run_state
-        consensus = run_state.votes
+        consensus = run_state.consensus
         voters = consensus.on(position)
         if voters and self._leases.was_revoked(annotator, position):
             return True

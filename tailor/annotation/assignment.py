@@ -68,7 +68,7 @@ class Assignment:
 
     def votes_wanted(self, position: int) -> int:
         """How many annotators are to answer an example."""
-        wanted = self._run_state.votes.asked.get(position)
+        wanted = self._run_state.consensus.asked.get(position)
         if wanted is not None:
             return wanted
         example_id = self._run_state.ids[position]
@@ -86,14 +86,14 @@ class Assignment:
     def _first_available(self, annotator: str) -> int | None:
         # Shared examples that others have voted on come before all. Both are in the order in which
         # they were asked or voted on, so the search is short, however many wait.
-        candidates = chain(self._run_state.votes.open, self._run_state.waiting)
+        candidates = chain(self._run_state.consensus.open, self._run_state.waiting)
         for position in candidates:
             if self._is_available(position, annotator):
                 return position
         return None
 
     def _is_available(self, position: int, annotator: str) -> bool:
-        consensus = self._run_state.votes
+        consensus = self._run_state.consensus
         if position in consensus.disputed:
             return False
         voters = consensus.on(position).keys()

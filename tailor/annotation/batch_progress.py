@@ -29,13 +29,13 @@ class BatchProgress:
         """
         run_state = self._session.run_state
         pickable = count_askable(run_state.label_table, self.unpicked())
-        return pickable + len(run_state.waiting) - len(run_state.votes.open)
+        return pickable + len(run_state.waiting) - len(run_state.consensus.open)
 
     def unassigned(self) -> int:
         """Examples that nobody has in hand yet."""
         run_state = self._session.run_state
         waiting = run_state.waiting
-        open_votes = run_state.votes.open
+        open_votes = run_state.consensus.open
         voted_on = sum(position in waiting for position in open_votes)
         in_hand = sum(
             position in waiting and position not in open_votes

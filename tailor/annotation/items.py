@@ -76,7 +76,7 @@ def make_item(run_state: RunState, position: int, probs: np.ndarray | None) -> I
     pick = run_state.label_table.picks.get(position)
     labelled_by, labelled_at = run_state.answered_by.get(position, (None, None))
     prediction = prediction_before_label(run_state, position, probs)
-    votes = run_state.votes.on(position)
+    votes = run_state.consensus.on(position)
     return Item(
         id=run_state.ids[position],
         label=None if label is None else _class_names(run_state.task, np.flatnonzero(label)),
@@ -125,7 +125,7 @@ def has_answer(run_state: RunState, position: int, annotator: str | None) -> boo
     return (
         run_state.label_of(position) is not None
         or run_state.is_skipped(position)
-        or annotator in run_state.votes.on(position)
+        or annotator in run_state.consensus.on(position)
     )
 
 

@@ -61,7 +61,7 @@ class Overview:
             "answered": run_state.answered(),
             "examples": len(run_state.ids),
             "waiting": len(run_state.waiting),
-            "disputed": len(run_state.votes.disputed),
+            "disputed": len(run_state.consensus.disputed),
             "left": self._batch.unanswered(),
             "batch": current.size if current else 0,
             "round": current.number if current else None,
@@ -123,7 +123,7 @@ def _round_row(run_state: RunState, number: int) -> dict[str, Any]:
     has_label = label_table.has_label(positions)
     is_skipped = label_table.answers.skipped[positions]
     asked = positions.tolist()
-    voted = sum(position in run_state.votes.open for position in asked)
+    voted = sum(position in run_state.consensus.open for position in asked)
     waiting = sum(position in run_state.waiting for position in asked)
     return {
         "number": number,

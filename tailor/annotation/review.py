@@ -60,13 +60,13 @@ class Review:
     def disagreements(self, offset: int = 0, limit: int = 100) -> ItemPage:
         """Examples whose votes are all in and give no majority, oldest first."""
         with self._session.lock:
-            return self._page(list(self._session.run_state.votes.disputed), offset, limit)
+            return self._page(list(self._session.run_state.consensus.disputed), offset, limit)
 
     def agreement(self) -> dict[str, Any]:
         """How far annotators agree on shared examples; see annotation/agreement.py."""
         with self._session.lock:
             task = self._session.run_state.task
-            votes = self._session.run_state.votes.everything()
+            votes = self._session.run_state.consensus.everything()
         return agreement(task, votes)
 
     def _page(self, positions: list[int], offset: int, limit: int) -> ItemPage:
@@ -113,7 +113,7 @@ def _answered_by(run_state: RunState, position: int, annotator: str) -> bool:
     labelled_by, _ = run_state.answered_by.get(position, (None, None))
     if labelled_by == annotator:
         return True
-    return annotator in run_state.votes.on(position)
+    return annotator in run_state.consensus.on(position)
 
 
 def _asked_by(run_state: RunState, positions: np.ndarray, arm: int | None) -> np.ndarray:

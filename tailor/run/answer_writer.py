@@ -96,7 +96,9 @@ class AnswerWriter(RecordedRun):
         positions = self._positions_of(ids)
         for position in positions:
             has_label = run_state.label_table.has_label(position)
-            if not (has_label or run_state.is_skipped(position) or run_state.votes.on(position)):
+            if not (
+                has_label or run_state.is_skipped(position) or run_state.consensus.on(position)
+            ):
                 raise InputError(f"{run_state.ids[position]!r} has no answer: nothing to withdraw")
         return AnswersWithdrawn(positions, by)
 

@@ -39,7 +39,7 @@ class Merge:
     #: position -> classes, of examples that were labelled as the source
     labels: dict[int, tuple[int, ...]]
     #: (position, annotator) -> classes, of votes for the source
-    ballots: dict[tuple[int, str], tuple[int, ...]]
+    votes: dict[tuple[int, str], tuple[int, ...]]
     picks: RememberedPicks
     contest: list[tuple[str, int]]  # (family, class) of every arm
     rounds: list[RoundRecord]
@@ -104,7 +104,7 @@ def reclass(run_state: RunState, change: ClassEdit) -> None:
         record.reclass(change, arms, len(run_state.learner.arms))
     if run_state.current is not None and not change.only_names:
         run_state.current.drop_rest()
-    run_state.votes.reclass(change)
+    run_state.consensus.reclass(change)
     run_state.arm_statistics.reclass(arms, change.after.size)
     _count_anew(run_state)
 
@@ -113,7 +113,7 @@ def _count_anew(run_state: RunState) -> None:
     """What the arms found, and what the votes say, in the classes of now."""
     run_state.arm_statistics.found.clear()
     run_state.count_found(run_state.label_table.picks.positions, 1)
-    for position in list(run_state.votes.asked):
+    for position in list(run_state.consensus.asked):
         run_state.decide(position)
 
 
@@ -169,7 +169,7 @@ def remember(run_state: RunState, change: ClassEdit, event: int, by: str | None)
         target=target,
         by=by,
         labels=_labels_with(run_state, source),
-        ballots=_ballots_with(run_state, source),
+        votes=_votes_with(run_state, source),
         picks=_picks_now(run_state, source, target),
         contest=_arm_keys(run_state),
         rounds=[copy(record) for record in run_state.rounds],
@@ -190,14 +190,14 @@ def _labels_with(run_state: RunState, klass: int) -> dict[int, tuple[int, ...]]:
     }
 
 
-def _ballots_with(run_state: RunState, klass: int) -> dict[tuple[int, str], tuple[int, ...]]:
+def _votes_with(run_state: RunState, klass: int) -> dict[tuple[int, str], tuple[int, ...]]:
     """(position, annotator) -> classes, of all votes for this class."""
-    votes = run_state.votes
+    consensus = run_state.consensus
     return {
-        (position, annotator): ballot.classes
-        for position in votes.asked
-        for annotator, ballot in votes.on(position).items()
-        if ballot.classes is not None and klass in ballot.classes
+        (position, annotator): vote.classes
+        for position in consensus.asked
+        for annotator, vote in consensus.on(position).items()
+        if vote.classes is not None and klass in vote.classes
     }
 
 
@@ -242,9 +242,9 @@ def _restore(run_state: RunState, merge: Merge) -> None:
         record.pulled = parted.pulled
         record.beliefs = parted.beliefs
     learner.learn_as_before(merge.learned, merge.weights, later, arms)
-    for (position, annotator), classes in merge.ballots.items():
+    for (position, annotator), classes in merge.votes.items():
         if (position, annotator) not in merge.since:
-            run_state.votes.amend(position, annotator, classes)
+            run_state.consensus.amend(position, annotator, classes)
     _restore_labels(run_state, merge)
 
 
@@ -282,7 +282,7 @@ def _restore_labels(run_state: RunState, merge: Merge) -> None:
         position: classes
         for position, classes in merge.labels.items()
         if (position, None) not in merge.since
-        and not run_state.votes.decides(position)
+        and not run_state.consensus.decides(position)
         and run_state.label_table.has_label(position)
     }
     run_state.label(np.fromiter(labels, np.int64, len(labels)), list(labels.values()))

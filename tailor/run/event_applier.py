@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailor.run import class_merges
-from tailor.run.consensus import Ballot
+from tailor.run.consensus import Vote
 from tailor.run.events import (
     AnswersTold,
     AnswersWithdrawn,
@@ -152,18 +152,18 @@ def _(event: AnswersTold, run_state: RunState, stamp: Stamp, store: Store) -> No
     run_state.label(np.array(told, np.int64), [classes for _, classes in event.answers])
     for position in told:
         run_state.answered_by[position] = (event.by, stamp.time)
-        run_state.votes.settle(position)
+        run_state.consensus.settle(position)
     class_merges.note_answers(run_state, [*told, *event.skipped])
     run_state.skip(np.array(event.skipped, np.int64))
     for position in event.skipped:
-        run_state.votes.settle(position)
+        run_state.consensus.settle(position)
 
 
 @_apply.register
 def _(event: VoteCast, run_state: RunState, stamp: Stamp, store: Store) -> None:
     classes = None if event.classes is None else tuple(event.classes)
     class_merges.note_answers(run_state, [event.position], event.by)
-    run_state.votes.cast(event.position, event.by, Ballot(classes, stamp.time), event.of)
+    run_state.consensus.cast(event.position, event.by, Vote(classes, stamp.time), event.of)
     run_state.decide(event.position)
 
 
@@ -172,7 +172,7 @@ def _(event: AnswersWithdrawn, run_state: RunState, stamp: Stamp, store: Store) 
     class_merges.note_answers(run_state, event.positions)
     run_state.unlabel(np.array(event.positions, np.int64))
     for position in event.positions:
-        run_state.votes.clear(position)
+        run_state.consensus.clear(position)
 
 
 @_apply.register
@@ -180,7 +180,7 @@ def _(event: OfferedAgain, run_state: RunState, stamp: Stamp, store: Store) -> N
     class_merges.note_answers(run_state, event.positions)
     run_state.offer_again(np.array(event.positions, np.int64))
     for position in event.positions:
-        run_state.votes.clear(position)
+        run_state.consensus.clear(position)
 
 
 # ---------------------------------------------------------------------- classes

@@ -53,7 +53,7 @@ class RunState:
         self.asked_in: list[list[int]] = []  # for each round: the positions that were asked in it
         self.waiting: dict[int, None] = {}  # asked and neither answered nor skipped, oldest first
         self.answered_by: dict[int, tuple[str | None, float]] = {}  # (annotator, time)
-        self.votes = Consensus()
+        self.consensus = Consensus()
         self.arm_statistics = ArmStatistics(self.task.size)
         self.merges: list[Merge] = []  # that can be taken back, the latest last
 
@@ -67,7 +67,7 @@ class RunState:
         twin.asked_in = [*self.asked_in[:-1], *map(list, self.asked_in[-1:])]
         twin.waiting = dict(self.waiting)
         twin.answered_by = dict(self.answered_by)
-        twin.votes = self.votes.copy()
+        twin.consensus = self.consensus.copy()
         twin.arm_statistics = self.arm_statistics.copy()
         twin.merges = [merge.copy() for merge in self.merges]
         return twin
@@ -142,30 +142,30 @@ class RunState:
 
     def decide(self, position: int) -> None:
         """Count the votes on an example, where all are in and nobody has settled the matter."""
-        votes = self.votes
-        if position in votes.settled:
+        consensus = self.consensus
+        if position in consensus.settled:
             return
-        if not votes.all_in(position):
-            votes.open[position] = None
+        if not consensus.all_in(position):
+            consensus.open[position] = None
             return
-        ballots = votes.on(position)
-        label = majority(self.task, ballots.values())
-        votes.open.pop(position, None)
-        votes.disputed.pop(position, None)
+        votes = consensus.on(position)
+        label = majority(self.task, votes.values())
+        consensus.open.pop(position, None)
+        consensus.disputed.pop(position, None)
         positions = np.array([position])
         if label is not None:
             self.label(positions, [label])
-            agree = sorted(name for name, ballot in ballots.items() if ballot.classes == label)
-            annotators = ", ".join(agree or sorted(ballots))
-            latest = max(ballot.at for ballot in ballots.values())
+            agree = sorted(name for name, vote in votes.items() if vote.classes == label)
+            annotators = ", ".join(agree or sorted(votes))
+            latest = max(vote.at for vote in votes.values())
             self.answered_by[position] = (annotators, latest)
             return
         self.unlabel(positions)
-        if all(ballot.classes is None for ballot in ballots.values()):
+        if all(vote.classes is None for vote in votes.values()):
             self.skip(positions)
         else:
-            votes.open[position] = None
-            votes.disputed[position] = None
+            consensus.open[position] = None
+            consensus.disputed[position] = None
 
     def count_found(self, positions: np.ndarray, sign: int) -> None:
         """Add the labels of these examples to what their arms found (sign 1), or take them off."""

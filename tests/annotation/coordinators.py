@@ -115,12 +115,12 @@ def state(run_state):
         "answered by": {p: by for p, (by, _) in run_state.answered_by.items()},
         "votes": [
             {
-                p: {n: b.classes for n, b in run_state.votes.on(p).items()}
-                for p in run_state.votes.asked
+                p: {n: b.classes for n, b in run_state.consensus.on(p).items()}
+                for p in run_state.consensus.asked
             },
-            run_state.votes.settled,
-            set(run_state.votes.open),
-            set(run_state.votes.disputed),
+            run_state.consensus.settled,
+            set(run_state.consensus.open),
+            set(run_state.consensus.disputed),
         ],
         "arm_statistics": [
             dict(+run_state.arm_statistics.pulls),

@@ -8,7 +8,7 @@ from coordinators import Clock, label, open_coordinator, prepare, state
 from sklearn.metrics import cohen_kappa_score
 
 from tailor.annotation.agreement import agreement, cohen_kappa
-from tailor.run.consensus import Ballot, majority
+from tailor.run.consensus import Vote, majority
 from tailor.task import MultiClass, MultiLabel
 
 EVERYTHING = {"overlap": 2, "overlap_share": 1.0}
@@ -144,7 +144,7 @@ def test_only_the_share_is_shared(tmp_path):
     )
     done = label(coordinator, 60, "ann")
     assert len(set(done)) == 60
-    waiting = coordinator.session.run_state.votes.open
+    waiting = coordinator.session.run_state.consensus.open
     assert 8 <= len(waiting) <= 30
     seen = {i.id for i in coordinator.next("bob", len(waiting)).items}
     assert seen == {coordinator.session.run_state.ids[p] for p in waiting}
@@ -202,9 +202,9 @@ def test_kappa_is_scikit_learns():
 def test_multi_label_agreement_is_by_class():
     task = MultiLabel(["x", "y"])
     votes = [
-        {"a": Ballot((0,), 0.0), "b": Ballot((0, 1), 0.0)},
-        {"a": Ballot((), 0.0), "b": Ballot((), 0.0)},
-        {"a": Ballot(None, 0.0), "b": Ballot((1,), 0.0)},
+        {"a": Vote((0,), 0.0), "b": Vote((0, 1), 0.0)},
+        {"a": Vote((), 0.0), "b": Vote((), 0.0)},
+        {"a": Vote(None, 0.0), "b": Vote((1,), 0.0)},
     ]
     (pair,) = agreement(task, votes)["pairs"]
     assert pair == {
@@ -232,4 +232,4 @@ def test_multi_label_agreement_is_by_class():
     ],
 )
 def test_majority(task, given, label):
-    assert majority(task, [Ballot(classes, 0.0) for classes in given]) == label
+    assert majority(task, [Vote(classes, 0.0) for classes in given]) == label

@@ -127,7 +127,7 @@ class Play:
                     coordinator.planner._prepare_round()
             case "settle":
                 coordinator.settle(
-                    self.some(run_state.votes.disputed or run_state.votes.asked, klass),
+                    self.some(run_state.consensus.disputed or run_state.consensus.asked, klass),
                     self.classes(klass),
                     who,
                 )

@@ -93,8 +93,8 @@ def test_a_vote_can_be_taken_back(tmp_path):
     session.vote(one, "a", "ann", 2)
     session.vote(one, "b", "bob", 2)
     session.withdraw([one])
-    assert not session.run_state.votes.on(session.run_state.position[one])
-    assert not session.run_state.votes.disputed
+    assert not session.run_state.consensus.on(session.run_state.position[one])
+    assert not session.run_state.consensus.disputed
     assert one in [s.id for s in session.waiting()]
 
 
