@@ -7,18 +7,23 @@ import contextlib
 import os
 import sys
 import threading
+from collections.abc import Callable
 from typing import NoReturn
 
 
-def main() -> None:
+def main(app: Callable[[], object] | None = None) -> None:
+    """Run the command that sys.argv names and end the process.
+
+    app  the commands to choose from; None: those of `tailor`
+    """
     try:
-        status = run_command()
+        status = run_command(app)
     except KeyboardInterrupt:  # outside of any command
         status = 130
     _end_process(status)
 
 
-def run_command() -> int:
+def run_command(app: Callable[[], object] | None = None) -> int:
     """Run the command that sys.argv names, and return its exit status."""
     from tailor.common.operating_system import check_operating_system
     from tailor.errors import TailorError
@@ -28,12 +33,16 @@ def run_command() -> int:
     except TailorError as error:
         print(f"tailor: {error}", file=sys.stderr)
         return 2
-    from tailor.cli.app import app
     from tailor.cli.common import printable, tell_of_compiling
 
     tell_of_compiling()
     try:
-        app()
+        if app is None:
+            from tailor.cli.app import app as tailor_app
+
+            tailor_app()
+        else:
+            app()
     except SystemExit as end:
         return _status_of(end)
     except TailorError as error:
