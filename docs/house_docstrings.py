@@ -34,7 +34,7 @@ def _paragraph(paragraph: str) -> str:
     lines = paragraph.splitlines()
     if not LISTED.fullmatch(lines[0]):
         # v (K,) -> ... would be read as a quotation or as HTML
-        return re.sub(r"^(-> )", r"\\\1", paragraph.replace("<", "\\<"), flags=re.MULTILINE)
+        return re.sub(r"^(-> )", r"\\\1", paragraph.replace("<", "&lt;"), flags=re.MULTILINE)
     items: list[str] = []
     for line in lines:
         listed = LISTED.fullmatch(line)

@@ -194,7 +194,10 @@ def page(shelf: Shelf, name: str) -> str:
         blocks.append(f"![What {name} picks on the toy pool](../../{figure_path(name)})")
     blocks += [_escaped(paragraph) for paragraph in parsed.prose]
     for part, text in parsed.parts.items():
-        blocks += [f"## {_heading(part)}", _escaped(text)]
+        shown = _escaped(_sentence(text))
+        if part == FORMULA:
+            shown = f'<div class="formula" markdown>\n{_indexed(shown)}\n</div>'
+        blocks += [f"## {_heading(part)}", shown]
     blocks += ["## Options", _options_table(shelf, name, parsed)]
     if parsed.example:
         blocks += ["## Example", f"```pycon\n{parsed.example}\n```"]
@@ -218,6 +221,17 @@ def overview(shelf: Shelf) -> str:
 
 def _heading(part: str) -> str:
     return "When to use it" if part == WHEN else part
+
+
+def _sentence(text: str) -> str:
+    """With a capital letter, unless it begins with a symbol of a formula."""
+    return text[0].upper() + text[1:] if re.match(r"[a-z]{2,}\b(?![(_])", text) else text
+
+
+def _indexed(formula: str) -> str:
+    """p\\_k and 2^k of a formula in Markdown, as HTML with k below and above."""
+    lowered = re.sub(r"(\w)\\_(\w+)", r"\1<sub>\2</sub>", formula)
+    return re.sub(r"\^([\w⅓⅔]+)", r"<sup>\1</sup>", lowered)
 
 
 def _family_facts(family: type[strategies.Strategy]) -> str:
@@ -249,5 +263,6 @@ def _escaped(text: str) -> str:
     """Keep < and * of a formula from being read as HTML or emphasis, outside of code."""
     pieces = re.split(r"(`[^`]*`)", text)
     for position in range(0, len(pieces), 2):
-        pieces[position] = re.sub(r"([*_<\[])", r"\\\1", pieces[position])
+        marked = re.sub(r"([*_\[])", r"\\\1", pieces[position])
+        pieces[position] = marked.replace("<", "&lt;")
     return "".join(pieces)

@@ -83,6 +83,14 @@ def test_a_docstring_is_taken_apart():
     assert parsed.example == ">>> 1 + 1\n2"
 
 
+def test_a_formula_is_shown_with_its_indices_and_signs():
+    shelf = next(shelf for shelf in reference_pages.SHELVES if shelf.folder == "rewards")
+    page = reference_pages.page(shelf, "diversity")
+    assert "v<sub>k</sub> = ±1 / (K · max(1, count<sub>k</sub>)<sup>power</sup>)" in page
+    shelf = next(shelf for shelf in reference_pages.SHELVES if shelf.folder == "selectors")
+    assert "&lt;v, theta>" in reference_pages.page(shelf, "tailor")
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_toy_pool_shows_what_a_family_picks(family):
     pool, _, picks, arm_names = toy_pool_figures.pick(family)
