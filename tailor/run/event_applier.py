@@ -37,16 +37,18 @@ from tailor.selection.class_edits import ClassEdit
 from tailor.storage.base import Event, Store, StoreError
 
 
-class Stamp(NamedTuple):
-    """Which event of the store it is, and when it was written, in seconds since 1970."""
+class EventContext(NamedTuple):
+    """Where an event stands in the store."""
 
     number: int
-    time: float
+    time: float  # when it was written, in seconds since 1970
+    store: Store  # knows the ids of examples that joined
 
 
 def apply_stored(run_state: RunState, stored: Event, store: Store) -> None:
     """Read an event of a store and apply it. Raises StoreError where it is unknown or damaged."""
-    apply(run_state, read_stored(stored), Stamp(stored.number, stored.time), store)
+    context = EventContext(stored.number, stored.time, store)
+    apply(run_state, read_stored(stored), context)
 
 
 def read_stored(stored: Event) -> RunEvent:
@@ -62,15 +64,15 @@ def read_stored(stored: Event) -> RunEvent:
         raise _damaged(stored.number, stored.kind, error) from error
 
 
-def apply(run_state: RunState, event: RunEvent, stamp: Stamp, store: Store) -> None:
-    """Change the state as an event says. `store` knows the ids of examples that joined."""
+def apply(run_state: RunState, event: RunEvent, context: EventContext) -> None:
+    """Change the state as an event says. Raises StoreError where it can't be."""
     try:
-        _apply(event, run_state, stamp, store)
+        _apply(event, run_state, context)
     except StoreError:
         raise
     except Exception as error:
-        raise _damaged(stamp.number, event.kind, error) from error
-    run_state.event = stamp.number
+        raise _damaged(context.number, event.kind, error) from error
+    run_state.event = context.number
 
 
 def _damaged(number: int, kind: str, error: Exception) -> StoreError:
@@ -79,14 +81,14 @@ def _damaged(number: int, kind: str, error: Exception) -> StoreError:
 
 
 @singledispatch
-def _apply(event: RunEvent, run_state: RunState, stamp: Stamp, store: Store) -> None:
+def _apply(event: RunEvent, run_state: RunState, context: EventContext) -> None:
     raise TypeError(f"nothing is known of {type(event).__name__}")
 
 
 @_apply.register
-def _(event: SeveralEvents, run_state: RunState, stamp: Stamp, store: Store) -> None:
+def _apply_several(event: SeveralEvents, run_state: RunState, context: EventContext) -> None:
     for inner in event.events:
-        _apply(inner, run_state, stamp, store)
+        _apply(inner, run_state, context)
 
 
 # ---------------------------------------------------------------------- the pool
@@ -94,31 +96,31 @@ def _(event: SeveralEvents, run_state: RunState, stamp: Stamp, store: Store) -> 
 
 @_apply.register(RunOpened)
 @_apply.register(PoolDescribed)
-def _(event: RunEvent, run_state: RunState, stamp: Stamp, store: Store) -> None:
+def _change_nothing(event: RunEvent, run_state: RunState, context: EventContext) -> None:
     """For whoever opens the run or its pool: nothing changes."""
 
 
 @_apply.register
-def _(event: ExamplesAdded, run_state: RunState, stamp: Stamp, store: Store) -> None:
-    ids = store.examples()[event.first : event.first + event.count]
+def _add_examples(event: ExamplesAdded, run_state: RunState, context: EventContext) -> None:
+    ids = context.store.examples()[event.first : event.first + event.count]
     settings = run_state.settings
     run_state.add_examples(ids, sample_by_id(ids, settings.holdout, settings.seed))
 
 
 @_apply.register
-def _(event: ExamplesVanished, run_state: RunState, stamp: Stamp, store: Store) -> None:
+def _set_vanished(event: ExamplesVanished, run_state: RunState, context: EventContext) -> None:
     run_state.vanished = event.positions
     run_state.label_table.availability.set_absent(np.array(event.positions, np.int64))
 
 
 @_apply.register
-def _(event: ExamplesSetAside, run_state: RunState, stamp: Stamp, store: Store) -> None:
+def _set_aside(event: ExamplesSetAside, run_state: RunState, context: EventContext) -> None:
     run_state.aside.update(event.reasons)
     run_state.label_table.availability.unreadable[list(event.reasons)] = True
 
 
 @_apply.register
-def _(event: FilesSetAside, run_state: RunState, stamp: Stamp, store: Store) -> None:
+def _set_files_aside(event: FilesSetAside, run_state: RunState, context: EventContext) -> None:
     run_state.files = event.reasons
 
 
@@ -126,20 +128,20 @@ def _(event: FilesSetAside, run_state: RunState, stamp: Stamp, store: Store) -> 
 
 
 @_apply.register
-def _(event: RoundOpened, run_state: RunState, stamp: Stamp, store: Store) -> None:
+def _open_round(event: RoundOpened, run_state: RunState, context: EventContext) -> None:
     """The round was opened before, or in a copy of this state: the selector learns what it learned
     then.
     """
     if not event.seed_round:
         assert event.weights is not None
         run_state.learner.relive_round(event.weights, event.fit, event.learned)
-    run_state.rounds.append(RoundRecord.opened(event, stamp.number))
+    run_state.rounds.append(RoundRecord.opened(event, context.number))
     run_state.arm_statistics.new_round()
     run_state.asked_in.append([])
 
 
 @_apply.register
-def _(event: ExamplesAsked, run_state: RunState, stamp: Stamp, store: Store) -> None:
+def _enter_picks(event: ExamplesAsked, run_state: RunState, context: EventContext) -> None:
     run_state.enter_picks(event)
 
 
@@ -147,11 +149,11 @@ def _(event: ExamplesAsked, run_state: RunState, stamp: Stamp, store: Store) -> 
 
 
 @_apply.register
-def _(event: AnswersTold, run_state: RunState, stamp: Stamp, store: Store) -> None:
+def _tell(event: AnswersTold, run_state: RunState, context: EventContext) -> None:
     told = [position for position, _ in event.answers]
     run_state.label(np.array(told, np.int64), [classes for _, classes in event.answers])
     for position in told:
-        run_state.answered_by[position] = (event.by, stamp.time)
+        run_state.answered_by[position] = (event.by, context.time)
         run_state.consensus.settle(position)
     class_merges.note_answers(run_state, [*told, *event.skipped])
     run_state.skip(np.array(event.skipped, np.int64))
@@ -160,15 +162,15 @@ def _(event: AnswersTold, run_state: RunState, stamp: Stamp, store: Store) -> No
 
 
 @_apply.register
-def _(event: VoteCast, run_state: RunState, stamp: Stamp, store: Store) -> None:
+def _vote(event: VoteCast, run_state: RunState, context: EventContext) -> None:
     classes = None if event.classes is None else tuple(event.classes)
     class_merges.note_answers(run_state, [event.position], event.by)
-    run_state.consensus.cast(event.position, event.by, Vote(classes, stamp.time), event.of)
+    run_state.consensus.cast(event.position, event.by, Vote(classes, context.time), event.of)
     run_state.decide(event.position)
 
 
 @_apply.register
-def _(event: AnswersWithdrawn, run_state: RunState, stamp: Stamp, store: Store) -> None:
+def _withdraw(event: AnswersWithdrawn, run_state: RunState, context: EventContext) -> None:
     class_merges.note_answers(run_state, event.positions)
     run_state.unlabel(np.array(event.positions, np.int64))
     for position in event.positions:
@@ -176,7 +178,7 @@ def _(event: AnswersWithdrawn, run_state: RunState, stamp: Stamp, store: Store) 
 
 
 @_apply.register
-def _(event: OfferedAgain, run_state: RunState, stamp: Stamp, store: Store) -> None:
+def _offer_again(event: OfferedAgain, run_state: RunState, context: EventContext) -> None:
     class_merges.note_answers(run_state, event.positions)
     run_state.offer_again(np.array(event.positions, np.int64))
     for position in event.positions:
@@ -187,13 +189,13 @@ def _(event: OfferedAgain, run_state: RunState, stamp: Stamp, store: Store) -> N
 
 
 @_apply.register
-def _(event: ClassesChanged, run_state: RunState, stamp: Stamp, store: Store) -> None:
+def _change_classes(event: ClassesChanged, run_state: RunState, context: EventContext) -> None:
     after = type(run_state.task)(event.classes)
     change = ClassEdit(run_state.task, after, tuple(event.place))
     if event.undoes is not None:
         class_merges.undo(run_state, event.undoes, change)
         return
-    merge = class_merges.remember(run_state, change, stamp.number, event.by)
+    merge = class_merges.remember(run_state, change, context.number, event.by)
     class_merges.reclass(run_state, change)
     if merge is not None:
         run_state.merges = [*run_state.merges, merge][-class_merges.REMEMBERED :]

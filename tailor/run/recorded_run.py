@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tailor.run.event_applier import Stamp, apply
+from tailor.run.event_applier import EventContext, apply
 from tailor.run.events import RunEvent, RunOpened, SeveralEvents
 from tailor.run.replay import rebuild
 from tailor.run.settings import Settings
@@ -44,21 +44,20 @@ class RecordedRun:
             self._record(SeveralEvents(events))
 
     def _record(self, event: RunEvent) -> None:
-        stamp = self._append(event)
-        if stamp.number == self.run_state.event + 1:
-            apply(self.run_state, event, stamp, self.store)
+        number = self._append(event)
+        if number == self.run_state.event + 1:
+            apply(self.run_state, event, EventContext(number, time.time(), self.store))
         else:  # one is in the store that was thought lost
             self._start_over()
 
-    def _append(self, event: RunEvent) -> Stamp:
+    def _append(self, event: RunEvent) -> int:
         try:
-            number = self.store.append(event.kind, event.body(), event.data())
+            return self.store.append(event.kind, event.body(), event.data())
         except BaseException:
             # The store may be away; what is missing is noticed with the next event.
             with contextlib.suppress(StoreError):
                 self._start_over()
             raise
-        return Stamp(number, time.time())
 
     def _start_over(self) -> None:
         """Something went wrong between memory and store: the store is right."""

@@ -12,7 +12,7 @@ from tailor.common.checks import check_instance, check_list, check_whole
 from tailor.models.base import Model, ProgressCallback, quiet
 from tailor.pools.base import Pool
 from tailor.run.answer_writer import SKIP
-from tailor.run.event_applier import Stamp, apply, read_stored
+from tailor.run.event_applier import EventContext, apply, read_stored
 from tailor.run.events import ExamplesAsked, RoundOpened
 from tailor.run.model_runner import ModelRunner
 from tailor.run.model_session import GivenUp, MakeModelRunner, ModelSession
@@ -310,7 +310,8 @@ class Session(ModelSession):
         event = read_stored(stored)
         if session_round is not None and isinstance(event, ExamplesAsked):
             session_round.retake(event.positions.tolist(), event.slots.tolist())
-        apply(run_state, event, Stamp(stored.number, stored.time), self.store)
+        context = EventContext(stored.number, stored.time, self.store)
+        apply(run_state, event, context)
         if session_round is not None and isinstance(event, RoundOpened):
             session_round.join(run_state)
 

@@ -64,7 +64,10 @@ class RunState:
         twin.aside = dict(self.aside)
         twin.rounds = [copy(record) for record in self.rounds]
         # only the last round's list grows
-        twin.asked_in = [*self.asked_in[:-1], *map(list, self.asked_in[-1:])]
+        if self.asked_in:
+            twin.asked_in = [*self.asked_in[:-1], list(self.asked_in[-1])]
+        else:
+            twin.asked_in = []
         twin.waiting = dict(self.waiting)
         twin.answered_by = dict(self.answered_by)
         twin.consensus = self.consensus.copy()
@@ -191,9 +194,10 @@ class RunState:
 
     def label_of(self, position: int) -> np.ndarray | None:
         """(K,) float32: the label that counts; None where there is none."""
-        if not self.label_table.has_label(position):
+        table = self.label_table
+        if not table.has_label(position):
             return None
-        label: np.ndarray = self.label_table.labels_of(np.array([position]))[0]
+        label: np.ndarray = table.labels_of(np.array([position]))[0]
         return label
 
     def is_skipped(self, position: int) -> bool:
@@ -201,7 +205,9 @@ class RunState:
 
     def arm_name(self, arm: int) -> str:
         """The name of an arm; below 0: "hold-out", "random start" or "(nobody)"."""
-        return NO_ARM_NAMES[arm] if arm < 0 else self.learner.arms[arm].name
+        if arm < 0:
+            return NO_ARM_NAMES[arm]
+        return self.learner.arms[arm].name
 
     def pick_record(self, position: int) -> PickRecord | None:
         """Why an example was asked for; None where nobody asked."""
@@ -226,13 +232,15 @@ class RunState:
 
     def counts(self) -> dict[str, int]:
         """Labels of each class, the hold-out's too."""
-        return dict(zip(self.task.classes, self.label_table.total.by_class.tolist()))
+        counts = self.label_table.total.by_class.tolist()
+        return dict(zip(self.task.classes, counts))
 
     def summary(self) -> dict[str, Any]:
         """What `tailor status` shows."""
         table = self.label_table
         unreadable = {self.ids[p]: reason for p, reason in sorted(self.aside.items())}
-        vanished = {self.ids[p]: "it has vanished from the pool" for p in self.vanished}
+        vanished_ids = [self.ids[p] for p in self.vanished]
+        vanished = dict.fromkeys(vanished_ids, "it has vanished from the pool")
         holdout_labels = table.labels_of(table.holdout_labelled)
         return {
             "examples": len(self.ids),

@@ -8,6 +8,7 @@ import numpy as np
 
 from tailor.errors import InputError
 from tailor.selection.class_edits import ClassEdit
+from tailor.selection.columns import extended
 from tailor.selection.sparse_rows import SparseRows
 
 
@@ -24,7 +25,7 @@ class AnswerColumns:
     def grow(self, count: int) -> None:
         """Add `count` examples without an answer."""
         self.labels.grow(count)
-        self.skipped = np.concatenate([self.skipped, np.zeros(count, bool)])
+        self.skipped = extended(self.skipped, count, False)
 
     def copy(self) -> AnswerColumns:
         twin = copy(self)

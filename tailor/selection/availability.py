@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tailor.selection.columns import extended
+
 
 class Availability:
     """Columns by position: what can't be read, what is away for now, what the hold-out drew.
@@ -21,11 +23,12 @@ class Availability:
 
     def grow(self, count: int, for_holdout: np.ndarray | None = None) -> None:
         """Add `count` examples. for_holdout (count,) bool: which of them the hold-out drew."""
-        none = np.zeros(count, bool)
-        drawn = none if for_holdout is None else for_holdout
-        self.unreadable = np.concatenate([self.unreadable, none])
-        self.absent = np.concatenate([self.absent, none])
-        self.for_holdout = np.concatenate([self.for_holdout, drawn])
+        self.unreadable = extended(self.unreadable, count, False)
+        self.absent = extended(self.absent, count, False)
+        self.for_holdout = extended(self.for_holdout, count, False)
+        if for_holdout is not None:
+            first = len(self.for_holdout) - count
+            self.for_holdout[first:] = for_holdout
 
     def copy(self) -> Availability:
         twin = copy(self)
@@ -41,8 +44,10 @@ class Availability:
 
     def readable(self, part: Any = slice(None)) -> np.ndarray:
         """bool for each position of a part: it can be read and is there."""
-        return np.logical_not(self.unreadable[part] | self.absent[part])
+        hidden = self.unreadable[part] | self.absent[part]
+        return np.logical_not(hidden)
 
     def for_arms(self, part: Any = slice(None)) -> np.ndarray:
         """bool for each position of a part: an arm may ask for it."""
-        return np.logical_and(self.readable(part), ~self.for_holdout[part])
+        only_holdout = self.for_holdout[part]
+        return np.logical_and(self.readable(part), np.logical_not(only_holdout))

@@ -93,7 +93,8 @@ class LabelTable:
     @property
     def labelled(self) -> np.ndarray:
         """(n,) positions with a label, ascending; without the hold-out's."""
-        return self.picks.without_holdout(self.answers.labels.positions)
+        answered = self.answers.labels.positions
+        return self.picks.without_holdout(answered)
 
     @property
     def labels(self) -> np.ndarray:
@@ -103,12 +104,14 @@ class LabelTable:
     @property
     def unlabelled(self) -> np.ndarray:
         """(N,) bool: what is not in `labelled`."""
-        return ~self.answers.labels.mask | self.picks.holdout
+        has_label = self.answers.labels.mask
+        return np.logical_or(~has_label, self.picks.holdout)
 
     @property
     def counts(self) -> np.ndarray:
         """(K,) float64: labels in each class, without the hold-out's."""
-        return (self.total.by_class - self.holdout_total.by_class).astype(np.float64)
+        counts = self.total.by_class - self.holdout_total.by_class
+        return counts.astype(np.float64)
 
     @property
     def answered(self) -> int:
@@ -120,8 +123,9 @@ class LabelTable:
         """(m,) positions that were asked and are neither answered nor skipped; without the
         hold-out's.
         """
-        unanswered = ~self.answers.labels.mask & ~self.answers.skipped
-        return self.picks.without_holdout(np.flatnonzero(self.picks.stands & unanswered))
+        is_answered = self.answers.labels.mask | self.answers.skipped
+        is_pending = self.picks.stands & ~is_answered
+        return self.picks.without_holdout(np.flatnonzero(is_pending))
 
     @property
     def free(self) -> np.ndarray:
@@ -142,12 +146,14 @@ class LabelTable:
 
     def labels_of(self, positions: np.ndarray) -> np.ndarray:
         """(n, K) float32 of positions that have a label, the hold-out's too."""
-        return self.answers.labels.get(positions).astype(np.float32)
+        rows = self.answers.labels.get(positions)
+        return rows.astype(np.float32)
 
     def untouched(self, part: Any = slice(None)) -> np.ndarray:
         """bool for each position of a part: neither asked, told nor skipped."""
-        answered = self.answers.labels.has(part) | self.answers.skipped[part]
-        return np.logical_not(answered | self.picks.stands[part])
+        is_answered = self.answers.labels.has(part) | self.answers.skipped[part]
+        is_touched = is_answered | self.picks.stands[part]
+        return np.logical_not(is_touched)
 
     # ------------------------------------------------------------------ changes
 
@@ -161,7 +167,8 @@ class LabelTable:
         changed = self.answers.tell(told, labels)
         self._count(told, 1)
         # One that was learned from and withdrawn has its label again: that is a change, too.
-        return bool((changed & self.picks.learned[told]).any())
+        is_learned = self.picks.learned[told]
+        return bool((changed & is_learned).any())
 
     def withdraw(self, positions: Any) -> bool:
         """These answers are no more: what was asked waits again; whether one is gone that the
@@ -171,11 +178,13 @@ class LabelTable:
         had_label = self.has_label(withdrawn)
         self._count(withdrawn, -1)
         self.answers.withdraw(withdrawn)
-        return bool((had_label & self.picks.learned[withdrawn]).any())
+        is_learned = self.picks.learned[withdrawn]
+        return bool((had_label & is_learned).any())
 
     def skip(self, positions: Any) -> None:
         """These can't be answered. Raises InputError where one has a label."""
-        self.answers.skip(check_positions(positions, self.pool, "positions"))
+        skipped = check_positions(positions, self.pool, "positions")
+        self.answers.skip(skipped)
 
     def offer_again(self, positions: Any) -> None:
         """These may be asked again. Raises InputError where one was not skipped."""
@@ -211,6 +220,7 @@ def count_askable(table: LabelTable, most: int) -> int:
     start = 0
     while count < most and start < table.pool:
         part = slice(start, start + STRETCH)
-        count += int((table.untouched(part) & table.availability.readable(part)).sum())
+        is_askable = table.untouched(part) & table.availability.readable(part)
+        count += int(is_askable.sum())
         start += STRETCH
     return max(0, min(count, most))

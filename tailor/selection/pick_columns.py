@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailor.selection.class_edits import ClassEdit
+from tailor.selection.columns import extended
 from tailor.selection.round import NOBODY
 from tailor.selection.sparse_rows import SparseRows
 
@@ -47,14 +48,12 @@ class PickColumns:
 
     def grow(self, count: int) -> None:
         """Add `count` examples that nobody has asked for."""
-        never = np.full(count, NEVER, np.int32)
-        no = np.zeros(count, bool)
-        self.round = np.concatenate([self.round, never])
-        self.slot = np.concatenate([self.slot, never])
-        self.arm = np.concatenate([self.arm, np.full(count, NOBODY)])
-        self.chance = np.concatenate([self.chance, np.ones(count)])
-        self.stands = np.concatenate([self.stands, no])
-        self.learned = np.concatenate([self.learned, no])
+        self.round = extended(self.round, count, NEVER)
+        self.slot = extended(self.slot, count, NEVER)
+        self.arm = extended(self.arm, count, NOBODY)
+        self.chance = extended(self.chance, count, 1)
+        self.stands = extended(self.stands, count, False)
+        self.learned = extended(self.learned, count, False)
         self.predictions.grow(count)
 
     def copy(self) -> PickColumns:
@@ -127,7 +126,8 @@ class PickColumns:
 
     def credited(self, among: np.ndarray) -> np.ndarray:
         """(m,) those of the positions `among` that are standing picks of an arm."""
-        return among[self.stands[among] & (self.arm[among] >= 0)]
+        of_arms = self.arm[among] >= 0
+        return among[of_arms & self.stands[among]]
 
     def unlearned(self, among: np.ndarray) -> np.ndarray:
         """(m,) as credited(), without those that the selector has heard of."""

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tailor.selection.columns import extended
+
 #: positions without a row share the first one, which is all zeros
 NO_ROW = 0
 
@@ -38,7 +40,7 @@ class SparseRows:
 
     def grow(self, count: int) -> None:
         """Add `count` positions without a row."""
-        self._index = np.concatenate([self._index, np.full(count, NO_ROW)])
+        self._index = extended(self._index, count, NO_ROW)
 
     def copy(self) -> SparseRows:
         twin = copy(self)
@@ -88,7 +90,9 @@ class SparseRows:
 
     def _make_room(self, needed: int) -> None:
         # Twice what is needed: rows that are added one by one are moved seldom.
-        roomier = np.empty((max(64, 2 * needed), self._rows.shape[1]), self._rows.dtype)
+        width = self._rows.shape[1]
+        room = max(64, 2 * needed)
+        roomier = np.empty((room, width), self._rows.dtype)
         roomier[: self._used] = self._rows[: self._used]
         self._rows = roomier
         self._owns_unused = True
