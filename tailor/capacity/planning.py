@@ -117,7 +117,8 @@ def _check_families(size: PoolSize) -> None:
 
 def in_memory(size: PoolSize) -> str:
     """What a run holds that keeps its predictions in memory, without an engine."""
-    held = f"predictions take {gib(4 * size.pool * (size.classes + size.features))} of it"
+    predictions = 4 * size.pool * (size.classes + size.features)
+    held = f"predictions take {gib(predictions)} of it"
     for family in size.families:
         memory = make_strategy(family).held_in_memory(size.shape)
         if memory is not None:

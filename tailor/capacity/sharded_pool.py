@@ -54,7 +54,8 @@ def write_pool(size: PoolSize, folder: Path, shard: int = CHUNK) -> ShardedPool:
     for chunk in chunks:
         first = chunk.rows.start
         for start in range(first, chunk.rows.stop, shard):
-            part = slice(start - first, min(start + shard, chunk.rows.stop) - first)
+            stop = min(start + shard, chunk.rows.stop)
+            part = slice(start - first, stop - first)
             features = None if chunk.features is None else chunk.features[part]
             predictions.write(start // shard, chunk.probs[part], features)
         in_chunk = (labelled >= first) & (labelled < chunk.rows.stop)
@@ -78,9 +79,11 @@ def experience(size: PoolSize) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(size.seed + 1)
     shares = prevalence(size.classes, size.multilabel)
     if size.multilabel:
-        labels = (rng.random((size.batch, size.classes)) < shares).astype(np.uint8)
+        draws = rng.random((size.batch, size.classes))
+        labels = (draws < shares).astype(np.uint8)
     else:
         classes = rng.choice(size.classes, size.batch, p=shares)
         labels = np.eye(size.classes, dtype=np.uint8)[classes]
-    summary = LabelSummary(size.task, 1, labels.sum(0, dtype=np.float64), len(labels))
+    counts = labels.sum(0, dtype=np.float64)
+    summary = LabelSummary(size.task, 1, counts, len(labels))
     return Diversity().weights(summary), labels

@@ -208,7 +208,8 @@ class MeasuredRound(Round):
 
     def _note_held(self, held: int) -> None:
         """Bytes that cursors hold at the end of the last stage."""
-        self._stages[-1] = replace(self._stages[-1], held_per_example=held / self._size.pool)
+        per_example = held / self._size.pool
+        self._stages[-1] = replace(self._stages[-1], held_per_example=per_example)
 
 
 def measure_round(
@@ -262,5 +263,6 @@ def _load(device: str, predictions: Predictions, name: str) -> Any:
         return None
     rows = torch.empty((predictions.rows, width), dtype=torch.float16, device=device)
     for shard in predictions:
-        rows[shard.start : shard.stop] = torch.from_numpy(shard.read(name, slice(None))).to(device)
+        part = torch.from_numpy(shard.read(name, slice(None)))
+        rows[shard.span] = part.to(device)
     return rows

@@ -115,7 +115,9 @@ def make_pool(size: PoolSize) -> SyntheticPool:
     labelled, chunks = draw_pool(size)
     probs = np.empty((size.pool, size.classes), np.float32)
     labels = np.zeros((size.pool, size.classes), np.uint8)
-    features = np.empty((size.pool, size.features), np.float32) if size.features else None
+    features = None
+    if size.features:
+        features = np.empty((size.pool, size.features), np.float32)
     for chunk in chunks:
         probs[chunk.rows] = chunk.probs
         labels[chunk.rows] = chunk.labels
@@ -154,14 +156,17 @@ def _softmax_rows(size: PoolSize, rng: np.random.Generator) -> DrawRows:
         true = np.searchsorted(steps, rng.random(n), side="right")
         luck = rng.random(n)
         raised = np.where(luck < 0.9, true, (true + 1) % size.classes)
-        by = np.select([luck < 0.7, luck < 0.9], [6.0, 2.0], 4.0).astype(np.float32)
-        scale = np.where((luck >= 0.7) & (luck < 0.9), 1.5, 1.0).astype(np.float32)
+        is_sure = luck < 0.7
+        is_doubtful = (luck >= 0.7) & (luck < 0.9)
+        by = np.select([is_sure, is_doubtful], [6.0, 2.0], 4.0).astype(np.float32)
+        scale = np.where(is_doubtful, 1.5, 1.0).astype(np.float32)
         noise = rng.standard_normal((n, size.classes), dtype=np.float32)
         logits = scale[:, None] * noise + bias
         logits[np.arange(n), raised] += by
         np.exp(logits - logits.max(1, keepdims=True), out=logits)
-        logits /= logits.sum(1, keepdims=True)
-        return logits, np.eye(size.classes, dtype=np.uint8)[true], centres[true]
+        logits /= logits.sum(1, keepdims=True)  # they are probabilities now
+        labels = np.eye(size.classes, dtype=np.uint8)[true]
+        return logits, labels, centres[true]
 
     return draw
 
@@ -176,11 +181,12 @@ def _sigmoid_rows(size: PoolSize, rng: np.random.Generator) -> DrawRows:
     def draw(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         factors = rng.standard_normal((n, FACTORS), dtype=np.float32)
         own = rng.standard_normal((n, size.classes), dtype=np.float32)
-        scale = np.where(rng.random(n) < 0.75, 1.0, 3.0).astype(np.float32)[:, None]
+        scale = np.where(rng.random(n) < 0.75, 1.0, 3.0).astype(np.float32)
         latent = np.float32(0.6) * (factors @ mixing) + np.float32(0.8) * own
         noise = rng.standard_normal((n, size.classes), dtype=np.float32)
-        logits = 3 * (latent - threshold) + scale * noise
+        logits = 3 * (latent - threshold) + scale[:, None] * noise
         probs = 1 / (1 + np.exp(-logits))
-        return probs, (latent > threshold).astype(np.uint8), factors @ spread
+        labels = (latent > threshold).astype(np.uint8)
+        return probs, labels, factors @ spread
 
     return draw

@@ -41,7 +41,9 @@ class Copy:
     weights: str | None = None
 
     def make(self) -> Model:
-        model = make_model(self.model, self.task, open_pool(dict(self.pool)), **self.options)
+        """The copy, with its weights."""
+        pool = open_pool(dict(self.pool))
+        model = make_model(self.model, self.task, pool, **self.options)
         if self.weights is not None:
             model.load(Path(self.weights))
         return model
@@ -151,7 +153,8 @@ def predict_passes(
     missing = set[int]()
     for predictions in passes:
         missing.update(predictions.missing())
-    calls = [(passes, number, at[passes[0][number].span], seed) for number in sorted(missing)]
+    first = passes[0]
+    calls = [(passes, number, at[first[number].span], seed) for number in sorted(missing)]
     engine.map_with(_model_maker(engine, model, copy), _predict_passes, calls)
 
 

@@ -91,7 +91,8 @@ class Predictions:
     @property
     def nbytes(self) -> int:
         """On disk, when all shards are written."""
-        return self.rows * (self.classes + self.features) * np.dtype(self.dtype).itemsize
+        width = self.classes + self.features
+        return self.rows * width * np.dtype(self.dtype).itemsize
 
     def begin(self) -> Predictions:
         """Make the folder; shards of other predictions in it go, and what killed writers left of
@@ -189,12 +190,15 @@ class Predictions:
         """(name, path, numbers in a row) of a shard's files, in the order in which they are
         written.
         """
-        features = [] if shard.features is None else [(FEATURES, shard.features, self.features)]
-        return [*features, (PROBS, shard.probs, self.classes)]
+        files = [(PROBS, shard.probs, self.classes)]
+        if shard.features is not None:
+            files.insert(0, (FEATURES, shard.features, self.features))
+        return files
 
     def _too_large(self, array: np.ndarray, name: str, start: int) -> str:
         limit = float(np.finfo(self.dtype).max)
-        row, column = np.argwhere(np.isfinite(array) & (np.abs(array) > limit))[0]
+        is_too_large = np.isfinite(array) & (np.abs(array) > limit)
+        row, column = np.argwhere(is_too_large)[0]
         wider = "float32" if limit < 1e5 else "float64"
         return (
             f"{name} of example {start + row} reach {array[row, column]:g}, and shards of "
@@ -249,5 +253,7 @@ def _without_rounding(probs: np.ndarray) -> np.ndarray:
     if probs.min(initial=0) >= 0 and probs.max(initial=1) <= 1:
         return probs
     tolerance = SUM_TOLERANCE.get(probs.dtype.itemsize, 0.0)
-    off = ((probs < 0) & (probs >= -tolerance)) | ((probs > 1) & (probs <= 1 + tolerance))
-    return np.where(off, probs.clip(0, 1), probs) if off.any() else probs
+    a_little_below = (probs < 0) & (probs >= -tolerance)
+    a_little_above = (probs > 1) & (probs <= 1 + tolerance)
+    is_off = a_little_below | a_little_above
+    return np.where(is_off, probs.clip(0, 1), probs) if is_off.any() else probs

@@ -191,7 +191,8 @@ class RayEngine(Engine):
         }
         if self.gpus:
             options["num_gpus"] = self.gpus
-        crew = _Crew(self.ray, options, self.ray.put((make, function, self.cpus)))
+        common = self.ray.put((make, function, self.cpus))
+        crew = _Crew(self.ray, options, common)
         try:
             yield crew
         finally:

@@ -76,8 +76,13 @@ class ShardView(PoolView):
         self.start = piece.shard.start + rows.start
         self._piece = piece
         self._slice = rows
-        size = rows.stop - rows.start
-        super().__init__(context.task, size, torch.device(context.device), state, context.seed)
+        super().__init__(
+            context.task,
+            rows.stop - rows.start,
+            torch.device(context.device),
+            state,
+            context.seed,
+        )
 
     @cached_property
     def probs(self) -> torch.Tensor:
@@ -96,11 +101,9 @@ class ShardView(PoolView):
 
     @cached_property
     def row_max(self) -> torch.Tensor:
-        import torch
-
         if self._piece.row_max is None:
             return self.per_row(largest_of_rows)
-        return torch.from_numpy(self._piece.row_max[self._slice]).to(self.device)
+        return self.to_device(self._piece.row_max[self._slice])
 
     @property
     def among(self) -> np.ndarray:
@@ -144,9 +147,7 @@ class ShardView(PoolView):
         return check_probabilities(self._read(shard, PROBS), self.task, self.start)
 
     def _read(self, shard: Shard, name: str) -> torch.Tensor:
-        import torch
-
-        return torch.from_numpy(shard.read(name, self._slice)).to(self.device)
+        return self.to_device(shard.read(name, self._slice))
 
 
 def _shift(positions: np.ndarray, rows: slice) -> np.ndarray:
@@ -175,7 +176,8 @@ class PerRow:
         self._function = function
 
     def __call__(self, part: PoolView) -> np.ndarray:
-        numbers: np.ndarray = self._function(part, slice(0, part.size)).cpu().numpy()
+        whole_part = slice(0, part.size)
+        numbers: np.ndarray = self._function(part, whole_part).cpu().numpy()
         return numbers
 
     def join(self, answers: list[np.ndarray]) -> np.ndarray:

@@ -194,16 +194,12 @@ class ShardedView(PoolView):
 
     @cached_property
     def row_max(self) -> torch.Tensor:
-        import torch
-
         if not isinstance(self.task, MultiClass):
             return self.per_row(largest_of_rows)
-        return torch.from_numpy(self._row_max).to(self.device)
+        return self.to_device(self._row_max)
 
     def per_row(self, function: RowFunction) -> torch.Tensor:
-        import torch
-
-        return torch.from_numpy(self.visit(PerRow(function))).to(self.device)
+        return self.to_device(self.visit(PerRow(function)))
 
     def count_predicted(self, among: np.ndarray) -> np.ndarray:
         pieces = [
@@ -224,11 +220,9 @@ class ShardedView(PoolView):
         return self._take(FEATURES, which)
 
     def _take(self, name: str, which: slice | torch.Tensor) -> torch.Tensor:
-        import torch
-
         positions = which if isinstance(which, slice) else which.cpu().numpy()
-        rows = torch.from_numpy(self.predictions.take(name, positions))
-        return full_precision(rows.to(self.device))
+        rows = self.predictions.take(name, positions)
+        return full_precision(self.to_device(rows))
 
     def columns(self, classes: list[int]) -> Iterable[tuple[int, torch.Tensor]]:
         for first in range(0, len(classes), COLUMNS):
@@ -284,9 +278,7 @@ class ShardedView(PoolView):
         return self._passes
 
     def _all_probs(self, predictions: Predictions) -> torch.Tensor:
-        import torch
-
-        return torch.from_numpy(predictions.take(PROBS, slice(None))).to(self.device)
+        return self.to_device(predictions.take(PROBS, slice(None)))
 
     def _check_layout(self, other: Predictions, what: str) -> Predictions:
         """Other predictions must be cut into shards as those of the pool are."""

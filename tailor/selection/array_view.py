@@ -109,12 +109,10 @@ class ArrayView(PoolView):
         return full_precision(self.features[which])
 
     def finetuned(self, epochs: int) -> torch.Tensor:
-        import torch
-
         assert self.finetune is not None
         targets = self.rows(slice(None)).clone()
-        labelled = torch.from_numpy(self.labelled).to(self.device)
-        targets[labelled] = torch.from_numpy(self.labels).to(targets)
+        labels = self.to_device(self.labels).to(targets.dtype)
+        targets[self.to_device(self.labelled)] = labels
         probs = as_matrix(
             self.finetune(targets, epochs),
             "probabilities after fine-tuning",

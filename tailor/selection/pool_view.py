@@ -172,9 +172,7 @@ class PoolView(ABC):
     @cached_property
     def closed(self) -> torch.Tensor:
         """(N,) bool on the device: what was not free when the round began."""
-        import torch
-
-        return torch.from_numpy(~self.free).to(self.device)
+        return self.to_device(~self.free)
 
     @cached_property
     def row_max(self) -> torch.Tensor:
@@ -184,14 +182,19 @@ class PoolView(ABC):
     @cached_property
     def labelled_rows(self) -> np.ndarray:
         """(n, K) the probabilities of the labelled examples, on the host."""
-        import torch
-
-        return self.rows(torch.from_numpy(self.labelled).to(self.device)).cpu().numpy()
+        rows = self.rows(self.to_device(self.labelled))
+        return rows.cpu().numpy()
 
     @cached_property
     def labelled_max(self) -> np.ndarray:
         """(n,) the largest probability of each labelled example, on the host."""
         return self.labelled_rows.max(1)
+
+    def to_device(self, array: np.ndarray) -> torch.Tensor:
+        """The array as a tensor where the view's tensors are."""
+        import torch
+
+        return torch.from_numpy(array).to(self.device)
 
     def chunks(self) -> Iterable[slice]:
         """The view's rows, up to CHUNK at a time."""
@@ -304,10 +307,8 @@ def count_predicted_in(view: PoolView, part: slice, among: np.ndarray) -> torch.
     """(K,) int64: of some of a part's rows, how many the model puts in each class. among (n,)
     bool.
     """
-    import torch
-
     predicted: torch.Tensor = view.task.predicted(view.rows(part))
-    return predicted[torch.from_numpy(among).to(view.device)].sum(0)
+    return predicted[view.to_device(among)].sum(0)
 
 
 def tie_keys(size: int, seed: int, start: int = 0) -> np.ndarray:

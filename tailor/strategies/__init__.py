@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -76,21 +77,21 @@ def make_arms(
     strategies: str | Iterable[str | tuple[str, dict[str, Any]] | Strategy], task: Task
 ) -> list[Arm]:
     """The arms of several families, in order, for one task. A text is one family."""
-    several = (
-        [strategies]
-        if isinstance(strategies, str)
-        else check_list(strategies, "strategies", "arm families")
-    )
-    arms = [arm for family in several for arm in make_strategy(family).arms(task)]
+    families: Iterable[Any] = [strategies]
+    if not isinstance(strategies, str):
+        families = check_list(strategies, "strategies", "arm families")
+    arms = list[Arm]()
+    for family in families:
+        arms += make_strategy(family).arms(task)
     if not arms:
         raise InputError(
             "strategies is empty, no arm is there: name at least one of "
             f"{', '.join(registry.names())}"
         )
     names = [arm.name for arm in arms]
-    twice = {n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else set()
-    if twice:
-        raise InputError(f"arm {min(twice)!r} is there more than once: name each family once")
+    if len(set(names)) < len(names):
+        twice = min(name for name, count in Counter(names).items() if count > 1)
+        raise InputError(f"arm {twice!r} is there more than once: name each family once")
     return arms
 
 

@@ -84,11 +84,9 @@ class BadgeCursor(Cursor):
         self._race: LazyLargest | None = None
 
     def take(self) -> int:
-        import torch
-
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
-        new_centres = torch.from_numpy(self.unseen().copy()).to(self.view.device)
+        new_centres = self.view.to_device(self.unseen().copy())
         if len(new_centres):
             self._clocks.add_centres(new_centres)
             if self._race is not None:
@@ -108,8 +106,11 @@ class BadgeCursor(Cursor):
         import torch
 
         rough = self._rough.masked_fill(self.view.closed, -1)
-        rivals = (rough >= rough.amax() * (1 - 2 * SLACK)).nonzero().squeeze(1)
-        norms = torch.cat([squared_norms(parts(self.view, ids)) for ids in rivals.split(CHUNK)])
+        least = rough.amax() * (1 - 2 * SLACK)
+        rivals = (rough >= least).nonzero().squeeze(1)
+        norms = torch.cat(
+            [squared_norms(parts(self.view, ids)) for ids in rivals.split(CHUNK)],
+        )
         largest = rivals[norms == norms.amax()].cpu().numpy()
         return int(largest[self.view.ties[largest].argmin()])
 
@@ -152,9 +153,11 @@ class Clocks:
         import torch
 
         norms = self._rough.double().sqrt()
-        rate = (norms + self._centres.norms.amin().sqrt()).square() * (1 + SLACK)
+        smallest = self._centres.norms.amin().sqrt()
+        rate = (norms + smallest).square() * (1 + SLACK)
         bounds = -(self._waiting / rate).masked_fill(self._view.closed, torch.inf)
-        bounds[torch.from_numpy(self._view.ledger.taken.copy()).to(bounds.device)] = -torch.inf
+        taken = self._view.to_device(self._view.ledger.taken.copy())
+        bounds[taken] = -torch.inf
         return bounds
 
     def load(self, ids: torch.Tensor) -> torch.Tensor:
@@ -169,12 +172,14 @@ class Clocks:
         since = self._since[ids, None]
         start = int(known.amin())
         distances = self._distances(start)
-        is_known = torch.arange(start, self._centres.count, device=ids.device) < known[:, None]
-        distances = distances.masked_fill_(is_known, torch.inf)
+        centres = torch.arange(start, self._centres.count, device=ids.device)
+        distances = distances.masked_fill_(centres < known[:, None], torch.inf)
         # After each centre's arrival the rate is the smallest distance so far.
-        falling = torch.cat([self._rate[ids, None], distances], 1).cummin(1).values
+        rates = torch.cat([self._rate[ids, None], distances], 1)
+        falling = rates.cummin(1).values
         times = torch.cat([since, self._arrivals[start:].maximum(since)], 1)
-        ends = torch.cat([times[:, 1:], times.new_full((len(ids), 1), self.now)], 1)
+        now = times.new_full((len(ids), 1), self.now)
+        ends = torch.cat([times[:, 1:], now], 1)
         spans = ends - times
         used = torch.where(spans > 0, falling * spans, 0).sum(1)
         self._left = (self._waiting[ids] - used).clamp_(min=0)
@@ -222,5 +227,7 @@ class Clocks:
         import torch
 
         norms = self._norms[:, None] + self._centres.norms[start:]
-        squared = norms - 2 * self._centres.products(self._parts, start)
-        return squared.masked_fill_(squared <= 16 * torch.finfo(norms.dtype).eps * norms, 0)
+        products = self._centres.products(self._parts, start)
+        squared = norms - 2 * products
+        rounding = 16 * torch.finfo(norms.dtype).eps * norms
+        return squared.masked_fill_(squared <= rounding, 0)

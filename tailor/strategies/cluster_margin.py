@@ -92,7 +92,8 @@ class ClusterMargin(Strategy):
             ]
         )
         # |x - m|^2 without |x|^2, which is the same for all means.
-        clusters = np.argmin((means**2).sum(1) - 2 * features @ means.T, axis=1)
+        distances = (means**2).sum(1) - 2 * features @ means.T
+        clusters = np.argmin(distances, axis=1)
         clusters[sampled] = of_sampled
         return clusters
 
@@ -127,15 +128,13 @@ class ClusterMarginCursor(Cursor):
 
     def _fill(self) -> None:
         """Cluster the next candidates and queue them."""
-        import torch
-
         if self._used == len(self._ranked):
             self._ranked = Margin().ranked(self.view, None, self._used + self._count)
         candidates = self._ranked[self._used : self._used + self._count]
         if len(candidates) == 0:
             raise Exhausted("every example has been taken")
         self._used += len(candidates)
-        rows = self.view.feature_rows(torch.from_numpy(candidates.copy()).to(self.view.device))
+        rows = self.view.feature_rows(self.view.to_device(candidates.copy()))
         clusters = self._strategy.cluster(rows.cpu().numpy(), self._rng)
         self._queue = round_robin(candidates, clusters, self._rng)[::-1]
 
@@ -155,4 +154,5 @@ def round_robin(
     # Its place within its cluster is the turn in which a candidate is taken.
     turns = np.arange(len(numbers)) - np.searchsorted(numbers, numbers)
     sizes = np.bincount(clusters)[numbers]
-    return candidates[by_cluster[np.lexsort((numbers, sizes, turns))]].tolist()
+    order = np.lexsort((numbers, sizes, turns))
+    return candidates[by_cluster[order]].tolist()

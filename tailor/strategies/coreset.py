@@ -77,11 +77,9 @@ class CoresetCursor(Cursor):
         self._search: LazyLargest | None = None
 
     def take(self) -> int:
-        import torch
-
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
-        new_centres = torch.from_numpy(self.unseen().copy()).to(self.view.device)
+        new_centres = self.view.to_device(self.unseen().copy())
         if len(new_centres):
             self._distances.add_centres(new_centres)
             if self._search is not None:
@@ -104,13 +102,13 @@ class CentreDistances:
     """
 
     def __init__(self, view: PoolView) -> None:
-        import torch
-
         self._view = view
         centres = np.concatenate([view.labelled, view.pending])
-        self._centres = view.feature_rows(torch.from_numpy(centres).to(view.device))
-        self._nearest = torch.full((view.size,), torch.inf, dtype=torch.float64, device=view.device)
-        self._known = torch.zeros(view.size, dtype=torch.int64, device=view.device)
+        self._centres = view.feature_rows(view.to_device(centres))
+        # Of every example, (N,): the squared distance to the nearest centre that it knows of, and
+        # how many it knows of.
+        self._nearest = view.to_device(np.full(view.size, np.inf))
+        self._known = view.to_device(np.zeros(view.size, np.int64))
 
     @property
     def count(self) -> int:
@@ -133,7 +131,8 @@ class CentreDistances:
         self._origin = first.double().mean(0)
         bounds = self._view.per_row(partial(_bounds, first, self._origin))
         bounds.masked_fill_(self._view.closed, -torch.inf)
-        bounds[torch.from_numpy(self._view.ledger.taken.copy()).to(bounds.device)] = -torch.inf
+        taken = self._view.to_device(self._view.ledger.taken.copy())
+        bounds[taken] = -torch.inf
         return bounds
 
     def load(self, ids: torch.Tensor) -> torch.Tensor:
@@ -172,9 +171,11 @@ def squared_distances(points: Points, centres: Points) -> torch.Tensor:
     import torch
 
     sums = points.norms[:, None] + centres.norms
-    squared = sums - 2 * (points.rows @ centres.rows.T)
+    products = points.rows @ centres.rows.T
+    squared = sums - 2 * products
     # Rounding must not tell a copy from its original.
-    return squared.masked_fill_(squared <= 16 * torch.finfo(sums.dtype).eps * sums, 0)
+    rounding = 16 * torch.finfo(sums.dtype).eps * sums
+    return squared.masked_fill_(squared <= rounding, 0)
 
 
 def _bounds(
@@ -187,4 +188,5 @@ def _bounds(
     points = Points(view.feature_rows(part), origin)
     others = Points(centres, origin)
     squared, nearest = squared_distances(points, others).min(1)
-    return (squared + SLACK * (points.norms + others.norms[nearest])).double()
+    terms = points.norms + others.norms[nearest]
+    return (squared + SLACK * terms).double()

@@ -43,4 +43,5 @@ class Emal(ScoreStrategy):
 
 def mean_margins(view: PoolView, part: slice) -> torch.Tensor:
     """(n,) how far the probabilities of each row are from one half, on average."""
-    return (view.rows(part) - 0.5).abs().mean(1)
+    margins = (view.rows(part) - 0.5).abs()
+    return margins.mean(1)

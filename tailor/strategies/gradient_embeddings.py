@@ -62,7 +62,9 @@ def unit_parts(embeddings: Parts) -> Parts:
 
 def cosines(rows: Parts, others: Parts) -> torch.Tensor:
     """(n, m) cosines of embeddings with others, both given by unit_parts()."""
-    return (rows[0] @ others[0].T).mul_(rows[1] @ others[1].T)
+    a, h = rows
+    other_a, other_h = others
+    return (a @ other_a.T).mul_(h @ other_h.T)
 
 
 class Centres:

@@ -44,5 +44,6 @@ class Margin(ScoreStrategy):
 
 def margins(view: PoolView, part: slice) -> torch.Tensor:
     """(n,) the gap between the two largest probabilities of each row."""
-    top = view.rows(part).topk(2, dim=1).values
-    return top[:, 0] - top[:, 1]
+    two_largest = view.rows(part).topk(2, dim=1)
+    first, second = two_largest.values.T
+    return first - second

@@ -77,7 +77,8 @@ def lowest(scores: torch.Tensor, count: int, view: PoolView) -> np.ndarray:
     limit = scores.topk(count, largest=False, sorted=False).values.amax()
     chosen = (scores <= limit).nonzero().squeeze(1)
     positions = chosen.cpu().numpy()
-    order = np.lexsort((view.ties[positions], scores[chosen].cpu().numpy()))
+    chosen_scores = scores[chosen].cpu().numpy()
+    order = np.lexsort((view.ties[positions], chosen_scores))
     return positions[order[:count]]
 
 
@@ -110,14 +111,13 @@ class RankShards:
         self._counts = list(counts)
 
     def __call__(self, part: PoolView) -> list[RankedRows]:
-        import torch
-
         scored = self._scorer.scores(part, self._classes)
         answers = []
         for (_, scores), count in zip(scored, self._counts, strict=True):
             positions = lowest(scores, count, part)
-            best = scores[torch.from_numpy(positions).to(scores.device)].cpu().numpy()
-            answers.append(RankedRows(positions + part.start, best, part.ties[positions]))
+            best = scores[part.to_device(positions)].cpu().numpy()
+            rows = RankedRows(positions + part.start, best, part.ties[positions])
+            answers.append(rows)
         return answers
 
     def join(self, answers: list[list[RankedRows]]) -> list[RankedRows]:

@@ -100,13 +100,11 @@ class SubmodularCursor(Cursor):
             self._search = LazyLargest(self._gains.first_bounds(), self._gains, view.ties)
 
     def take(self) -> int:
-        import torch
-
         if self._gains is None:
             raise Exhausted("no class has a labelled example to be similar to")
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
-        taken = torch.from_numpy(self.unseen().copy()).to(self.view.device)
+        taken = self.view.to_device(self.unseen().copy())
         if len(taken):
             self._gains.cover(taken)
             self._search.remove(taken)
@@ -117,11 +115,9 @@ class Gains:
     """f(A + j) - f(A), for the batch A so far."""
 
     def __init__(self, view: PoolView, queries: np.ndarray, eta: float) -> None:
-        import torch
-
         self._view = view
         self._eta = eta
-        self._queries = unit_parts(parts(view, torch.from_numpy(queries).to(view.device)))
+        self._queries = unit_parts(parts(view, view.to_device(queries)))
         self._covered = self._queries[0].new_zeros(len(queries))  # (Q,) max over A of s_qj
 
     def cover(self, positions: torch.Tensor) -> None:
@@ -135,7 +131,8 @@ class Gains:
         """(N,) float64: no gain is larger."""
         import torch
 
-        bounds = self._view.per_row(partial(_first_bounds, self._queries, self._covered, self._eta))
+        bounds_of = partial(_first_bounds, self._queries, self._covered, self._eta)
+        bounds = self._view.per_row(bounds_of)
         return bounds.masked_fill_(self._view.closed, -torch.inf)
 
     def load(self, ids: torch.Tensor) -> torch.Tensor:
@@ -170,8 +167,9 @@ def _first_bounds(
 ) -> torch.Tensor:
     """(n,) float64: no gain is larger."""
     rows = unit_parts(rough_parts(view, part))
-    a, h = (query.to(row.dtype) for query, row in zip(queries, rows))
-    similarities = cosines(rows, (a, h))
+    a, h = queries
+    similarities = cosines(rows, (a.to(rows[0].dtype), h.to(rows[1].dtype)))
+    relevance = eta * similarities.amax(1)
+    rough = gains(similarities, covered.to(similarities.dtype), relevance)
     most = len(covered) + eta  # what an example can add
-    rough = gains(similarities, covered.to(similarities.dtype), eta * similarities.amax(1))
     return rough.double() + SLACK * most

@@ -47,7 +47,8 @@ def highest_bit(word):
 @njit(cache=True, nogil=True)
 def add(bits, levels, position):
     for level in range(len(levels) - 1):
-        bits[levels[level] + (position >> 6)] |= np.uint64(1) << np.uint64(position & 63)
+        word = levels[level] + (position >> 6)
+        bits[word] |= np.uint64(1) << np.uint64(position & 63)
         position >>= 6
 
 
@@ -56,7 +57,8 @@ def remove(bits, levels, position):
     """Clears the summaries too, up to the first word that still has a member."""
     for level in range(len(levels) - 1):
         word = levels[level] + (position >> 6)
-        bits[word] &= ~(np.uint64(1) << np.uint64(position & 63))
+        bit = np.uint64(1) << np.uint64(position & 63)
+        bits[word] &= ~bit
         if bits[word] != np.uint64(0):
             return
         position >>= 6
@@ -79,7 +81,8 @@ def last_up_to(bits, levels, position):
         if position < 0:
             return -1
         word = position >> 6
-        kept = bits[levels[level] + word] & (~np.uint64(0) >> np.uint64(63 - (position & 63)))
+        at_or_below = ~np.uint64(0) >> np.uint64(63 - (position & 63))
+        kept = bits[levels[level] + word] & at_or_below
         if kept != np.uint64(0):
             position = (word << 6) + highest_bit(kept)
             while level > 0:
@@ -97,7 +100,8 @@ def first_from(bits, levels, position):
         word = position >> 6
         if word >= levels[level + 1] - levels[level]:
             return -1
-        kept = bits[levels[level] + word] & (~np.uint64(0) << np.uint64(position & 63))
+        at_or_above = ~np.uint64(0) << np.uint64(position & 63)
+        kept = bits[levels[level] + word] & at_or_above
         if kept != np.uint64(0):
             return _descend(bits, levels, level, (word << 6) + lowest_bit(kept))
         position = word + 1

@@ -193,7 +193,8 @@ def _push_near(heap, size, place, distance, upward):
     """Nearest first; of equally near ones the highest on the line. The last bit is the direction of
     search.
     """
-    return push(heap, size, (distance << 32) | ((POSITION_MASK - place) << 1) | upward)
+    from_the_top = POSITION_MASK - place
+    return push(heap, size, (distance << 32) | (from_the_top << 1) | upward)
 
 
 @njit(cache=True, nogil=True)
@@ -245,5 +246,6 @@ def nearest_to_closed(state, heap, size):
         else:
             further = last_up_to(state.frees, state.levels, place)
         if further >= 0:
-            heap, size = _push_near(heap, size, further, distance + abs(further - place), upward)
+            distance += abs(further - place)
+            heap, size = _push_near(heap, size, further, distance, upward)
     return size, -1, -1

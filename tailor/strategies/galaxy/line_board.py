@@ -53,13 +53,15 @@ class LineBoard:
         """(n,) int8: labels of a class, 0 where there is none."""
         if len(self._known) == 0:
             return np.zeros(len(positions), np.int8)
-        labels = self._labels[klass][self._row[positions]]
-        return labels * (self.kind[positions] == LABELLED)
+        rows = self._row[positions]
+        is_labelled = self.kind[positions] == LABELLED
+        return self._labels[klass][rows] * is_labelled
 
     def predicted(self, positions: np.ndarray) -> np.ndarray:
         """(n, K) int8: the model's own labels."""
-        rows = self.view.rows(self.on_device(positions))
-        return self.view.task.predicted(rows).cpu().numpy().astype(np.int8)
+        rows = self.view.rows(self.view.to_device(positions))
+        predicted = self.view.task.predicted(rows)
+        return predicted.cpu().numpy().astype(np.int8)
 
     def known_line(self, klass: int) -> tuple[LineSegment, np.ndarray]:
         """A class's line with the labelled alone (n), lowest first, and their labels (n,)."""
@@ -106,7 +108,10 @@ class LineBoard:
         if labels and self.pending == "revealed":
             positions = [index for index, _ in labels]
             values = [WITHDRAWN if label is None else label[klass] for _, label in labels]
-            line.mark(np.array(positions, np.int64), np.array(values, np.int8))
+            line.mark(
+                np.array(positions, np.int64),
+                np.array(values, np.int8),
+            )
 
     def stand_ins(self, taken: np.ndarray, klass: int) -> np.ndarray:
         """(n,) int8: what stands for the label of an example until it is known."""
@@ -116,7 +121,8 @@ class LineBoard:
 
     def whole_line(self, column: torch.Tensor, klass: int) -> LineGraph:
         """With every example on it. column (N,): the class's probabilities."""
-        return self._line_of(np.flatnonzero(self.kind != OFF_THE_LINE), column, klass)
+        ids = np.flatnonzero(self.kind != OFF_THE_LINE)
+        return self._line_of(ids, column, klass)
 
     def open_line(self, column: torch.Tensor, klass: int) -> LineGraph:
         """With only what lies between labelled neighbours that differ; sought on the device."""
@@ -126,20 +132,20 @@ class LineBoard:
         if len(low) == 0:
             return self.line(np.empty(0, np.int64), klass)
         key = line_key(column, self.view.row_max) if self.multiclass else column
-        number = torch.searchsorted(self.on_device(low), key, right=True) - 1
-        is_within = (number >= 0) & (key <= self.on_device(high)[number.clamp(min=0)])
-        return self._line_of(is_within.nonzero().squeeze(1).cpu().numpy(), column, klass)
+        # The last range that begins at or below each key, -1 where there is none.
+        number = torch.searchsorted(self.view.to_device(low), key, right=True) - 1
+        end = self.view.to_device(high)[number.clamp(min=0)]
+        is_within = (number >= 0) & (key <= end)
+        ids = is_within.nonzero().squeeze(1)
+        return self._line_of(ids.cpu().numpy(), column, klass)
 
     def _line_of(self, ids: np.ndarray, column: torch.Tensor, klass: int) -> LineGraph:
         """The line over some examples, which come in any order."""
-        where = self.on_device(ids)
-        prob = column[where].cpu().numpy()
+        rows = self.view.to_device(ids)
+        prob = column[rows].cpu().numpy()
         key = prob
         if self.multiclass:
-            key = line_key(prob, self.view.row_max[where].cpu().numpy())
-        return self.line(ids[line_order(key, prob, self.view.ties[ids])], klass)
-
-    def on_device(self, array: np.ndarray) -> torch.Tensor:
-        import torch
-
-        return torch.from_numpy(array).to(self.view.device)
+            row_max = self.view.row_max[rows].cpu().numpy()
+            key = line_key(prob, row_max)
+        order = line_order(key, prob, self.view.ties[ids])
+        return self.line(ids[order], klass)

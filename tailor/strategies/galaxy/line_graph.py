@@ -43,7 +43,8 @@ class LineGraph:
             frees=np.zeros(levels[-1], np.uint64),
             levels=levels,
         )
-        self._cuts, self._size = cut_search.build(self._state, label, np.empty(64, np.int64))
+        heap = np.empty(64, np.int64)
+        self._cuts, self._size = cut_search.build(self._state, label, heap)
         # Free examples near closed cuts; found when they are first asked for.
         self._near: np.ndarray | None = None
         self._near_size = 0
@@ -70,8 +71,10 @@ class LineGraph:
         """(n,) where these stand on the line, -1 where they don't."""
         if len(self.ids) == 0:
             return np.full(len(ids), -1)
-        nearest = np.minimum(np.searchsorted(self._sorted_ids, ids), len(self.ids) - 1)
-        return np.where(self._sorted_ids[nearest] == ids, self._positions[nearest], -1)
+        last = len(self.ids) - 1
+        nearest = np.minimum(np.searchsorted(self._sorted_ids, ids), last)
+        is_there = self._sorted_ids[nearest] == ids
+        return np.where(is_there, self._positions[nearest], -1)
 
     def shortest_cut(self) -> tuple[int, int]:
         """(free examples in it, the example in its middle) of the shortest open cut, or NO_CUT."""

@@ -26,7 +26,12 @@ class LineSegment:
         return len(self.ids)
 
     def __getitem__(self, rows: Any) -> LineSegment:
-        return LineSegment(self.ids[rows], self.key[rows], self.prob[rows], self.ties[rows])
+        return LineSegment(
+            ids=self.ids[rows],
+            key=self.key[rows],
+            prob=self.prob[rows],
+            ties=self.ties[rows],
+        )
 
     def sorted(self) -> LineSegment:
         """The same examples, lowest first."""
@@ -129,7 +134,8 @@ class RangeSearch:
         # As few bits as will do: NumPy sorts 16 of them by radix.
         small = which.astype(np.min_scalar_type(len(self._classes)))
         order = np.argsort(small, kind="stable")
-        ends = np.searchsorted(which[order], np.arange(len(self._classes) + 1))
+        numbers = np.arange(len(self._classes) + 1)
+        ends = np.searchsorted(which[order], numbers)
         return {
             klass: segment[order[ends[number] : ends[number + 1]]].sorted()
             for number, klass in enumerate(self._classes.tolist())
@@ -178,7 +184,9 @@ def line_order(key: np.ndarray, prob: np.ndarray, ties: np.ndarray) -> np.ndarra
     in_run = np.zeros(len(key), bool)
     in_run[1:] = same
     in_run[:-1] |= same
-    run = np.cumsum(np.concatenate([[True], ~same]))[in_run]
+    begins_run = np.concatenate([[True], ~same])
+    run = np.cumsum(begins_run)[in_run]
     members = order[in_run]
-    order[in_run] = members[np.lexsort((ties[members], prob[members], run))]
+    within_runs = np.lexsort((ties[members], prob[members], run))
+    order[in_run] = members[within_runs]
     return order

@@ -100,10 +100,12 @@ class LiveLineBoard(LineBoard):
         end = first + len(new)
         if end > len(self._later_rows):
             self._make_room(max(64, len(new), first))
-        rows = self.view.rows(self.on_device(np.array(new, np.int64)))
+        positions = np.array(new, np.int64)
+        rows = self.view.rows(self.view.to_device(positions))
+        predicted = self.view.task.predicted(rows)
         self._later_rows[first:end] = rows.cpu().numpy()
         self._later_max[first:end] = rows.amax(1).cpu().numpy()
-        self._later_labels[first:end] = self.view.task.predicted(rows).cpu().numpy()
+        self._later_labels[first:end] = predicted.cpu().numpy()
         self._later_stands[first:end] = True
         self._place.update(zip(new, range(first, end)))
 
@@ -142,11 +144,13 @@ class LiveLineBoard(LineBoard):
         line, labels = self.known_line(klass)
         if len(line) == 0:
             return line.key, line.key
-        key = np.concatenate([[-1], line.key, [1]]).astype(line.key.dtype)  # no key lies beyond
+        key = np.concatenate([[-1], line.key, [1]])  # no key lies beyond these ends
+        key = key.astype(line.key.dtype)
         likely = key > (0 if self.multiclass else 0.5)  # what stands in for a label there
         known = np.concatenate([[0], labels, [1]])
         is_odd = known != likely
-        can_open = np.diff(known) | np.diff(likely) | is_odd[1:] | is_odd[:-1]
+        changes = np.diff(known) | np.diff(likely)
+        can_open = changes | is_odd[1:] | is_odd[:-1]
         neighbours = np.flatnonzero(can_open)
         return key[neighbours], key[neighbours + 1]
 

@@ -45,7 +45,8 @@ def _index(bottoms, tops, starts, lows, highs):
             first = _bin(lows[stretch], bottoms[j], scales[j])
             last = _bin(highs[stretch], bottoms[j], scales[j])
             for place in range(first, last + 1):
-                reached[j, place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+                bit = np.uint64(1) << np.uint64(place & 63)
+                reached[j, place >> 6] |= bit
             while next_bin <= first:
                 before[j, next_bin] = max(stretch - 1, starts[j])
                 next_bin += 1
@@ -88,9 +89,9 @@ def find_hits(probs, row_max, classes, bottoms, tops, starts, lows, highs):
                 if not bottoms[j] <= score <= tops[j]:
                     continue
                 place = _bin(score, bottoms[j], scales[j])
-                if (reached[j, place >> 6] >> np.uint64(place & 63)) & one and _within(
-                    score, lows, highs, before[j, place], before[j, place + 1]
-                ):
+                if not (reached[j, place >> 6] >> np.uint64(place & 63)) & one:
+                    continue
+                if _within(score, lows, highs, before[j, place], before[j, place + 1]):
                     hits |= one << np.uint64(j & 63)
                     counts[i + 1] += 1
             hit[i, word] = hits

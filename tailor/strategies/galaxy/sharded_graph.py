@@ -198,4 +198,5 @@ class ShardedGraph(ClassGraph):
 
 
 def _empty_line() -> LineGraph:
-    return LineGraph(np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.int8))
+    nothing = np.empty(0, np.int8)
+    return LineGraph(np.empty(0, np.int64), kind=nothing, label=nothing)
