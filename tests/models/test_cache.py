@@ -26,22 +26,22 @@ def rows(*numbers):
 
 
 def test_rows_come_back_in_another_process_s_cache(tmp_path):
-    one = RowCache(tmp_path, "a", "float32")
-    one.append(keys("x", "y"), rows(1, 2))
-    one.append(keys("y", "z", "z"), rows(9, 3, 4))
-    two = RowCache(tmp_path, "a", "float32")
-    assert two.find(keys("z", "x", "nothing", "y")).tolist() == [2, 0, -1, 1]
-    np.testing.assert_array_equal(two.rows, rows(1, 2, 3))
-    assert isinstance(two.rows, np.memmap)
+    cache = RowCache(tmp_path, "a", "float32")
+    cache.append(keys("x", "y"), rows(1, 2))
+    cache.append(keys("y", "z", "z"), rows(9, 3, 4))
+    reopened = RowCache(tmp_path, "a", "float32")
+    assert reopened.find(keys("z", "x", "nothing", "y")).tolist() == [2, 0, -1, 1]
+    np.testing.assert_array_equal(reopened.rows, rows(1, 2, 3))
+    assert isinstance(reopened.rows, np.memmap)
     assert len(RowCache(tmp_path, "b", "float32")) == 0
 
 
 def test_two_that_are_open_at_once_see_each_other_s_rows(tmp_path):
-    one = RowCache(tmp_path, "a", "float32")
-    two = RowCache(tmp_path, "a", "float32")
-    one.append(keys("x"), rows(1))
-    two.append(keys("x", "y"), rows(7, 2))
-    one.append(keys("z"), rows(3))
+    first = RowCache(tmp_path, "a", "float32")
+    second = RowCache(tmp_path, "a", "float32")
+    first.append(keys("x"), rows(1))
+    second.append(keys("x", "y"), rows(7, 2))
+    first.append(keys("z"), rows(3))
     np.testing.assert_array_equal(RowCache(tmp_path, "a", "float32").rows, rows(1, 2, 3))
 
 
@@ -62,10 +62,10 @@ def test_after_a_crash_every_key_has_its_row(tmp_path, cut):
         os.remove(folder / "keys.bin")
     else:
         (folder / "meta.json").write_text('{"format": 1, "sha')
-    again = RowCache(tmp_path, "a", "float32")
-    again.append(keys("x", "y", "z"), rows(1, 2, 3))
-    last = RowCache(tmp_path, "a", "float32")
-    np.testing.assert_array_equal(last.rows[last.find(keys("x", "y", "z"))], rows(1, 2, 3))
+    reopened = RowCache(tmp_path, "a", "float32")
+    reopened.append(keys("x", "y", "z"), rows(1, 2, 3))
+    final = RowCache(tmp_path, "a", "float32")
+    np.testing.assert_array_equal(final.rows[final.find(keys("x", "y", "z"))], rows(1, 2, 3))
 
 
 def _fill_until_killed(folder, stop_at):
@@ -82,9 +82,9 @@ def _fill_until_killed(folder, stop_at):
         write(self, name, offset, data)
 
     cache_module.RowCache._write = dying
-    one = RowCache(folder, "a", "float32")
+    cache = RowCache(folder, "a", "float32")
     for n in range(10):
-        one.append(keys(f"{n}", f"{n}b"), rows(n, n + 100))
+        cache.append(keys(f"{n}", f"{n}b"), rows(n, n + 100))
 
 
 @pytest.mark.parametrize("stop_at", [1, 2, 3, 8, 13])
@@ -95,12 +95,14 @@ def test_killed_while_writing(tmp_path, stop_at):
     process.start()
     process.join()
     assert process.exitcode == 9
-    again = RowCache(tmp_path, "a", "float32")
-    assert len(again) == stop_at - 1  # of a pair of keys that was half written, the first is whole
+    reopened = RowCache(tmp_path, "a", "float32")
+    assert (
+        len(reopened) == stop_at - 1
+    )  # of a pair of keys that was half written, the first is whole
     for n in range(10):
-        again.append(keys(f"{n}", f"{n}b"), rows(n, n + 100))
-    found = again.rows[again.find(keys(*(f"{n}" for n in range(10))))]
-    np.testing.assert_array_equal(found, rows(*range(10)))
+        reopened.append(keys(f"{n}", f"{n}b"), rows(n, n + 100))
+    kept_rows = reopened.rows[reopened.find(keys(*(f"{n}" for n in range(10))))]
+    np.testing.assert_array_equal(kept_rows, rows(*range(10)))
 
 
 def test_a_folder_that_cant_be_used(tmp_path):
@@ -110,10 +112,10 @@ def test_a_folder_that_cant_be_used(tmp_path):
 
 
 def test_rows_of_another_shape(tmp_path):
-    one = RowCache(tmp_path, "a", "float32")
-    one.append(keys("x"), rows(1))
+    cache = RowCache(tmp_path, "a", "float32")
+    cache.append(keys("x"), rows(1))
     with pytest.raises(InputError, match="don't fit the cache"):
-        one.append(keys("y"), np.zeros((1, 5)))
+        cache.append(keys("y"), np.zeros((1, 5)))
 
 
 @pytest.mark.parametrize("with_keys", [True, False])
@@ -161,11 +163,11 @@ def test_without_a_folder_nothing_is_left_behind():
 def test_progress_is_told_piece_by_piece(with_keys):
     pool = ToyImages(np.arange(150) % 3, unreadable=(4,), keys=with_keys)
     model = make_model("probe", MultiClass(3), pool, backbone="pixels", device="cpu")
-    told = []
-    model.prepare(lambda *step: told.append(step))
-    assert told == [(done, 150, "reading the pool") for done in (0, 64, 128, 150)]
-    model.prepare(lambda *step: told.append(step))
-    assert len(told) == 4  # nothing is new
+    steps = []
+    model.prepare(lambda *step: steps.append(step))
+    assert steps == [(done, 150, "reading the pool") for done in (0, 64, 128, 150)]
+    model.prepare(lambda *step: steps.append(step))
+    assert len(steps) == 4  # nothing is new
 
 
 @pytest.mark.parametrize("with_keys", [True, False])
@@ -180,9 +182,9 @@ def test_given_up_between_two_pieces_what_was_computed_is_kept(tmp_path, with_ke
     )
     with pytest.raises(KeyboardInterrupt):
         model.prepare(give_up)
-    again = make_model(
+    reopened = make_model(
         "probe", MultiClass(3), pool, backbone="pixels", cache=tmp_path, device="cpu"
     )
-    assert len(again.source.cache) == 128
-    assert again.prepare() == {}
-    assert again.source.rows.tolist() == list(range(150))
+    assert len(reopened.source.cache) == 128
+    assert reopened.prepare() == {}
+    assert reopened.source.rows.tolist() == list(range(150))

@@ -36,8 +36,8 @@ def test_multi_class_equals_scikit_learn(classes: int) -> None:
     # two equal and opposite weights hold back half as much as one of twice their size
     strength = 20.0 / values.shape[1] * (2 if classes == 2 else 1)
     peer = LogisticRegression(C=strength, max_iter=5000, tol=1e-8).fit(standardised(values), target)
-    own = model.predict(np.arange(len(values))).probs
-    np.testing.assert_allclose(own, peer.predict_proba(standardised(values)), atol=2e-3)
+    probs = model.predict(np.arange(len(values))).probs
+    np.testing.assert_allclose(probs, peer.predict_proba(standardised(values)), atol=2e-3)
 
 
 def test_multi_label_equals_scikit_learn_class_by_class() -> None:
@@ -49,12 +49,12 @@ def test_multi_label_equals_scikit_learn_class_by_class() -> None:
         "probe", MultiLabel(3), Arrays(values), logit_variance=5.0, steps=500, device="cpu"
     )
     model.fit(np.arange(len(values)), labels, seed=0)
-    own = model.predict(np.arange(len(values))).probs
+    probs = model.predict(np.arange(len(values))).probs
     for k in range(3):
         peer = LogisticRegression(C=5.0 / values.shape[1], max_iter=5000, tol=1e-8)
         peer.fit(standardised(values), labels[:, k])
         np.testing.assert_allclose(
-            own[:, k], peer.predict_proba(standardised(values))[:, 1], atol=2e-3
+            probs[:, k], peer.predict_proba(standardised(values))[:, 1], atol=2e-3
         )
 
 
@@ -62,8 +62,8 @@ def test_no_seed_plays_a_part() -> None:
     values, _ = examples()
     labels = np.eye(2)[(values[:, 0] > values[:, 0].mean()).astype(int)]
     model = make_model("probe", MultiClass(2), Arrays(values), device="cpu")
-    found = []
+    probs_by_seed = []
     for seed in (1, 2):
         model.fit(np.arange(40), labels[:40], seed=seed)
-        found.append(model.predict(np.arange(len(values))).probs)
-    np.testing.assert_array_equal(*found)
+        probs_by_seed.append(model.predict(np.arange(len(values))).probs)
+    np.testing.assert_array_equal(*probs_by_seed)

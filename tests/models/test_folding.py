@@ -43,15 +43,15 @@ def pictures():
 def test_a_folded_network_says_the_same_without_batch_norms(make):
     net = used(make).eval()
     x = pictures()
-    alone = fold_batch_norms(net)
+    folded = fold_batch_norms(net)
     with torch.no_grad():
-        there = net.embed(x)
-        here = alone.embed(x)
-        again = net.embed(x)
-    assert not any(isinstance(m, nn.BatchNorm2d) for m in alone.modules())
-    assert there.std() > 0.01
-    torch.testing.assert_close(here, there, rtol=1e-3, atol=1e-4)
-    assert torch.equal(there, again)  # the network itself is as it was
+        features = net.embed(x)
+        folded_features = folded.embed(x)
+        features_after = net.embed(x)
+    assert not any(isinstance(m, nn.BatchNorm2d) for m in folded.modules())
+    assert features.std() > 0.01
+    torch.testing.assert_close(folded_features, features, rtol=1e-3, atol=1e-4)
+    assert torch.equal(features, features_after)  # the network itself is as it was
 
 
 def test_a_network_that_says_nothing_of_its_norms_is_left_alone():
@@ -96,11 +96,11 @@ def test_what_was_changed_in_a_network_is_not_folded(change):
     net = used(ResNet18)
     x = pictures()
     CHANGES[change](net)
-    alone = fold_batch_norms(net.eval())
+    folded = fold_batch_norms(net.eval())
     with torch.no_grad():
-        torch.testing.assert_close(alone.embed(x), net.embed(x), rtol=1e-3, atol=1e-4)
-    assert type(alone.bn1) is type(net.bn1)
-    assert isinstance(alone.layer1[0].bn1, nn.Identity)  # the rest is folded all the same
+        torch.testing.assert_close(folded.embed(x), net.embed(x), rtol=1e-3, atol=1e-4)
+    assert type(folded.bn1) is type(net.bn1)
+    assert isinstance(folded.layer1[0].bn1, nn.Identity)  # the rest is folded all the same
 
 
 def test_a_class_that_says_its_norms_again_is_folded():
@@ -124,8 +124,10 @@ def test_a_layer_that_somebody_listens_to_is_not_folded(layer):
     model.fit(np.arange(6), np.eye(2)[np.arange(6) % 2], seed=0)
     with torch.no_grad():
         logits, features = model.net(model.source.take(torch.arange(6)))
-    found = model.predict(np.arange(6))
-    torch.testing.assert_close(torch.from_numpy(found.features), features, rtol=1e-3, atol=1e-4)
+    prediction = model.predict(np.arange(6))
     torch.testing.assert_close(
-        torch.from_numpy(found.probs), logits.softmax(1), rtol=1e-3, atol=1e-4
+        torch.from_numpy(prediction.features), features, rtol=1e-3, atol=1e-4
+    )
+    torch.testing.assert_close(
+        torch.from_numpy(prediction.probs), logits.softmax(1), rtol=1e-3, atol=1e-4
     )

@@ -121,28 +121,30 @@ def test_large_features_are_a_memory_map(monkeypatch):
 
 
 def test_a_large_training_set_is_read_batch_by_batch(monkeypatch):
-    known = np.array([7, 3, 3, 20, 1])
-    here, _ = VECTOR_PROBE.source.loader(known)
+    positions = np.array([7, 3, 3, 20, 1])
+    take_from_memory, _ = VECTOR_PROBE.source.loader(positions)
     monkeypatch.setattr("tailor.models.cached_rows.HELD", 0)
-    there, on_device = VECTOR_PROBE.source.loader(known)
+    take_from_file, on_device = VECTOR_PROBE.source.loader(positions)
     assert not on_device
     index = torch.tensor([4, 0, 2])
-    assert torch.equal(here(index), there(index))
-    np.testing.assert_array_equal(here(index).numpy(), np.stack(VECTORS.read([1, 7, 3])))
+    assert torch.equal(take_from_memory(index), take_from_file(index))
+    np.testing.assert_array_equal(
+        take_from_memory(index).numpy(), np.stack(VECTORS.read([1, 7, 3]))
+    )
 
 
 def test_a_round_with_a_model():
     """What the loop consumes: probabilities, features, fine-tuning and dropout passes."""
     task = MultiLabel(3)
     model = probe(task=task, steps=5)
-    known = np.arange(9)
-    model.fit(known, toy_labels(task, VECTORS, known), seed=0)
-    said = model.predict(np.arange(30))
+    labelled = np.arange(9)
+    model.fit(labelled, toy_labels(task, VECTORS, labelled), seed=0)
+    prediction = model.predict(np.arange(30))
     learner = Learner(task, 30, strategies=["weak-supervision", "bald", "badge"], batch=6)
-    learner.tell(known, toy_labels(task, VECTORS, known))
+    learner.tell(labelled, toy_labels(task, VECTORS, labelled))
     batch = learner.ask(
-        said.probs,
-        said.features,
+        prediction.probs,
+        prediction.features,
         finetune=lambda targets, epochs: model.finetune(targets, epochs, seed=1),
         dropout=lambda: model.dropout(3, seed=2),
     )
@@ -194,10 +196,12 @@ def test_the_learning_rate_falls():
     model = probe(steps=3)
     model.fit(np.arange(6), toy_labels(TASK, VECTORS, np.arange(6)), seed=0)
     loss = make_loss(TASK, None)
-    where = torch.arange(4)
+    positions = torch.arange(4)
     take, on_device = model.source.loader(np.arange(4))
     assert on_device
-    step = TrainingStep(model.net, take, torch.eye(3)[where % 3], loss, Recipe(lr=0.5), 2, "cpu")
+    step = TrainingStep(
+        model.net, take, torch.eye(3)[positions % 3], loss, Recipe(lr=0.5), 2, "cpu"
+    )
     step.set_learning_rate(0.25)
     assert step.optimizer.param_groups[0]["lr"] == 0.25
 
@@ -261,15 +265,15 @@ def test_minilm():
 @pytest.mark.filterwarnings("ignore:resnet18 starts")
 def test_a_captured_graph_trains_like_the_plain_loop():
     pool = ToyImages(np.arange(60) % 3)
-    said = []
+    probs = []
     for graph in (True, False):
         model = make_model(
             "finetune", TASK, pool, size=32, epochs=10, batch=16, device="cuda", graph=graph
         )
         model.fit(np.arange(40), toy_labels(TASK, pool, np.arange(40)), seed=0)
         assert model.used_graph is graph
-        said.append(model.predict(np.arange(60)).probs)
-    assert np.abs(said[0] - said[1]).mean() < 0.1
+        probs.append(model.predict(np.arange(60)).probs)
+    assert np.abs(probs[0] - probs[1]).mean() < 0.1
 
 
 def test_bench_rows():
@@ -309,8 +313,8 @@ def test_a_saved_model_knows_its_backbones_options(tmp_path, monkeypatch):
     model.prepare()
     model.fit(np.arange(20), np.eye(2, dtype=np.float32)[np.arange(20) % 2], seed=0)
     model.save(tmp_path)
-    other = open_pool(np.random.default_rng(1).random((8, 4)))
-    again = make_model("probe", task, other, **input_options(tmp_path))
-    again.prepare()
-    again.load(tmp_path)
-    assert again.predict(np.arange(8)).features.shape == (8, 5)
+    other_pool = open_pool(np.random.default_rng(1).random((8, 4)))
+    loaded = make_model("probe", task, other_pool, **input_options(tmp_path))
+    loaded.prepare()
+    loaded.load(tmp_path)
+    assert loaded.predict(np.arange(8)).features.shape == (8, 5)

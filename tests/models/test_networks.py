@@ -125,15 +125,17 @@ def test_first_weights_come_from_the_generator_alone():
 @pytest.mark.parametrize("suffix", ["pth", "safetensors"])
 def test_weights_by_path(tmp_path, suffix):
     """All but the head is taken; the head is the task's."""
-    given = fresh(lambda: ResNet18(7), 9).state_dict()
+    weights_in_file = fresh(lambda: ResNet18(7), 9).state_dict()
     path = tmp_path / f"weights.{suffix}"
-    save_file(given, path) if suffix == "safetensors" else torch.save(given, path)
+    save_file(weights_in_file, path) if suffix == "safetensors" else torch.save(
+        weights_in_file, path
+    )
     pool = ToyImages(np.arange(6) % 3)
     model = make_model("finetune", MultiClass(3), pool, weights=path, device="cpu")
     assert model.notices == []
     net = model.new_network(torch.Generator().manual_seed(0), (16, 16, 3)).net
     state = net.state_dict()
-    assert torch.equal(state["layer3.1.conv2.weight"], given["layer3.1.conv2.weight"])
+    assert torch.equal(state["layer3.1.conv2.weight"], weights_in_file["layer3.1.conv2.weight"])
     assert state["fc.weight"].shape == (3, 512)
 
 
@@ -239,13 +241,13 @@ def test_bf16_copies_give_autocasts_gradients(make):
     with torch.no_grad():
         for weight in halves.full:
             weight.mul_(1.1)  # after the copies were made: refresh() must see it
-    there = bf16_gradients(net, x, None)
-    here = bf16_gradients(net, x, halves)
+    expected = bf16_gradients(net, x, None)
+    gradients = bf16_gradients(net, x, halves)
     assert len(halves.half) == sum(p.ndim == 4 for p in net.parameters())
-    for name, gradient in there.items():
+    for name, gradient in expected.items():
         assert gradient.dtype == torch.float32
         assert gradient.abs().sum() > 0
-        assert torch.equal(gradient, here[name]), name
+        assert torch.equal(gradient, gradients[name]), name
 
 
 def test_batch_norms_that_need_their_count_keep_counting():
@@ -269,9 +271,9 @@ def test_predictions_follow_a_model_that_is_trained_again():
         batch=4,
         device="cpu",
     )
-    said = []
+    probs = []
     for flip in (False, True):
         labels = np.eye(2)[(np.arange(12) + flip) % 2]
         model.fit(np.arange(12), labels, seed=0)
-        said.append(model.predict(np.arange(12)).probs)
-    assert np.abs(said[0] - said[1]).max() > 0.1
+        probs.append(model.predict(np.arange(12)).probs)
+    assert np.abs(probs[0] - probs[1]).max() > 0.1
