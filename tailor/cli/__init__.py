@@ -33,9 +33,9 @@ def run_command(app: Callable[[], object] | None = None) -> int:
     except TailorError as error:
         print(f"tailor: {error}", file=sys.stderr)
         return 2
-    from tailor.cli.common import printable, tell_of_compiling
+    from tailor.cli.terminal import announce_compiling, printable
 
-    tell_of_compiling()
+    announce_compiling()
     try:
         if app is None:
             from tailor.cli.app import app as tailor_app

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tailor.cli.common import HERE, Run, bars, polite
+from tailor.cli.run_option import HERE, RunFolder, run_words
+from tailor.cli.terminal import interruptible, progress_bars
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tailor.run.records import PickRecord
+    from tailor.task import Task
 
 
 def ask(
     out: Annotated[Path, typer.Option("--out", "-o", help="A .csv or .jsonl file.")] = Path(
         "ask.csv"
     ),
-    run: Run = HERE,
+    run: RunFolder = HERE,
     n: Annotated[
         int, typer.Option("-n", min=0, help="How many at the most; 0: all of the round.")
     ] = 0,
@@ -24,48 +31,47 @@ def ask(
 
     What was asked before and is not answered comes first.
     """
-    import numpy as np
-
-    from tailor.run.open_run import Run as OpenRun
+    from tailor.run.open_run import Run
     from tailor.run.project import Project
     from tailor.run.row_files import check_suffix, write_rows
 
     check_suffix(out)
     project = Project(run)
     with (
-        polite(f"tailor ask --run {run}"),
-        bars() as progress,
-        OpenRun(project, progress) as opened,
+        interruptible(f"tailor ask --run {run}"),
+        progress_bars() as progress,
+        Run(project, progress) as opened,
     ):
         asked = opened.ask(n or None)
     if asked.stopped:
         typer.echo(f"Nothing to ask: {asked.stopped}.")
         return
     task = project.settings.task
+    write_rows(out, (_row(task, pick_record) for pick_record in asked))
+    next_command = f"tailor tell {out}{run_words(run)}"
+    typer.echo(f"{len(asked)} examples in {out}. Fill in label, then: {next_command}")
 
-    def said(probs: np.ndarray | None) -> str | list[str]:
-        names = (
-            []
-            if probs is None
-            else [task.classes[k] for k in np.flatnonzero(task.predicted(probs[None])[0])]
-        )
-        return names if task.kind == "multi-label" else "".join(names)
 
-    write_rows(
-        out,
-        (
-            {
-                "id": s.id,
-                "label": "",
-                "skip": "",
-                "prediction": said(s.predicted),
-                "arm": s.arm,
-                "round": s.round,
-                "slot": s.slot,
-                "chance": round(s.chance, 4),
-            }
-            for s in asked
-        ),
-    )
-    where = "" if run == HERE else f" --run {run}"
-    typer.echo(f"{len(asked)} examples in {out}. Fill in label, then: tailor tell {out}{where}")
+def _row(task: Task, pick_record: PickRecord) -> dict[str, Any]:
+    """What is written of one example: label and skip are to be filled in."""
+    return {
+        "id": pick_record.id,
+        "label": "",
+        "skip": "",
+        "prediction": _predicted_names(task, pick_record.predicted),
+        "arm": pick_record.arm,
+        "round": pick_record.round,
+        "slot": pick_record.slot,
+        "chance": round(pick_record.chance, 4),
+    }
+
+
+def _predicted_names(task: Task, probs: np.ndarray | None) -> str | list[str]:
+    """probs (K,), or None where there was no model: the classes that the model said."""
+    import numpy as np
+
+    names = []
+    if probs is not None:
+        is_predicted = task.predicted(probs[None])[0]
+        names = [task.classes[k] for k in np.flatnonzero(is_predicted)]
+    return names if task.kind == "multi-label" else "".join(names)

@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from tailor.cli.common import HERE, Run, bars, check_no_run, polite
+from tailor.cli.run_option import HERE, RunFolder, check_no_run
+from tailor.cli.terminal import interruptible, progress_bars
 
 
 def export(
     out: Annotated[Path, typer.Argument(help="A .csv, .jsonl or .parquet file, or a new folder.")],
-    run: Run = HERE,
+    run: RunFolder = HERE,
     format: Annotated[
         str,
         typer.Option(
@@ -26,15 +27,15 @@ def export(
     """Write labels with their provenance: who, when, which arm, what the model said."""
     from tailor.run.export import export as write
     from tailor.run.export import export_format
-    from tailor.run.open_run import Run as OpenRun
+    from tailor.run.open_run import Run
     from tailor.run.project import Project
 
     check_no_run(out, "OUT")
     form = export_format(out, format)
     project = Project(run)
-    with polite(f"tailor export {out} --run {run}"), bars() as progress:
+    with interruptible(f"tailor export {out} --run {run}"), progress_bars() as progress:
         if predictions:
-            with OpenRun(project, progress) as opened:
+            with Run(project, progress) as opened:
                 count = opened.export(out, form, predictions=True)
         else:
             # Read only: it works while another process writes.

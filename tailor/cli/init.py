@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tailor.cli.common import HERE, Run
+from tailor.cli.run_option import HERE, RunFolder, run_words
 
 
 def init(
@@ -19,7 +19,7 @@ def init(
             "(s3://...)."
         ),
     ] = "",
-    run: Run = HERE,
+    run: RunFolder = HERE,
     classes: Annotated[
         str,
         typer.Option(help="Class names, separated by commas; found in known labels if left out."),
@@ -54,18 +54,25 @@ def init(
         pool = typer.prompt("Where are the examples (a folder of images, or a file)?")
     if not pool:
         raise InputError("name the pool: tailor init PATH")
-    options = {"labels" if labels == "folder" else "label": labels, "key": key, "column": column}
     options = {
-        name: value for name, value in (options | {"label_separator": separator}).items() if value
+        "labels" if labels == "folder" else "label": labels,
+        "key": key,
+        "column": column,
+        "label_separator": separator,
     }
+    given_options = {name: value for name, value in options.items() if value}
     sections: dict[str, dict[str, Any]] = {
-        "model": {"name": model, **({"backbone": backbone} if backbone else {})},
+        "model": {"name": model},
         "selection": {"batch": batch, "seed": seed},
-        "stop": {"budget": budget} if budget else {},
+        "stop": {},
     }
-    known = begin(pool, run, classes, multi_label, options, sections)
-    where = "" if run == HERE else f" --run {run}"
-    typer.echo(f"Next: tailor {'run' if known else 'ask'}{where}")
+    if backbone:
+        sections["model"]["backbone"] = backbone
+    if budget:
+        sections["stop"]["budget"] = budget
+    has_labels = begin(pool, run, classes, multi_label, given_options, sections)
+    command = "run" if has_labels else "ask"
+    typer.echo(f"Next: tailor {command}{run_words(run)}")
 
 
 def begin(
@@ -76,8 +83,8 @@ def begin(
     options: dict[str, str],
     sections: dict[str, dict[str, Any]],
 ) -> bool:
-    """Look at the pool and write the tailor.toml; whether known labels are there to simulate
-    with.
+    """Look at the pool and write the tailor.toml; returns whether there are known labels to
+    simulate with.
     """
     from tailor.run.begin import begin_run
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailor.cli.common import polite, runs_here
+from tailor.cli.run_option import complete_run
+from tailor.cli.terminal import interruptible
 from tailor.common.distribution import pip_install
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def label(
             "--run",
             "-r",
             help="The run's folder; by default PATH-labels beside PATH, or here.",
-            autocompletion=runs_here,
+            autocompletion=complete_run,
         ),
     ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Examples a round; for a new run.")] = 20,
@@ -97,11 +98,21 @@ def label(
             f"{error.name} is not installed: labelling needs {pip_install('web')}"
         ) from error
     project = find_or_begin(
-        path, run, classes, multi_label, batch, backbone, key=key, column=column
+        path,
+        run,
+        classes,
+        multi_label,
+        batch,
+        backbone,
+        key=key,
+        column=column,
     )
     if token == "new":
         token = secrets.token_urlsafe(24)
-    with polite(f"tailor label {path}" + (f" --run {run}" if run else "")):
+    command = f"tailor label {path}"
+    if run:
+        command += f" --run {run}"
+    with interruptible(command):
         serve(
             project,
             host=host,
@@ -130,7 +141,6 @@ def find_or_begin(
     there is none.
     """
     from tailor.cli.init import begin, names_in
-    from tailor.errors import InputError
     from tailor.run import config
     from tailor.run.begin import check_same_pool, is_address, run_folder
     from tailor.run.project import Project
@@ -150,13 +160,7 @@ def find_or_begin(
         return Project(run)
     project = Project(run)
     check_same_pool(project, path)
-    for name, value in columns.items():
-        now = project.config.section("pool").get(name)
-        if value != now:
-            raise InputError(
-                f"--{name} is {value!r}, the run in {run} was begun with {now!r}: leave it out, "
-                "or begin another run in another folder with --run"
-            )
+    _check_same_columns(project, columns)
     class_names = names_in(classes)
     if class_names and class_names != list(project.settings.classes):
         typer.echo(
@@ -164,3 +168,16 @@ def find_or_begin(
             "Classes."
         )
     return project
+
+
+def _check_same_columns(project: Project, columns: dict[str, str]) -> None:
+    from tailor.errors import InputError
+
+    settings = project.config.section("pool")
+    for name, value in columns.items():
+        if value != settings.get(name):
+            raise InputError(
+                f"--{name} is {value!r}, the run in {project.folder} was begun with "
+                f"{settings.get(name)!r}: leave it out, or begin another run in another folder "
+                "with --run"
+            )

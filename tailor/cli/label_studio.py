@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailor.cli.common import HERE, Run, bars, polite, printable
 from tailor.cli.group import CommandGroup
+from tailor.cli.run_option import HERE, RunFolder
+from tailor.cli.terminal import interruptible, printable, progress_bars
 from tailor.common.distribution import pip_install
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def connect(
         ),
     ] = "",
     project: Annotated[int, typer.Option(min=0, help="The number of the project.")] = 0,
-    run: Run = HERE,
+    run: RunFolder = HERE,
     pool: Annotated[
         str, typer.Option(help="What is to be labelled; without it, the project's own tasks.")
     ] = "",
@@ -101,8 +102,8 @@ def connect(
         # As a service is stopped: politely, like Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     with (
-        polite(command_to_go_on),
-        bars() as progress,
+        interruptible(command_to_go_on),
+        progress_bars() as progress,
         connected(
             studio,
             run,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tailor.cli.common import HERE, Run, bars, check_no_run, polite
+from tailor.cli.run_option import HERE, RunFolder, check_no_run
+from tailor.cli.terminal import interruptible, progress_bars
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +29,7 @@ def predict(
     out: Annotated[Path, typer.Option("--out", "-o", help="A .csv or .jsonl file.")] = Path(
         "predictions.csv"
     ),
-    run: Run = HERE,
+    run: RunFolder = HERE,
     pool: Annotated[str, typer.Option(help="Other examples than the run's own.")] = "",
 ) -> None:
     """Predict for the run's pool, or for another one, with a saved model."""
@@ -49,7 +50,7 @@ def predict(
     command = f"tailor predict {model} --run {run} --out {out}"
     if pool:
         command += f" --pool {pool}"
-    with polite(command), bars() as progress:
+    with interruptible(command), progress_bars() as progress:
         unreadable = trained.prepare(progress)
         trained.load(model)
         readable = [position for position in range(len(examples)) if position not in unreadable]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailor.cli.common import HERE, Run, bars, polite
+from tailor.cli.run_option import HERE, RunFolder
+from tailor.cli.terminal import interruptible, progress_bars
 
 if TYPE_CHECKING:
     from tailor.annotation.simulated import SimulatedAnnotator
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    run: Run = HERE,
+    run: RunFolder = HERE,
     rounds: Annotated[
         int,
         typer.Option(min=0, help="Stop after so many more rounds; 0: as planned in tailor.toml."),
@@ -32,7 +33,7 @@ def run(
     from tailor.run.project import Project
 
     project = Project(run)
-    with polite(f"tailor run --run {run}"), bars() as progress:
+    with interruptible(f"tailor run --run {run}"), progress_bars() as progress:
         session = project.session(progress)
         try:
             annotator = _annotator(project, session, noise)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tailor.cli.common import HERE, Run, printable
+from tailor.cli.run_option import HERE, RunFolder
+from tailor.cli.terminal import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,7 +26,7 @@ CLASSES_NAMED = 6
 
 
 def status(
-    run: Run = HERE,
+    run: RunFolder = HERE,
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
     """Labels per class, what the arms found, accuracy on the hold-out, and what is set aside."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tailor.cli.common import HERE, Run
+from tailor.cli.run_option import HERE, RunFolder
 
 
 def tell(
@@ -15,7 +15,7 @@ def tell(
         Path,
         typer.Argument(help="A .csv or .jsonl file with columns id and label, and skip if wanted."),
     ],
-    run: Run = HERE,
+    run: RunFolder = HERE,
     by: Annotated[str, typer.Option(help="Who answered.")] = "",
 ) -> None:
     """Take answers in: all of the file, or none of it where one is bad. Answers may be told again,

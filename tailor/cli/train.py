@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from tailor.cli.common import HERE, Run, bars, check_no_run, polite
+from tailor.cli.run_option import HERE, RunFolder, check_no_run
+from tailor.cli.terminal import interruptible, progress_bars
 
 
 def train(
     out: Annotated[Path, typer.Argument(help="A new folder for the model.")] = Path("model"),
-    run: Run = HERE,
+    run: RunFolder = HERE,
     force: Annotated[
         bool, typer.Option("--force", help="Write over the model that is in the folder.")
     ] = False,
@@ -21,18 +22,20 @@ def train(
     they saw.
     """
     from tailor.run.model_card import check_place
-    from tailor.run.open_run import Run as OpenRun
+    from tailor.run.open_run import Run
     from tailor.run.project import Project
 
     check_no_run(out, "OUT")
     project = Project(run)
     check_place(out, force)  # before the pool is opened, which may take long
+    command = f"tailor train {out} --run {run}"
+    if force:
+        command += " --force"
     with (
-        polite(f"tailor train {out} --run {run}{' --force' if force else ''}"),
-        bars() as progress,
-        OpenRun(project, progress) as opened,
+        interruptible(command),
+        progress_bars() as progress,
+        Run(project, progress) as opened,
     ):
         estimate = opened.train(out, overwrite=force)
-    typer.echo(
-        f"Model and card in {out}" + (f"; accuracy on the hold-out {estimate}" if estimate else "")
-    )
+    accuracy = f"; accuracy on the hold-out {estimate}" if estimate else ""
+    typer.echo(f"Model and card in {out}{accuracy}")

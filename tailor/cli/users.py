@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailor.cli.common import HERE, Run
 from tailor.cli.group import CommandGroup
+from tailor.cli.run_option import HERE, RunFolder
 from tailor.common.distribution import pip_install
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ Name = Annotated[str, typer.Argument(help="The user's name.")]
 
 
 @users.command()
-def add(name: Name, run: Run = HERE) -> None:
+def add(name: Name, run: RunFolder = HERE) -> None:
     """Add a user, or give one a new password. It is asked for twice; without a terminal it is read
     from a line.
     """
@@ -41,7 +41,7 @@ def add(name: Name, run: Run = HERE) -> None:
 
 
 @users.command()
-def remove(name: Name, run: Run = HERE) -> None:
+def remove(name: Name, run: RunFolder = HERE) -> None:
     """Take a user's access away; answers stay. Whoever is signed in under this name is signed
     out.
     """
@@ -52,7 +52,7 @@ def remove(name: Name, run: Run = HERE) -> None:
 
 
 @users.command(name="list")
-def list_users(run: Run = HERE) -> None:
+def list_users(run: RunFolder = HERE) -> None:
     """The users' names."""
     for name in _users_of(run).names:
         typer.echo(name)
@@ -65,7 +65,7 @@ def _read_password() -> str:
     return sys.stdin.readline().rstrip("\r\n")
 
 
-def _users_of(run: Run) -> Users:
+def _users_of(run: RunFolder) -> Users:
     from tailor.errors import InputError
     from tailor.run import config
 

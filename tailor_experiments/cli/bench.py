@@ -181,7 +181,7 @@ def report(
 ) -> None:
     """Tables, figures (PNG and PDF) and one self-contained HTML page."""
     from tailor.capacity.machine import cores
-    from tailor.cli.common import bars
+    from tailor.cli.terminal import progress_bars
     from tailor.errors import UnknownName
     from tailor_experiments.comparison.gather import load
     from tailor_experiments.comparison.report import all_tables, write_report
@@ -190,7 +190,7 @@ def report(
     contenders = [contender for experiment in experiments for contender in experiment.contenders]
     if focus is not None and focus not in contenders:
         raise UnknownName("contender", focus, dict.fromkeys(contenders))
-    with bars() as step:
+    with progress_bars() as step:
         page = write_report(
             experiments,
             out or results[0] / "report",

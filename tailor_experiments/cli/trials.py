@@ -40,23 +40,23 @@ def run_trials(
     track    names of trackers that hear of every row
     cluster  what RayEngine is made with; None: the trials run here
     """
-    from tailor.cli.common import bars, polite
+    from tailor.cli.terminal import interruptible, progress_bars
     from tailor_experiments.comparison.run import prepare, rows_done
     from tailor_experiments.comparison.trackers import make_tracker
 
     folder = out or Path("results") / experiment.name
-    with polite(f"tailor {shlex.join(sys.argv[1:])}"), contextlib.ExitStack() as stack:
+    with interruptible(f"tailor {shlex.join(sys.argv[1:])}"), contextlib.ExitStack() as stack:
         trackers = []
         for name in track:
             tracker = make_tracker(name, folder, lambda text: typer.echo(text, err=True))
             trackers.append(stack.enter_context(contextlib.closing(tracker)))
         # A cluster that can't be reached is told of before anything that takes long.
         engine = None if cluster is None else stack.enter_context(_make_engine(cluster))
-        with bars() as step:
+        with progress_bars() as step:
             full = prepare(experiment, folder, step, only=only, cache=cache)
         done = rows_done(full, folder)
         rows = stack.enter_context(contextlib.closing(_start(full, folder, cache, workers, engine)))
-        with bars() as step:
+        with progress_bars() as step:
             _follow(rows, done, full.trials * (full.rounds + 1), trackers, step)
     total = sum(done.values())
     typer.echo(f"{total} rows in {folder}. Look at them with: tailor bench report {folder}")

@@ -295,10 +295,20 @@ def test_arms_are_listed_by_their_whole_names():
     assert all(f" {name} " in said for name in (*strategies.registry, *bandits.registry))
     fixed = bandits.registry.find("fixed")
     galaxy = strategies.registry.find("galaxy")
-    assert describe(fixed, bandits.registry.options("fixed")).endswith(
-        "arm=[/]"
-    )  # it has no default
-    assert describe(galaxy, {}) == "GALAXY (Zhang et al. 2022), one arm a class"
+    described = describe(fixed, bandits.registry.options("fixed"))
+    assert described.endswith("arm=[/]")  # it has no default
+    assert describe(galaxy, {}) == "GALAXY, one arm a class"
+
+
+def test_an_idea_is_one_sentence():
+    class Published:
+        """As in Zhang et al. 2022, one arm
+        a class. Its cost is small.
+
+        More on it.
+        """
+
+    assert describe(Published, {}) == "As in Zhang et al. 2022, one arm a class"
 
 
 # ---------------------------------------------------------------------- train and predict

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from runs import app, begin, edit, main_here
 
-from tailor.cli.common import printable
+from tailor.cli.terminal import printable
 from tailor_experiments.cli.demo import summary
 from tailor_experiments.demo import DemoRow, DemoSetting
 
