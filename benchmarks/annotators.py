@@ -45,7 +45,10 @@ LEASE = 300.0  # seconds of real life
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument(
-        "--store", nargs="+", choices=["postgresql", "sqlite"], default=["postgresql", "sqlite"]
+        "--store",
+        nargs="+",
+        choices=["postgresql", "sqlite"],
+        default=["postgresql", "sqlite"],
     )
     parser.add_argument("--people", type=int, default=50)
     parser.add_argument("--minutes", type=float, default=20)
@@ -68,7 +71,13 @@ def main() -> None:
 
 def measure(folder: Path, given: argparse.Namespace, database: Any) -> dict[str, Any]:
     url = database.url() if database is not None else None
-    truth = begin(folder, given.examples, given.classes, given.batch, url)
+    truth = begin(
+        folder,
+        given.examples,
+        given.classes,
+        given.batch,
+        url,
+    )
     lease = max(10.0, LEASE / given.speed)
     ledger = Ledger()
     with served(folder, "--lease", str(lease)) as (address, server):
@@ -139,7 +148,10 @@ async def everybody(people: list[Annotator], until: float, address: str) -> dict
     """All of them at once; what the server says of it in the end."""
     await asyncio.gather(*(one.work(until) for one in people))
     async with httpx.AsyncClient(
-        base_url=address, verify=False, trust_env=False, follow_redirects=True
+        base_url=address,
+        verify=False,
+        trust_env=False,
+        follow_redirects=True,
     ) as client:
         await client.get("/")
         return (await client.get("/api/overview")).json()
@@ -249,7 +261,10 @@ def database_processes(database: Any) -> list[int]:
         return []
     first = (database.folder / "data" / "postmaster.pid").read_text().split()[0]
     found = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", first], capture_output=True, text=True, check=True
+        ["ps", "-o", "pid=", "--ppid", first],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return [int(first), *map(int, found.stdout.split())]
 

@@ -129,7 +129,13 @@ def main() -> None:
     server = postgres_server() if given.postgres else contextlib.nullcontext()
     with tempfile.TemporaryDirectory() as folder, server as running:
         store = running.url() if running is not None else None
-        truth = begin(Path(folder), given.examples, given.classes, given.batch, store)
+        truth = begin(
+            Path(folder),
+            given.examples,
+            given.classes,
+            given.batch,
+            store,
+        )
         started = time.perf_counter()
         coordinator = Coordinator(Project(Path(folder)))
         opened = time.perf_counter() - started

@@ -262,7 +262,13 @@ class Annotator:
             "answer", self.client.post("/api/answer", json=body, headers=self.csrf)
         )
         self.ledger.acknowledged.append(
-            Acknowledged(self.name, one, label, receipt.json()["event"], time.monotonic())
+            Acknowledged(
+                self.name,
+                one,
+                label,
+                receipt.json()["event"],
+                time.monotonic(),
+            )
         )
 
     async def _leave(self) -> None:

@@ -57,7 +57,11 @@ def same_picks(multilabel: bool) -> list[dict[str, object]]:
             )
             picks.append(Round(view, arms, plan, 0).batch().indices)
         rows.append(
-            {"family": name, "task": size.task.kind, "same": float((picks[0] == picks[1]).mean())}
+            {
+                "family": name,
+                "task": size.task.kind,
+                "same": float((picks[0] == picks[1]).mean()),
+            }
         )
     return rows
 

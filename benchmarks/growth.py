@@ -18,8 +18,20 @@ from statistics import linear_regression
 from tailor.capacity.synthetic_pool import SIZES, PoolSize
 from tailor_experiments.speed.selection import measure
 
-SOFTMAX = replace(SIZES["kuzushiji"], name="softmax", pool=100_000, classes=20, batch=2_000)
-SIGMOID = replace(SIZES["coco"], name="sigmoid", pool=100_000, classes=20, batch=2_000)
+SOFTMAX = replace(
+    SIZES["kuzushiji"],
+    name="softmax",
+    pool=100_000,
+    classes=20,
+    batch=2_000,
+)
+SIGMOID = replace(
+    SIZES["coco"],
+    name="sigmoid",
+    pool=100_000,
+    classes=20,
+    batch=2_000,
+)
 
 
 def points(base: PoolSize) -> dict[str, list[PoolSize]]:

@@ -49,7 +49,12 @@ def main() -> None:
     parser.add_argument("--pictures", type=int, default=100_000)
     parser.add_argument("--side", type=int, default=64)
     parser.add_argument("--keys", type=int, default=300)
-    parser.add_argument("--pause", type=float, default=0.25, help="seconds between two keys")
+    parser.add_argument(
+        "--pause",
+        type=float,
+        default=0.25,
+        help="seconds between two keys",
+    )
     parser.add_argument("--backbone", default="pixels(size=8)")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +92,14 @@ def measure(pool: Path, run: str, given: argparse.Namespace) -> None:
     ]
     started = time.perf_counter()
     server = subprocess.Popen(
-        [sys.executable, "-m", "tailor", *words, "--backbone", given.backbone]
+        [
+            sys.executable,
+            "-m",
+            "tailor",
+            *words,
+            "--backbone",
+            given.backbone,
+        ]
     )
     try:
         with sync_playwright() as playwright:

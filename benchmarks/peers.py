@@ -35,7 +35,12 @@ def badge(pool: int = 20_000, classes: int = 10, width: int = 64, batch: int = 5
     arms = make_arms(["badge"], task)
 
     def ours() -> None:
-        Round(ArrayView(task, probs, features), arms, np.zeros(batch, int), 0).batch()
+        Round(
+            ArrayView(task, probs, features),
+            arms,
+            np.zeros(batch, int),
+            0,
+        ).batch()
 
     print(f"badge, N = {pool}, K = {classes}, d = {width}, B = {batch}")
     print(f"  tailor                                  {seconds(ours):8.3f} s")
@@ -75,7 +80,12 @@ def badge(pool: int = 20_000, classes: int = 10, width: int = 64, batch: int = 5
     model = SklearnClassifier(Given(), classes=list(range(classes)))
 
     def theirs() -> None:
-        Badge(random_state=0).query(features, unlabelled, model, batch_size=batch)
+        Badge(random_state=0).query(
+            features,
+            unlabelled,
+            model,
+            batch_size=batch,
+        )
 
     print(f"  scikit-activeml Badge                   {seconds(theirs, 1):8.3f} s")
 
@@ -88,12 +98,24 @@ def flqmi(pool: int = 50_000, classes: int = 10, width: int = 64, batch: int = 1
     labelled = np.arange(10 * classes)
     labels = np.eye(classes)[labelled % classes]
     arms = make_arms(["submodular"], task)
-    view = ArrayView(task, probs, features, labelled=labelled, labels=labels)
+    view = ArrayView(
+        task,
+        probs,
+        features,
+        labelled=labelled,
+        labels=labels,
+    )
     plan = np.zeros(batch, int)
     opening = []
     taking = []
     for _ in range(3):
-        view = ArrayView(task, probs, features, labelled=labelled, labels=labels)
+        view = ArrayView(
+            task,
+            probs,
+            features,
+            labelled=labelled,
+            labels=labels,
+        )
         walk = Round(view, arms, plan, 0)
         walk.batch()
         opening.append(walk.open_seconds)

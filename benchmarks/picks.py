@@ -81,7 +81,14 @@ def loop_picks(
 def sharded(pool: SimulatedPool, probs: np.ndarray, folder: Path) -> Sharded:
     def write(name: str, probs: np.ndarray, features: np.ndarray | None = None) -> Predictions:
         width = 0 if features is None else features.shape[1]
-        made = Predictions(str(folder / name), SIZE, CLASSES, width, "float32", shard=32)
+        made = Predictions(
+            str(folder / name),
+            SIZE,
+            CLASSES,
+            width,
+            "float32",
+            shard=32,
+        )
         return made.write_all(probs, features)
 
     def dropout() -> list[Predictions]:
@@ -89,7 +96,10 @@ def sharded(pool: SimulatedPool, probs: np.ndarray, folder: Path) -> Sharded:
 
     features = pool.features.astype(np.float32)
     return Sharded(
-        write("said", probs, features), LocalEngine(), lambda epochs: write("tuned", probs), dropout
+        write("said", probs, features),
+        LocalEngine(),
+        lambda epochs: write("tuned", probs),
+        dropout,
     )
 
 
@@ -99,7 +109,13 @@ def session_picks(task: Task, seed: int, folder: Path) -> list[list[str]]:
     """
     pool = make_pool(task, SIZE, seed, dims=5)
     vectors = Arrays(pool.features.astype(np.float32))
-    settings = Settings(task.kind, task.classes, batch=BATCH, holdout=0.2, seed=seed)
+    settings = Settings(
+        task.kind,
+        task.classes,
+        batch=BATCH,
+        holdout=0.2,
+        seed=seed,
+    )
     model = make_model("sklearn", task, vectors)
     several = {
         id: [c for c, y in zip(task.classes, row) if y] for id, row in zip(vectors.ids, pool.truth)
@@ -109,7 +125,12 @@ def session_picks(task: Task, seed: int, folder: Path) -> list[list[str]]:
         if task.kind == "multi-label"
         else {id: classes[0] for id, classes in several.items()}
     )
-    session = Session(SqliteStore(folder / f"{task.kind}-{seed}.db"), vectors, model, settings)
+    session = Session(
+        SqliteStore(folder / f"{task.kind}-{seed}.db"),
+        vectors,
+        model,
+        settings,
+    )
     asked = []
     late = []
     for _ in range(ROUNDS + 2):

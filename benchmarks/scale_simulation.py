@@ -30,7 +30,13 @@ from tailor.selection.array_view import ArrayView
 from tailor.selection.round import Round
 from tailor.strategies import make_arms
 
-BASE = replace(SIZES["kuzushiji"], name="simulated", classes=20, features=32, batch=1000)
+BASE = replace(
+    SIZES["kuzushiji"],
+    name="simulated",
+    classes=20,
+    features=32,
+    batch=1000,
+)
 POOLS = (20_480, 81_920, 327_680)
 FAMILIES = ("confidence", "most-likely-positive", "galaxy", "badge", "coreset", "submodular")
 #: a node of a cluster: cores, bytes a second of its network, bytes a second from object storage,
@@ -64,7 +70,13 @@ class CountedPredictions(Predictions):
 def count(size: PoolSize, family: str, folder: Path) -> dict[str, Any]:
     """One round of a single family."""
     pool = make_pool(size)
-    made = CountedPredictions(str(folder), size.pool, size.classes, size.features, shard=16384)
+    made = CountedPredictions(
+        str(folder),
+        size.pool,
+        size.classes,
+        size.features,
+        shard=16384,
+    )
     made.write_all(pool.probs, pool.features)
     engine = Counting()
     arms = make_arms([family], size.task)
@@ -133,7 +145,12 @@ def quality(size: PoolSize, family: str, share: float) -> float:
             free=free,
         )
         picks = torch.from_numpy(
-            Round(own, make_arms([family], size.task), np.zeros(size.batch, np.int64), 0)
+            Round(
+                own,
+                make_arms([family], size.task),
+                np.zeros(size.batch, np.int64),
+                0,
+            )
             .batch()
             .indices
         )

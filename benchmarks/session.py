@@ -67,7 +67,10 @@ class Instant(Model):
 def main() -> None:
     size = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     settings = Settings(
-        "multi-class", tuple("abcdefghij"), ("confidence", "margin", "random"), batch=1000
+        "multi-class",
+        tuple("abcdefghij"),
+        ("confidence", "margin", "random"),
+        batch=1000,
     )
     choosing = [0.0]
     opened = SessionRound.open.__func__  # type: ignore[attr-defined]
@@ -83,7 +86,12 @@ def main() -> None:
         pool = Many(size)
         model = Instant(settings.task, pool)
         started = time.perf_counter()
-        session = Session(SqliteStore(Path(folder, "run.db")), pool, model, settings)
+        session = Session(
+            SqliteStore(Path(folder, "run.db")),
+            pool,
+            model,
+            settings,
+        )
         print(f"{size:,} ids: begin {time.perf_counter() - started:.2f} s")
         for number in range(5):
             choosing[0], started = 0.0, time.perf_counter()
@@ -99,7 +107,12 @@ def main() -> None:
             )
         session.store.close()
         started = time.perf_counter()
-        session = Session(SqliteStore(Path(folder, "run.db")), pool, model, settings)
+        session = Session(
+            SqliteStore(Path(folder, "run.db")),
+            pool,
+            model,
+            settings,
+        )
         print(f"open again {time.perf_counter() - started:.2f} s, peak memory {peak_mib():.0f} MiB")
         session.store.close()
 

@@ -33,7 +33,11 @@ TRAINED = (*PROBES, "fashion-2-cnn", "fashion-10-cnn")
 #: of CelebA there are labels alone, and predictions are simulated
 MAIN = (*TRAINED, "celeba")
 #: networks trained as a whole -> how many labels the rarest class has in all
-RAREST_TOTAL = {"cifar10-2-resnet18": 5000, "cifar10-2-efficientnet": 5000, "cars-finetune": 327}
+RAREST_TOTAL = {
+    "cifar10-2-resnet18": 5000,
+    "cifar10-2-efficientnet": 5000,
+    "cars-finetune": 327,
+}
 SELECTORS = ("random meta", "TAILOR", "ALBL", "COMB", "DEAL", "linear Thompson")
 WIDE = "TAILOR, wide, surprise, family"
 DIFFICULTY = "TAILOR, surprise, family, difficulty"
@@ -223,7 +227,11 @@ def whole_networks(name: str) -> Iterator[str]:
     are found.
     """
     results = results_of(name)
-    forms = {results.main_metric: ".3f", "rarest": ",.0f", "imbalance": ".3f"}
+    forms = {
+        results.main_metric: ".3f",
+        "rarest": ",.0f",
+        "imbalance": ".3f",
+    }
     for contender in results.contenders:
         cells = []
         for metric, form in forms.items():

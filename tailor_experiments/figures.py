@@ -119,7 +119,12 @@ def draw_panels(
             axis.set(ylabel=ylabel, xlabel=xlabel if is_lowest else "")
             axis.tick_params(labelbottom=is_lowest)
         _, first_lines = curves[0]
-        _draw_legend(axes[-1], first_lines, looks, has_others=len(looks) < len(present))
+        _draw_legend(
+            axes[-1],
+            first_lines,
+            looks,
+            has_others=len(looks) < len(present),
+        )
     return figure
 
 
@@ -144,7 +149,12 @@ def _draw_curves(axis: Axes, lines: Curves, looks: Mapping[str, Look]) -> None:
     others = [
         np.column_stack([x, mean]) for label, (x, mean, _) in lines.items() if label not in looks
     ]
-    grey = LineCollection(others, colors=OTHERS, linewidths=OTHERS_WIDTH, zorder=1)
+    grey = LineCollection(
+        others,
+        colors=OTHERS,
+        linewidths=OTHERS_WIDTH,
+        zorder=1,
+    )
     axis.add_collection(grey, autolim=False)
     for label, look in reversed(list(looks.items())):
         if label not in lines:
@@ -216,7 +226,12 @@ def draw_intervals(groups: Sequence[tuple[str, Sequence[Interval]]], title: str)
     for axis, (xlabel, rows) in zip(axes, groups):
         for y, (_, mean, low, high) in enumerate(rows):
             _draw_interval(axis, y, mean, low, high)
-        axis.axvline(0, color="black", linewidth=0.8, linestyle=":")
+        axis.axvline(
+            0,
+            color="black",
+            linewidth=0.8,
+            linestyle=":",
+        )
         axis.set(xlabel=xlabel, yticks=range(len(rows)), ylim=(most_rows - 0.5, -0.5))
         labels = [label if axis is axes[0] else "" for label, *_ in rows]
         axis.set_yticklabels(labels)

@@ -2,8 +2,17 @@
 
     python tools/density.py [FOLDER...]        by default tailor; other packages for comparison
 
-Syntax-tree nodes for each line of functions' bodies and in the median function, attributes assigned
-in tuples (`self.a, self.b = x, y`), lines that are comments, modules at the package's root.
+Prints a Markdown table with a column for each folder. It counts, over all .py files below it:
+
+nodes a line                   nodes of the syntax tree (as `ast` has them: names, calls,
+                               operators, and what they are used for) in the bodies of functions,
+                               over the lines of those bodies; docstrings, signatures and blank
+                               lines between statements are left out
+nodes in the median function   the same, of the function in the middle
+attributes assigned in tuples  of all attributes that are assigned, those in a tuple, as in
+                               `self.a, self.b = x, y`
+lines that are comments        of all lines, those with nothing but a comment
+modules at the root            .py files directly in the folder
 """
 
 from __future__ import annotations
@@ -13,77 +22,102 @@ import io
 import statistics
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+DEFAULT = Path(__file__).parents[1] / "tailor"
 
 
-def bodies(tree: ast.AST) -> Iterator[list[ast.stmt]]:
+def function_bodies(tree: ast.AST) -> Iterator[list[ast.stmt]]:
     """The statements of every function, its docstring left out."""
     for node in ast.walk(tree):
-        if isinstance(node, FUNCTIONS):
-            yield node.body[1:] if ast.get_docstring(node) is not None else node.body
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        has_docstring = ast.get_docstring(node) is not None
+        yield node.body[1:] if has_docstring else node.body
 
 
-def count_nodes(statements: list[ast.stmt]) -> int:
-    return sum(1 for statement in statements for _ in ast.walk(statement))
+def count_nodes(statements: Sequence[ast.stmt]) -> int:
+    """All nodes of the statements, themselves included."""
+    count = 0
+    for statement in statements:
+        count += sum(1 for _ in ast.walk(statement))
+    return count
 
 
-def count_lines(statements: list[ast.stmt]) -> int:
-    return sum(
-        (statement.end_lineno or statement.lineno) - statement.lineno + 1
-        for statement in statements
-    )
+def count_lines(statements: Sequence[ast.stmt]) -> int:
+    """The lines that the statements take; blank ones between them do not count."""
+    count = 0
+    for statement in statements:
+        last = statement.end_lineno or statement.lineno
+        count += last - statement.lineno + 1
+    return count
 
 
 def attribute_targets(tree: ast.AST) -> Iterator[bool]:
     """For each attribute that is assigned: whether that happens in a tuple."""
     for node in ast.walk(tree):
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        if isinstance(node, ast.AnnAssign):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign):
             targets = [node.target]
         for target in targets:
             if isinstance(target, ast.Attribute):
                 yield False
             elif isinstance(target, ast.Tuple):
-                yield from (True for part in target.elts if isinstance(part, ast.Attribute))
+                for element in target.elts:
+                    if isinstance(element, ast.Attribute):
+                        yield True
 
 
 def count_comments(text: str) -> int:
     """Lines with nothing but a comment."""
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return sum(
-        token.type == tokenize.COMMENT and token.line.strip().startswith("#") for token in tokens
-    )
+    count = 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        is_alone = token.line.strip().startswith("#")
+        if token.type == tokenize.COMMENT and is_alone:
+            count += 1
+    return count
 
 
 def measure(folder: Path) -> dict[str, str]:
-    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))]
-    trees = [ast.parse(text) for text in texts]
-    functions = [statements for tree in trees for statements in bodies(tree)]
-    nodes = [count_nodes(statements) for statements in functions]
-    lines = sum(count_lines(statements) for statements in functions)
-    in_tuples = [packed for tree in trees for packed in attribute_targets(tree)]
-    comments = sum(count_comments(text) for text in texts) / sum(
-        len(text.splitlines()) for text in texts
-    )
+    """The figures of a folder, by name."""
+    node_counts: list[int] = []
+    body_lines = 0
+    in_tuples: list[bool] = []
+    comments = 0
+    all_lines = 0
+    for path in sorted(folder.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        for statements in function_bodies(tree):
+            node_counts.append(count_nodes(statements))
+            body_lines += count_lines(statements)
+        in_tuples += attribute_targets(tree)
+        comments += count_comments(text)
+        all_lines += len(text.splitlines())
+    packed_share = statistics.mean(in_tuples) if in_tuples else 0.0
     return {
-        "nodes a line": f"{sum(nodes) / lines:.1f}",
-        "nodes in the median function": f"{statistics.median(nodes):.0f}",
-        "attributes assigned in tuples": f"{statistics.mean(in_tuples or [False]):.0%}",
-        "lines that are comments": f"{comments:.1%}",
+        "nodes a line": f"{sum(node_counts) / body_lines:.1f}",
+        "nodes in the median function": f"{statistics.median(node_counts):.0f}",
+        "attributes assigned in tuples": f"{packed_share:.0%}",
+        "lines that are comments": f"{comments / all_lines:.1%}",
         "modules at the root": str(len(list(folder.glob("*.py")))),
     }
 
 
+def table_line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
 def main() -> None:
-    folders = [Path(name) for name in sys.argv[1:]] or [Path(__file__).parents[1] / "tailor"]
-    columns = [measure(folder) for folder in folders]
-    print("|", " | ".join(["", *(folder.name for folder in folders)]), "|")
+    folders = [Path(name) for name in sys.argv[1:]] or [DEFAULT]
+    figures = [measure(folder) for folder in folders]
+    print(table_line(["", *(folder.name for folder in folders)]))
     print("|---" * (len(folders) + 1) + "|")
-    for figure in columns[0]:
-        print("|", " | ".join([figure, *(column[figure] for column in columns)]), "|")
+    for name in figures[0]:
+        print(table_line([name, *(column[name] for column in figures)]))
 
 
 if __name__ == "__main__":

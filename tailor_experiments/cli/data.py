@@ -69,12 +69,23 @@ def show(name: str, dataset: Dataset, report: Report) -> None:
     from tailor_experiments.datasets import PAPER
 
     console = Console()
-    table = Table("", "here", "paper", "", title=f"{name}, {dataset.task.kind}")
+    table = Table(
+        "",
+        "here",
+        "paper",
+        "",
+        title=f"{name}, {dataset.task.kind}",
+    )
     for figure in report.figures:
         paper = "" if figure.paper is None else number(figure, figure.paper)
         verdict = {True: "ok", False: "differs", None: ""}[figure.ok]
         remark = f"{verdict} ({figure.note})" if figure.note else verdict
-        table.add_row(figure.name, number(figure, figure.here), paper, remark)
+        table.add_row(
+            figure.name,
+            number(figure, figure.here),
+            paper,
+            remark,
+        )
     console.print(table)
     if report.setting is None:
         near = [setting for setting in PAPER if setting.rpartition("-")[0] == dataset.name]

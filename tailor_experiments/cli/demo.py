@@ -68,7 +68,12 @@ def demo(
     bar = {contender.label: bars.add_task(contender.label, total=seeds) for contender in CONTENDERS}
     rows: list[DemoRow] = []
     started = time.perf_counter()
-    with Live(Group(bars), console=console, refresh_per_second=8, transient=True) as live:
+    with Live(
+        Group(bars),
+        console=console,
+        refresh_per_second=8,
+        transient=True,
+    ) as live:
         for trial_rows in run(setting, workers, out):
             rows += trial_rows
             bars.advance(bar[trial_rows[0].contender])
@@ -89,7 +94,13 @@ def summary(rows: list[DemoRow], setting: DemoSetting) -> Table:
 
     from tailor_experiments.demo import CONTENDERS
 
-    table = Table("", "balanced accuracy", "labels in rarest class", "imbalance ratio", "seeds")
+    table = Table(
+        "",
+        "balanced accuracy",
+        "labels in rarest class",
+        "imbalance ratio",
+        "seeds",
+    )
     table.title = f"After {(setting.rounds + 1) * setting.batch} labels"
     for contender in CONTENDERS:
         last_rows = [

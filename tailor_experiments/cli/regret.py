@@ -30,7 +30,12 @@ def regret(
     from tailor_experiments.regret.simulation import AXES, BASE, QUICK, QUICK_BASE, simulate, sweeps
 
     points = list(sweeps(QUICK, QUICK_BASE) if quick else sweeps(AXES, BASE))
-    rows = simulate(points, instances=instances, seed=seed, workers=workers)
+    rows = simulate(
+        points,
+        instances=instances,
+        seed=seed,
+        workers=workers,
+    )
     out.mkdir(parents=True, exist_ok=True)
     write_rows(rows, out / "regret.csv")
     draw(rows, out)
@@ -52,7 +57,12 @@ def regret(
                 for row in sweep_rows
                 if row.setting == setting
             ]
-            table.add_row(setting.kind, setting.weights, name_point(sweep, setting), *cells)
+            table.add_row(
+                setting.kind,
+                setting.weights,
+                name_point(sweep, setting),
+                *cells,
+            )
         console.print(table)
 
     claims = Table(
@@ -64,6 +74,11 @@ def regret(
     )
     for verdict in check_claims(rows):
         holds = "holds" if verdict.holds else "does not hold"
-        claims.add_row(verdict.claim, verdict.where, verdict.measured, holds)
+        claims.add_row(
+            verdict.claim,
+            verdict.where,
+            verdict.measured,
+            holds,
+        )
     console.print(claims)
     console.print(f"Figures and {len(rows)} rows are in {out}")

@@ -91,7 +91,13 @@ def training(
             typer.echo(encoder.dumps(row))
         return
     table = Table(
-        "model", "input", "batch", "loop", "training /s", "predicting /s", title="Examples a second"
+        "model",
+        "input",
+        "batch",
+        "loop",
+        "training /s",
+        "predicting /s",
+        title="Examples a second",
     )
     console = Console()
     with Live(table, console=console, transient=True):

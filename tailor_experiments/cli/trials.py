@@ -56,8 +56,9 @@ def run_trials(
             full = prepare(experiment, folder, step, only=only, cache=cache)
         done = rows_done(full, folder)
         rows = stack.enter_context(contextlib.closing(_start(full, folder, cache, workers, engine)))
+        rows_a_contender = full.trials * (full.rounds + 1)
         with progress_bars() as step:
-            _follow(rows, done, full.trials * (full.rounds + 1), trackers, step)
+            _follow(rows, done, rows_a_contender, trackers, step)
     total = sum(done.values())
     typer.echo(f"{total} rows in {folder}. Look at them with: tailor bench report {folder}")
 

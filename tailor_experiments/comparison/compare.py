@@ -60,7 +60,12 @@ def _difference_table(a: Results, b: Results) -> Table | None:
             f"{b.total_labels}; {note}"
         )
     columns = ("", *(a.metric_label(metric) for metric in metrics), "pairs")
-    return Table(f"{title}, after {labels} labels", columns, tuple(rows), note)
+    return Table(
+        f"{title}, after {labels} labels",
+        columns,
+        tuple(rows),
+        note,
+    )
 
 
 def _check_comparable(a: Results, b: Results) -> None:

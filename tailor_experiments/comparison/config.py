@@ -13,7 +13,12 @@ from tailor_experiments.comparison.experiment import PATHS, Contender, Experimen
 #: section -> key -> what it is
 SCHEMA: dict[str, dict[str, Key]] = {
     "experiment": {
-        "name": Key(TEXT, None, "what tables and figures call it", required=True),
+        "name": Key(
+            TEXT,
+            None,
+            "what tables and figures call it",
+            required=True,
+        ),
         "batch": Key(WHOLE, 100, "labels a round, and random ones to begin with"),
         "rounds": Key(WHOLE, 20, "rounds after the random batch"),
         "trials": Key(WHOLE, 4, "trials for each contender"),
@@ -39,7 +44,12 @@ SCHEMA: dict[str, dict[str, Key]] = {
 }
 #: the keys of a [[contender]]
 CONTENDER_KEYS: dict[str, Key] = {
-    "label": Key(TEXT, None, "what tables and figures call it", required=True),
+    "label": Key(
+        TEXT,
+        None,
+        "what tables and figures call it",
+        required=True,
+    ),
     "selector": Key(TEXT, "tailor", "who chooses among the candidates"),
     "families": Key(TEXTS, [], "candidates; empty: those of [experiment]"),
     "reward": Key(TEXT, None, "by default that of [experiment]"),

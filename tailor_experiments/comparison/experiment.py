@@ -73,7 +73,11 @@ class Experiment:
     reward: str = "diversity"
 
     def __post_init__(self) -> None:
-        counts = {"batch": self.batch, "rounds": self.rounds, "trials": self.trials}
+        counts = {
+            "batch": self.batch,
+            "rounds": self.rounds,
+            "trials": self.trials,
+        }
         for name, count in counts.items():
             if count < 1:
                 raise InputError(f"{name} is {count}: at least 1 is needed")

@@ -63,7 +63,12 @@ def group(rows: Sequence[Row]) -> list[Results]:
 def _design(trial: list[Row]) -> Design:
     first = trial[0]
     batch = first["labels"] // (first["round"] + 1)
-    return Design(first["data"], trial[-1].get("model"), batch, first["rounds"])
+    return Design(
+        first["data"],
+        trial[-1].get("model"),
+        batch,
+        first["rounds"],
+    )
 
 
 def _with_older_rows(designs: Designs) -> Designs:

@@ -43,7 +43,13 @@ def _all_score_the_same(results: Results) -> bool:
 
 def compared_metrics(results: Results) -> list[str]:
     """What differences are given of; what contenders are judged by comes first."""
-    shown = [results.main_metric, AREA, "rarest", "imbalance", "positives"]
+    shown = [
+        results.main_metric,
+        AREA,
+        "rarest",
+        "imbalance",
+        "positives",
+    ]
     measured = [metric for metric in shown if metric == AREA or metric in results.metrics]
     return list(dict.fromkeys([judged_by(results), *measured]))
 

@@ -69,7 +69,12 @@ def pictures(
     window  rounds over which curves are smoothed
     focus   the contender that the others are compared with
     """
-    gallery = _Gallery(results, out, window, roles.focused(results, focus))
+    gallery = _Gallery(
+        results,
+        out,
+        window,
+        roles.focused(results, focus),
+    )
     return [
         *gallery.of_metrics(),
         *gallery.of_arms(),
@@ -245,7 +250,12 @@ def _rival_interval(results: Results, rival: str, focus: str | None, shown: str)
     other = judging.rivals(results, ours)[rival]
     if other is None:
         return name, NAN, NAN, NAN
-    pair = judging.difference(results, ours, other, judging.judged_by(results))
+    pair = judging.difference(
+        results,
+        ours,
+        other,
+        judging.judged_by(results),
+    )
     if pair is None:
         return name, NAN, NAN, NAN
     return name, pair.mean, pair.low, pair.high

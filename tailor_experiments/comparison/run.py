@@ -58,7 +58,12 @@ def prepare(
 def _check_contenders(experiment: Experiment, data: Dataset) -> None:
     """Each must be able to begin, before any of them does."""
     for contender in experiment.contenders:
-        settings = trial_settings(experiment, contender, experiment.seed, data)
+        settings = trial_settings(
+            experiment,
+            contender,
+            experiment.seed,
+            data,
+        )
         try:
             RunState(settings)
         except InputError as error:

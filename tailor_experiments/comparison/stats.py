@@ -84,7 +84,12 @@ def paired(a: np.ndarray, b: np.ndarray, level: float = 0.95) -> Difference:
     from scipy.stats import t
 
     half_width = float(t.ppf(0.5 + level / 2, differences.n - 1)) * differences.error
-    return Difference(mean, mean - half_width, mean + half_width, differences.n)
+    return Difference(
+        mean,
+        mean - half_width,
+        mean + half_width,
+        differences.n,
+    )
 
 
 def area(labels: np.ndarray, scores: np.ndarray) -> float:

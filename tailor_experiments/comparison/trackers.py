@@ -95,7 +95,12 @@ class MLflow:
             self.runs[name] = self._run_of(name, row)
         now = round(1000 * time.time())
         metrics = [
-            self._mlflow.entities.Metric(_plain(key), value, now, row["labels"])
+            self._mlflow.entities.Metric(
+                _plain(key),
+                value,
+                now,
+                row["labels"],
+            )
             for key, value in numbers(row)
         ]
         self.client.log_batch(self.runs[name], metrics=metrics)

@@ -245,7 +245,12 @@ class Trial:
             "rounds": self.experiment.rounds,
             "labels": len(run_state.label_table.labelled),
             "score": metrics.score(kind, data.labels, probs),
-            "rarest_accuracy": metrics.rarest_score(kind, data.labels, probs, self.rarest_class),
+            "rarest_accuracy": metrics.rarest_score(
+                kind,
+                data.labels,
+                probs,
+                self.rarest_class,
+            ),
             **self._test_scores(),
             "rarest": int(counts.min()),
             "rarest_class": data.task.classes[self.rarest_class],

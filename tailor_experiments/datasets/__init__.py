@@ -49,14 +49,16 @@ def resolve(name: str) -> tuple[str, dict[str, Any]]:
     >>> resolve("fashion-10")
     ('fashion-mnist', {'classes': 10})
     """
-    known = registry.names()
-    if (whole := ALIASES.get(name, name)) in known:
-        return whole, {}
+    loaders = registry.names()
+    loader = ALIASES.get(name, name)
+    if loader in loaders:
+        return loader, {}
     base, dash, number = name.rpartition("-")
     base = ALIASES.get(base, base)
-    if dash and number.isdecimal() and base in known and "classes" in registry.options(base):
+    has_number = dash and number.isdecimal()
+    if has_number and base in loaders and "classes" in registry.options(base):
         return base, {"classes": int(number)}
-    raise UnknownName("dataset", name, {*known, *PAPER, *ALIASES})
+    raise UnknownName("dataset", name, {*loaders, *PAPER, *ALIASES})
 
 
 def load(name: str, path: str | os.PathLike[str], **options: Any) -> Dataset:

@@ -20,39 +20,44 @@ OTHER = "other"
 
 @dataclass(frozen=True)
 class Dataset:
-    """A training pool with its labels, and a test set where the dataset has one."""
+    """A training pool with its labels, and a test set where the dataset has one.
+
+    labels       (N, K) uint8, in the order of the pool
+    test_labels  (n, K) uint8, in the order of the test pool
+
+    Raises InputError where examples and labels do not belong together.
+    """
 
     name: str
     task: Task
     pool: Pool
-    labels: np.ndarray  # (N, K) uint8, in the order of the pool
+    labels: np.ndarray
     test_pool: Pool | None = None
-    test_labels: np.ndarray | None = None  # (n, K) uint8
+    test_labels: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        for pool, labels, what in (
-            (self.pool, self.labels, "pool"),
-            (self.test_pool, self.test_labels, "test set"),
-        ):
-            if (pool is None) != (labels is None):
-                raise InputError(
-                    f"{self.name}: the {what} needs examples and labels, one of them is missing"
-                )
-            if (
-                pool is not None
-                and labels is not None
-                and labels.shape != (len(pool), self.task.size)
-            ):
-                raise InputError(
-                    f"{self.name}: labels of the {what} have shape {labels.shape}, expected "
-                    f"({len(pool)}, "
-                    f"{self.task.size}): the files of examples and of labels do not belong together"
-                )
+        self._check("pool", self.pool, self.labels)
+        self._check("test set", self.test_pool, self.test_labels)
+
+    def _check(self, part: str, pool: Pool | None, labels: np.ndarray | None) -> None:
+        if pool is None and labels is None:
+            return
+        if pool is None or labels is None:
+            raise InputError(
+                f"{self.name}: the {part} needs examples and labels, one of them is missing"
+            )
+        if labels.shape != (len(pool), self.task.size):
+            raise InputError(
+                f"{self.name}: labels of the {part} have shape {labels.shape}, expected "
+                f"({len(pool)}, {self.task.size}): the files of examples and of labels do not "
+                "belong together"
+            )
 
 
 def need(path: Path, what: str, where: str, *, folder: bool = False) -> Path:
     """The path if it is there, else an error that says what it should be and where to get it."""
-    if path.is_dir() if folder else path.is_file():
+    is_there = path.is_dir() if folder else path.is_file()
+    if is_there:
         return path
     kind = "folder" if folder else "file"
     raise InputError(f"missing {kind} {path}: {what}; get it from {where}")
@@ -72,15 +77,18 @@ def first_folder(path: str | os.PathLike[str], names: Sequence[str]) -> Path:
     root = Path(path)
     if not root.exists():
         raise InputError(f"nothing at {root}: give the folder that holds the dataset's files")
-    return next((root / name for name in names if (root / name).is_dir()), root)
+    for name in names:
+        if (root / name).is_dir():
+            return root / name
+    return root
 
 
 def one_hot(classes: np.ndarray | Sequence[int], size: int) -> np.ndarray:
     """classes (n,) from 0 to size - 1 -> labels (n, size) uint8."""
     indices = np.asarray(classes, dtype=np.int64).reshape(-1)
     if len(indices) and not 0 <= indices.min() <= indices.max() < size:
-        bad = indices[(indices < 0) | (indices >= size)][0]
-        raise InputError(f"class {bad} is outside 0 .. {size - 1}")
+        is_outside = (indices < 0) | (indices >= size)
+        raise InputError(f"class {indices[is_outside][0]} is outside 0 .. {size - 1}")
     labels = np.zeros((len(indices), size), np.uint8)
     labels[np.arange(len(indices)), indices] = 1
     return labels
@@ -95,12 +103,19 @@ def checked_classes(
     values = np.asarray(values).reshape(-1)
     if len(values) != rows:
         raise damaged(
-            path, f"{len(values)} labels for {rows} examples", "one label an example", where
+            path,
+            f"{len(values)} labels for {rows} examples",
+            "one label an example",
+            where,
         )
-    if values.dtype.kind not in "iuf" or (
-        len(values) and not 0 <= values.min() <= values.max() < size
-    ):
-        raise damaged(path, "a label is out of range", f"classes 0 to {size - 1}", where)
+    are_numbers = values.dtype.kind in "iuf"
+    if not are_numbers or (len(values) and not 0 <= values.min() <= values.max() < size):
+        raise damaged(
+            path,
+            "a label is out of range",
+            f"classes 0 to {size - 1}",
+            where,
+        )
     return values.astype(np.int64)
 
 
@@ -131,8 +146,9 @@ def fixed_order(ids: Sequence[str], salt: str) -> np.ndarray:
     >>> sorted(fixed_order(["a", "b", "c"], "demo").tolist())
     [0, 1, 2]
     """
-    keys = [hashlib.sha256(f"{salt}:{one}".encode()).digest() for one in ids]
-    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+    keys = [hashlib.sha256(f"{salt}:{example_id}".encode()).digest() for example_id in ids]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    return np.array(order, dtype=np.int64)
 
 
 def fixed_split(ids: Sequence[str], salt: str, share: float) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from tailor_experiments.datasets.multiclass import build
 WHERE = "https://data.caltech.edu/records/nyy15-4j048 (256_ObjectCategories.tar)"
 SHARE = 0.8
 _CLUTTER = "clutter"
+#: the folder of a class, as 001.ak47
+_NUMBERED = re.compile(r"[0-9]{3}\.")
 
 
 def caltech256(
@@ -52,20 +55,24 @@ def caltech256(
         parts, names = _without_clutter(parts, train.names, clutter)
         split = len(parts) == 1 if split is None else split
     else:
-        pool, classes, found = _folders(path, max_side)
-        parts, names = _without_clutter([(pool, classes)], found, clutter)
+        pool, classes, folder_names = _folders(path, max_side)
+        parts, names = _without_clutter([(pool, classes)], folder_names, clutter)
         split = True if split is None else split
     if not split:
-        return build(
-            "caltech256", names, len(names), parts[0], parts[1] if len(parts) > 1 else None
-        )
+        test_part = parts[1] if len(parts) > 1 else None
+        return build("caltech256", names, len(names), parts[0], test_part)
     if len(parts) > 1:
         raise InputError(f"{path} is split already: leave split=True out")
     pool, classes = parts[0]
     chosen, rest = fixed_split(pool.ids, "caltech256", SHARE)
+    train_part = (Subset(pool, chosen), classes[chosen])
     test_part = (Subset(pool, rest), classes[rest]) if len(rest) else None
     return build(
-        "caltech256", names, len(names), (Subset(pool, chosen), classes[chosen]), test_part
+        "caltech256",
+        names,
+        len(names),
+        train_part,
+        test_part,
     )
 
 
@@ -77,28 +84,32 @@ def _folders(
     """
     root = first_folder(path, ("256_ObjectCategories", "caltech256/256_ObjectCategories"))
     folders = sorted(
-        f for f in root.iterdir() if f.is_dir() and f.name[:3].isdecimal() and f.name[3:4] == "."
+        entry for entry in root.iterdir() if entry.is_dir() and _NUMBERED.match(entry.name)
     )
     if not folders:
         raise InputError(
             f"missing folders 001.ak47 to 257.clutter in {root}: get them from {WHERE}"
         )
-    numbers = [int(f.name[:3]) for f in folders]
-    if gaps := sorted(set(range(1, max(257, *numbers) + 1)) - set(numbers)):
+    numbers = {int(folder.name[:3]) for folder in folders}
+    gaps = sorted(set(range(1, max(257, *numbers) + 1)) - numbers)
+    if gaps:
         raise InputError(
             f"missing folder {root / f'{gaps[0]:03d}.*'} ({len(gaps)} in all): get it from {WHERE}"
         )
-    names = list[str]()
-    classes = list[int]()
+    files: list[str] = []
+    classes: list[int] = []
     for k, folder in enumerate(folders):
-        pictures = sorted(f for f in os.listdir(folder) if Path(f).suffix.lower() == ".jpg")
+        pictures = sorted(
+            name for name in os.listdir(folder) if Path(name).suffix.lower() == ".jpg"
+        )
         if not pictures:
             raise InputError(
                 f"missing pictures in {folder}: expected .jpg files; get them from {WHERE}"
             )
-        names += [f"{folder.name}/{f}" for f in pictures]
+        files += [f"{folder.name}/{name}" for name in pictures]
         classes += [k] * len(pictures)
-    return Files(root, names, max_side=max_side), np.array(classes), [f.name for f in folders]
+    pool = Files(root, files, max_side=max_side)
+    return pool, np.array(classes), [folder.name for folder in folders]
 
 
 def _without_clutter(
@@ -109,9 +120,10 @@ def _without_clutter(
     if rule == "keep" or _CLUTTER not in names[last].lower():
         return list(parts), list(names)
     if rule == "drop":
-        kept = [(pool, classes, np.flatnonzero(classes != last)) for pool, classes in parts]
-        return [(Subset(pool, rows), classes[rows]) for pool, classes, rows in kept], list(
-            names[:last]
-        )
+        without: list[tuple[Pool, np.ndarray]] = []
+        for pool, classes in parts:
+            rows = np.flatnonzero(classes != last)
+            without.append((Subset(pool, rows), classes[rows]))
+        return without, list(names[:last])
     merged = [(pool, merge_classes(classes, names, last)[0]) for pool, classes in parts]
     return merged, [*names[: last - 1], f"{names[last - 1]} or {_CLUTTER}"]

@@ -71,9 +71,11 @@ def label_matrix(names: Sequence[str], types: str = "paper") -> np.ndarray:
             raise InputError(
                 f"class name {name!r} does not end in a year: expected make, model, type and year"
             )
-        within = words if types == "words" else name
-        found = [words[0] == brand for brand in BRANDS] + [one in within for one in TYPES]
-        labels[row] = [*found, int(words[-1]) <= LAST_YEAR]
+        # The paper's way: "Van" is in "Vantage" too.
+        searched = words if types == "words" else name
+        brands = [words[0] == brand for brand in BRANDS]
+        body_types = [body_type in searched for body_type in TYPES]
+        labels[row] = [*brands, *body_types, int(words[-1]) <= LAST_YEAR]
     return labels
 
 
@@ -91,7 +93,12 @@ def _drawn(pool: Pool, labels: np.ndarray) -> Dataset:
 
 
 def _names(path: Path) -> list[str]:
-    cells = read_mat(path, ("class_names",), "class_names, the 196 names", WHERE)["class_names"]
+    cells = read_mat(
+        path,
+        ("class_names",),
+        "class_names, the 196 names",
+        WHERE,
+    )["class_names"]
     try:
         return [str(scalar(cell)) for cell in cells.reshape(-1)]
     except ValueError as problem:
@@ -100,15 +107,19 @@ def _names(path: Path) -> list[str]:
 
 def _annotations(path: Path, file: str, names: Sequence[str]) -> tuple[list[str], np.ndarray]:
     what = f"annotations with {file} and class"
-    rows = records(
-        read_mat(path, ("annotations",), what, WHERE)["annotations"], (file, "class"), path, WHERE
-    )
+    annotations = read_mat(path, ("annotations",), what, WHERE)["annotations"]
+    rows = records(annotations, (file, "class"), path, WHERE)
+    numbers = [row["class"] for row in rows]
+    # 0, which is out of range, for what is no number.
     classes = np.array(
-        [int(row["class"]) if isinstance(row["class"], (int, float)) else 0 for row in rows]
+        [int(number) if isinstance(number, (int, float)) else 0 for number in numbers]
     )
     if len(rows) == 0 or classes.min() < 1 or classes.max() > len(names):
         raise damaged(
-            path, "a class is missing or out of range", f"classes from 1 to {len(names)}", WHERE
+            path,
+            "a class is missing or out of range",
+            f"classes from 1 to {len(names)}",
+            WHERE,
         )
     return [str(row[file]) for row in rows], classes - 1
 
@@ -116,23 +127,33 @@ def _annotations(path: Path, file: str, names: Sequence[str]) -> tuple[list[str]
 def _whole(path: Path) -> tuple[list[str], list[str], np.ndarray]:
     names = _names(path)
     files, classes = _annotations(path, "relative_im_path", names)
-    need(path.parent / Path(files[0]).parent, "16,185 pictures", WHERE, folder=True)
+    need(
+        path.parent / Path(files[0]).parent,
+        "16,185 pictures",
+        WHERE,
+        folder=True,
+    )
     return names, files, classes
 
 
 def _two_parts(root: Path, kit: Path) -> tuple[list[str], list[str], np.ndarray]:
     names = _names(kit / "cars_meta.mat")
-    files = list[str]()
-    classes = list[np.ndarray]()
+    files: list[str] = []
+    classes: list[np.ndarray] = []
     for part, name in (
         ("cars_train", "cars_train_annos.mat"),
         ("cars_test", "cars_test_annos_withlabels.mat"),
     ):
         path = root / name if (root / name).is_file() else kit / name
-        own, numbers = _annotations(path, "fname", names)
-        need(root / part, "the pictures of this part", WHERE, folder=True)
-        files += [f"{part}/{file}" for file in own]
-        classes.append(numbers)
+        part_files, part_classes = _annotations(path, "fname", names)
+        need(
+            root / part,
+            "the pictures of this part",
+            WHERE,
+            folder=True,
+        )
+        files += [f"{part}/{file}" for file in part_files]
+        classes.append(part_classes)
     return names, files, np.concatenate(classes)
 
 
@@ -157,5 +178,10 @@ def _from_parquet(
     if test is None:
         return Dataset("cars", MultiLabel(LABELS), train.pool, labels)
     return Dataset(
-        "cars", MultiLabel(LABELS), train.pool, labels, test.pool, test.subsets(train.names)
+        "cars",
+        MultiLabel(LABELS),
+        train.pool,
+        labels,
+        test.pool,
+        test.subsets(train.names),
     )

@@ -58,7 +58,9 @@ ATTRIBUTES = (
     "Wearing_Necktie",
     "Young",
 )
-_TRAIN, _TEST = 0, 2
+#: numbers of partitions; 1 is the validation set
+_TRAIN = 0
+_TEST = 2
 
 
 def celeba(path: str | os.PathLike[str], *, max_side: int | None = None) -> Dataset:
@@ -73,20 +75,13 @@ def celeba(path: str | os.PathLike[str], *, max_side: int | None = None) -> Data
     root = first_folder(path, ("celeba", "CelebA"))
     names, files, labels = _attributes(_find(root, "Anno", "list_attr_celeba.txt"))
     parts = _partitions(_find(root, "Eval", "list_eval_partition.txt"))
-    lost = next((file for file in files if file not in parts), None)
-    if lost is not None:
-        raise InputError(
-            f"{lost} has attributes and no line in list_eval_partition.txt: get both from {WHERE}"
-        )
-    pictures = next(
-        (p for p in (root / "img_align_celeba", root / "Img" / "img_align_celeba") if p.is_dir()),
-        None,
-    )
-    folder = pictures or need(
-        root / "img_align_celeba", "202,599 pictures, 000001.jpg and on", WHERE, folder=True
-    )
-    if (folder / "img_align_celeba").is_dir():  # some archives have the folder twice
-        folder = folder / "img_align_celeba"
+    for file in files:
+        if file not in parts:
+            raise InputError(
+                f"{file} has attributes and no line in list_eval_partition.txt: get both from "
+                f"{WHERE}"
+            )
+    folder = _picture_folder(root)
     part = np.array([parts[file] for file in files])
     train = np.flatnonzero(part == _TRAIN)
     test = np.flatnonzero(part == _TEST)
@@ -106,6 +101,20 @@ def celeba(path: str | os.PathLike[str], *, max_side: int | None = None) -> Data
     )
 
 
+def _picture_folder(root: Path) -> Path:
+    name = "img_align_celeba"
+    folder = root / "Img" / name
+    if (root / name).is_dir() or not folder.is_dir():
+        folder = need(
+            root / name,
+            "202,599 pictures, 000001.jpg and on",
+            WHERE,
+            folder=True,
+        )
+    # Some archives have the folder twice.
+    return folder / name if (folder / name).is_dir() else folder
+
+
 def _find(root: Path, inside: str, name: str) -> Path:
     return root / inside / name if (root / inside / name).is_file() else root / name
 
@@ -122,13 +131,23 @@ def _attributes(path: Path) -> tuple[list[str], list[str], np.ndarray]:
         raise damaged(path, problem, expected, WHERE) from None
     rows = [line for line in lines[2:] if line.strip()]
     if len(rows) != count:
-        raise damaged(path, f"{len(rows)} lines of {count}", expected, WHERE)
-    files = list[str]()
+        raise damaged(
+            path,
+            f"{len(rows)} lines of {count}",
+            expected,
+            WHERE,
+        )
+    files: list[str] = []
     labels = np.empty((count, len(names)), np.uint8)
     for number, line in enumerate(rows):
         file, *values = line.split()
         if len(values) != len(names) or not {"1", "-1"}.issuperset(values):
-            raise damaged(path, f"line {number + 3}: {line[:40]!r}", expected, WHERE)
+            raise damaged(
+                path,
+                f"line {number + 3}: {line[:40]!r}",
+                expected,
+                WHERE,
+            )
         files.append(file)
         labels[number] = [value == "1" for value in values]
     return names, files, labels
@@ -137,17 +156,21 @@ def _attributes(path: Path) -> tuple[list[str], list[str], np.ndarray]:
 def _partitions(path: Path) -> dict[str, int]:
     expected = "a file and its partition (0, 1 or 2) a line"
     need(path, expected, WHERE)
-    found: dict[str, int] = {}
-    for number, line in enumerate(
-        path.read_text(encoding="utf-8", errors="replace").splitlines(), 1
-    ):
+    partitions: dict[str, int] = {}
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         file, _, part = line.strip().partition(" ")
         if part.strip() not in ("0", "1", "2"):
-            raise damaged(path, f"line {number}: {line[:40]!r}", expected, WHERE)
-        found[file] = int(part)
-    return found
+            raise damaged(
+                path,
+                f"line {number}: {line[:40]!r}",
+                expected,
+                WHERE,
+            )
+        partitions[file] = int(part)
+    return partitions
 
 
 def _from_parquet(path: str | os.PathLike[str], max_side: int | None) -> Dataset:
@@ -157,23 +180,45 @@ def _from_parquet(path: str | os.PathLike[str], max_side: int | None) -> Dataset
     names = train.names or list(ATTRIBUTES)
     labels = None if test is None else test.subsets(names)
     pool = None if test is None else test.pool
-    return Dataset("celeba", MultiLabel(names), train.pool, train.subsets(names), pool, labels)
+    return Dataset(
+        "celeba",
+        MultiLabel(names),
+        train.pool,
+        train.subsets(names),
+        pool,
+        labels,
+    )
 
 
 def _from_columns(path: str | os.PathLike[str], max_side: int | None) -> Dataset:
     """One column of booleans (or 1 and -1) an attribute."""
     first = ATTRIBUTES[0]
-    train, test = open_splits(path, label=first, max_side=max_side, tests=("test",))
+    train, test = open_splits(
+        path,
+        label=first,
+        max_side=max_side,
+        tests=("test",),
+    )
 
     def matrix(split: Split, name: str | None) -> np.ndarray:
         labels = np.empty((len(split.pool), len(ATTRIBUTES)), np.uint8)
         options: dict[str, Any] = {} if name is None else {"split": name}
         for k, attribute in enumerate(ATTRIBUTES):
-            known = open_pool(path, kind="parquet", label=attribute, **options).labels() or {}
-            labels[:, k] = [known.get(one) in ("true", "1", "True") for one in split.pool.ids]
+            pool = open_pool(path, kind="parquet", label=attribute, **options)
+            values = pool.labels() or {}
+            labels[:, k] = [
+                values.get(example_id) in ("true", "1", "True") for example_id in split.pool.ids
+            ]
         return labels
 
     name = None if Path(path).is_file() else "train"
     labels = None if test is None else matrix(test, "test")
     pool = None if test is None else test.pool
-    return Dataset("celeba", MultiLabel(ATTRIBUTES), train.pool, matrix(train, name), pool, labels)
+    return Dataset(
+        "celeba",
+        MultiLabel(ATTRIBUTES),
+        train.pool,
+        matrix(train, name),
+        pool,
+        labels,
+    )

@@ -14,6 +14,9 @@ from tailor_experiments.datasets.files import missing_files
 from tailor_experiments.datasets.paper import PAPER, PaperSetting
 from tailor_experiments.metrics import imbalance_ratio
 
+#: examples that are read at a time
+CHUNK = 64
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -28,12 +31,21 @@ class Figure:
 
 @dataclass(frozen=True)
 class Report:
+    """A dataset beside the paper's.
+
+    setting     the paper's row of it, where there is one
+    sampled     how many examples were read
+    unreadable  id -> why, of those
+    missing     ids of files that are not there, of all examples
+    aside       whole files that could not be opened, and why
+    """
+
     setting: PaperSetting | None
     figures: list[Figure]
     sampled: int = 0
-    unreadable: dict[str, str] = field(default_factory=dict)  # id -> why, of the sample
-    missing: list[str] = field(default_factory=list)  # ids of files that are not there, of all
-    aside: dict[str, str] = field(default_factory=dict)  # whole files that could not be opened
+    unreadable: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    aside: dict[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -53,12 +65,22 @@ def check(dataset: Dataset, sample: int = 200) -> Report:
     unreadable: dict[str, str] = {}
     sampled = 0
     for pool in pools:
-        seen, bad = _look(pool, sample)
-        sampled += seen
-        unreadable |= bad
-    missing = [one for pool in pools for one in missing_files(pool)]
-    aside = {name: why for pool in pools for name, why in pool.set_aside().items()}
-    return Report(setting, figures(dataset, setting), sampled, unreadable, missing, aside)
+        looked_at, unreadable_here = _look(pool, sample)
+        sampled += looked_at
+        unreadable |= unreadable_here
+    missing: list[str] = []
+    set_aside: dict[str, str] = {}
+    for pool in pools:
+        missing += missing_files(pool)
+        set_aside |= pool.set_aside()
+    return Report(
+        setting,
+        figures(dataset, setting),
+        sampled,
+        unreadable,
+        missing,
+        set_aside,
+    )
 
 
 def figures(dataset: Dataset, setting: PaperSetting | None) -> list[Figure]:
@@ -86,24 +108,25 @@ def figures(dataset: Dataset, setting: PaperSetting | None) -> list[Figure]:
         6e-5 + 0.02 * setting.drawn * rate,
     )
     papers = (setting.classes, setting.pool, setting.class_imbalance, setting.binary_imbalance)
-    found = []
+    compared = []
     for (name, value), paper, slack in zip(rows, papers, allowed):
         if paper is None:
-            found.append(Figure(name, value, None, None))
+            compared.append(Figure(name, value, None, None))
             continue
         note = f"a random part: within {slack:.4f}" if setting.drawn and slack else ""
-        found.append(Figure(name, value, float(paper), abs(value - paper) <= slack, note))
-    return found
+        is_near = abs(value - paper) <= slack
+        compared.append(Figure(name, value, float(paper), is_near, note))
+    return compared
 
 
 def _look(pool: Pool, sample: int) -> tuple[int, dict[str, str]]:
-    positions = np.unique(
-        np.linspace(0, len(pool) - 1, min(sample, len(pool))).astype(int)
-    ).tolist()
-    bad = {}
-    for start in range(0, len(positions), 64):
-        some = positions[start : start + 64]
-        for position, example in zip(some, pool.read(some)):
+    """Read examples spread evenly over a pool -> how many, and those that can't be read."""
+    spread = np.linspace(0, len(pool) - 1, min(sample, len(pool)))
+    positions = np.unique(spread.astype(int)).tolist()
+    unreadable = {}
+    for start in range(0, len(positions), CHUNK):
+        chunk = positions[start : start + CHUNK]
+        for position, example in zip(chunk, pool.read(chunk)):
             if isinstance(example, Unreadable):
-                bad[pool.ids[position]] = example.reason
-    return len(positions), bad
+                unreadable[pool.ids[position]] = example.reason
+    return len(positions), unreadable

@@ -32,7 +32,13 @@ def cifar10(
     """
     check_class_count(classes, 10)
     if is_parquet(path):
-        return from_parquet("cifar10", path, TEN, classes, max_side=max_side)
+        return from_parquet(
+            "cifar10",
+            path,
+            TEN,
+            classes,
+            max_side=max_side,
+        )
     batches = [f"data_batch_{k}" for k in range(1, 6)]
     files = _Batches(
         path,
@@ -59,8 +65,21 @@ def cifar100(
     numbered = tuple(f"class {k}" for k in range(100))
     if is_parquet(path):
         label = "fine_label" if "fine_label" in column_names(path) else None
-        return from_parquet("cifar100", path, numbered, classes, label=label, max_side=max_side)
-    files = _Batches(path, "cifar-100-python", "cifar-100-python.tar.gz", ["train", "test"], "meta")
+        return from_parquet(
+            "cifar100",
+            path,
+            numbered,
+            classes,
+            label=label,
+            max_side=max_side,
+        )
+    files = _Batches(
+        path,
+        "cifar-100-python",
+        "cifar-100-python.tar.gz",
+        ["train", "test"],
+        "meta",
+    )
     names = files.names("meta", "fine_label_names", numbered)
     train = files.read(["train"], "fine_labels", 100)
     test = files.read(["test"], "fine_labels", 100)
@@ -75,7 +94,7 @@ class _Batches:
     ) -> None:
         root = Path(path)
         self.place = root
-        self.raw = dict[str, bytes]()
+        self.raw: dict[str, bytes] = {}
         folder = root / inner if (root / inner).is_dir() else root
         if root.is_dir() and not (folder / wanted[0]).is_file() and (root / archive).is_file():
             root = root / archive
@@ -99,11 +118,10 @@ class _Batches:
             with tarfile.open(archive) as opened:
                 for member in opened:
                     name = member.name.rpartition("/")[2]
-                    if (
-                        member.isfile()
-                        and name in wanted
-                        and (file := opened.extractfile(member)) is not None
-                    ):
+                    if not member.isfile() or name not in wanted:
+                        continue
+                    file = opened.extractfile(member)
+                    if file is not None:
                         self.raw[name] = file.read()
         except (OSError, EOFError, tarfile.TarError) as problem:
             raise damaged(archive, problem, "a whole .tar.gz archive", WHERE) from None
@@ -112,13 +130,17 @@ class _Batches:
         if meta not in self.raw:
             return list(default)
         place = self.place / meta
-        found = read_pickle(self.raw[meta], str(place)).get(key)
-        if not isinstance(found, list) or len(found) != len(default):
+        names = read_pickle(self.raw[meta], str(place)).get(key)
+        if not isinstance(names, list) or len(names) != len(default):
             raise damaged(
-                place, f"no {len(default)} names under {key!r}", "the names of the classes", WHERE
+                place,
+                f"no {len(default)} names under {key!r}",
+                "the names of the classes",
+                WHERE,
             )
         return [
-            one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in found
+            name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+            for name in names
         ]
 
     def read(self, batches: Sequence[str], key: str, size: int) -> tuple[Arrays, np.ndarray]:
@@ -127,26 +149,27 @@ class _Batches:
         classes = []
         for name in batches:
             place = self.place / name
-            found = read_pickle(self.raw[name], str(place))
-            data = found.get("data")
-            labels = found.get(key)
-            if (
-                not isinstance(data, np.ndarray)
-                or data.ndim != 2
-                or data.shape[1] != 3072
-                or len(data) == 0
-            ):
+            batch = read_pickle(self.raw[name], str(place))
+            data = batch.get("data")
+            labels = batch.get(key)
+            if not isinstance(data, np.ndarray) or data.shape[1:] != (3072,) or len(data) == 0:
                 raise damaged(
                     place,
                     "no array 'data' of shape (n, 3072)",
                     "pictures of 32 x 32 x 3 bytes",
                     WHERE,
                 )
-            if not isinstance(labels, list) or not all(isinstance(one, int) for one in labels):
-                raise damaged(place, f"no list {key!r} of numbers", "one class a picture", WHERE)
+            if not isinstance(labels, list) or not all(isinstance(k, int) for k in labels):
+                raise damaged(
+                    place,
+                    f"no list {key!r} of numbers",
+                    "one class a picture",
+                    WHERE,
+                )
             pixels.append(data)
-            classes.append(
-                checked_classes(np.array(labels, np.int64), size, len(data), place, WHERE)
-            )
-        planes = pixels[0] if len(pixels) == 1 else np.concatenate(pixels)
-        return Arrays(planes.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)), np.concatenate(classes)
+            values = np.array(labels, np.int64)
+            classes.append(checked_classes(values, size, len(data), place, WHERE))
+        # One batch as it is: a copy of CIFAR-100's 150 MB would be for nothing.
+        flat = pixels[0] if len(pixels) == 1 else np.concatenate(pixels)
+        planes = flat.reshape(-1, 3, 32, 32)
+        return Arrays(planes.transpose(0, 2, 3, 1)), np.concatenate(classes)

@@ -39,7 +39,14 @@ def coco(path: str | os.PathLike[str], *, max_side: int | None = None) -> Datase
             "instances_train2014.json and instances_val2014.json name other classes: get both "
             f"from {WHERE}"
         )
-    return Dataset("coco", MultiLabel(names), pool, labels, test_pool, test_labels)
+    return Dataset(
+        "coco",
+        MultiLabel(names),
+        pool,
+        labels,
+        test_pool,
+        test_labels,
+    )
 
 
 def _json(root: Path, part: str) -> Path:
@@ -51,10 +58,13 @@ def _read(root: Path, part: str, max_side: int | None) -> tuple[list[str], Files
     path = _json(root, part)
     need(path, f"the instances of {part}", WHERE)
     try:
-        found: Any = json.loads(path.read_bytes())
-        kinds = sorted((int(c["id"]), str(c["name"])) for c in found["categories"])
-        files = {int(image["id"]): str(image["file_name"]) for image in found["images"]}
-        pairs = {(int(a["image_id"]), int(a["category_id"])) for a in found["annotations"]}
+        content: Any = json.loads(path.read_bytes())
+        kinds = sorted((int(kind["id"]), str(kind["name"])) for kind in content["categories"])
+        files = {int(image["id"]): str(image["file_name"]) for image in content["images"]}
+        pairs = {
+            (int(annotation["image_id"]), int(annotation["category_id"]))
+            for annotation in content["annotations"]
+        }
     except (ValueError, KeyError, TypeError) as problem:
         reason = f"no {problem}" if isinstance(problem, KeyError) else problem
         raise damaged(path, reason, _EXPECTED, WHERE) from None
@@ -67,14 +77,21 @@ def _read(root: Path, part: str, max_side: int | None) -> tuple[list[str], Files
     for image, kind in pairs:
         if image not in files or kind not in columns:
             what = f"image {image}" if image not in files else f"category {kind}"
-            raise damaged(path, f"an annotation of {what}, which is not listed", _EXPECTED, WHERE)
+            raise damaged(
+                path,
+                f"an annotation of {what}, which is not listed",
+                _EXPECTED,
+                WHERE,
+            )
         labels[rows[image], columns[kind]] = 1
-    folder = need(root / part, f"the pictures of {part}", WHERE, folder=True)
-    return (
-        [name for _, name in kinds],
-        Files(folder, [files[i] for i in images], max_side=max_side),
-        labels,
+    folder = need(
+        root / part,
+        f"the pictures of {part}",
+        WHERE,
+        folder=True,
     )
+    pool = Files(folder, [files[image] for image in images], max_side=max_side)
+    return [name for _, name in kinds], pool, labels
 
 
 def _from_parquet(path: str | os.PathLike[str], max_side: int | None) -> Dataset:
@@ -84,8 +101,18 @@ def _from_parquet(path: str | os.PathLike[str], max_side: int | None) -> Dataset
             f"the Parquet files in {path} do not name their classes: expected the 80 categories"
         )
     if test is None:
-        return Dataset("coco", MultiLabel(train.names), train.pool, train.subsets(train.names))
+        return Dataset(
+            "coco",
+            MultiLabel(train.names),
+            train.pool,
+            train.subsets(train.names),
+        )
     labels = train.subsets(train.names)
     return Dataset(
-        "coco", MultiLabel(train.names), train.pool, labels, test.pool, test.subsets(train.names)
+        "coco",
+        MultiLabel(train.names),
+        train.pool,
+        labels,
+        test.pool,
+        test.subsets(train.names),
     )

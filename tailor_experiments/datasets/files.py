@@ -40,12 +40,11 @@ class Files(Pool):
         self.max_side = max_side
         self.threads = threads
         check_unique(self._ids)
-        if outside := next(
-            (one for one in self._ids if one.startswith("/") or ".." in one.split("/")), None
-        ):
-            raise InputError(
-                f"picture {outside!r} lies outside {self.root}: names are relative to that folder"
-            )
+        for name in self._ids:
+            if name.startswith("/") or ".." in name.split("/"):
+                raise InputError(
+                    f"picture {name!r} lies outside {self.root}: names are relative to that folder"
+                )
 
     @property
     def ids(self) -> Sequence[str]:
@@ -77,17 +76,17 @@ class Files(Pool):
         files too.
         """
         listed: dict[str, set[str]] = {}
-        gone = []
-        for one in self._ids:
-            folder, _, name = one.rpartition("/")
+        missing = []
+        for example_id in self._ids:
+            folder, _, name = example_id.rpartition("/")
             if folder not in listed:
                 try:
                     listed[folder] = set(os.listdir(self.root / folder))
                 except OSError:
                     listed[folder] = set()
             if name not in listed[folder]:
-                gone.append(one)
-        return gone
+                missing.append(example_id)
+        return missing
 
 
 class Subset(Pool):
@@ -121,5 +120,5 @@ def missing_files(pool: Pool) -> list[str]:
     """Ids of a pool's files that are not there; none for a pool that has no files of its own."""
     if isinstance(pool, Subset):
         inside = set(pool.ids)
-        return [one for one in missing_files(pool.pool) if one in inside]
+        return [example_id for example_id in missing_files(pool.pool) if example_id in inside]
     return pool.missing() if isinstance(pool, Files) else []

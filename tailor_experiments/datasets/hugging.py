@@ -20,28 +20,34 @@ TESTS = ("test", "validation", "valid", "val")
 
 @dataclass(frozen=True)
 class Split:
-    """One split: its examples, what is known of each, and the classes in order."""
+    """One split of a dataset.
+
+    answers  a class name, or a list of them, in the order of the pool; None where there is none
+    names    the classes in order, where the files name them
+    """
 
     pool: Pool
-    answers: list[
-        Any
-    ]  # a class name, or a list of them, in the order of the pool; None where there is none
+    answers: list[Any]
     names: list[str] | None
 
     def indices(self, names: Sequence[str]) -> np.ndarray:
         """(n,) int64 the class of each by its place in names; an example without one is an
         error.
         """
-        return _indices(self, names)
+        places = _places(self, names)
+        indices = [_place(places, answer, row) for row, answer in enumerate(self.answers)]
+        return np.array(indices, dtype=np.int64)
 
     def subsets(self, names: Sequence[str]) -> np.ndarray:
         """(n, K) uint8: which of names each example has."""
         places = _places(self, names)
         labels = np.zeros((len(self.answers), len(names)), np.uint8)
         for row, answer in enumerate(self.answers):
-            given = [] if answer is None else [answer] if isinstance(answer, str) else answer
-            for one in given:
-                labels[row, _place(places, one, row)] = 1
+            if answer is None:
+                continue
+            classes = [answer] if isinstance(answer, str) else answer
+            for name in classes:
+                labels[row, _place(places, name, row)] = 1
         return labels
 
 
@@ -68,15 +74,15 @@ def open_split(
     `open_pool`.
     """
     options: dict[str, Any] = {"label": label, "split": split, "max_side": max_side}
-    pool: Any = open_pool(
-        path, kind="parquet", **{k: v for k, v in options.items() if v is not None}
-    )
-    known = pool.labels()
-    if known is None:
+    given_options = {name: value for name, value in options.items() if value is not None}
+    pool: Any = open_pool(path, kind="parquet", **given_options)
+    known_labels = pool.labels()
+    if known_labels is None:
         raise InputError(
             f"the Parquet files in {path} have no column 'label' or 'labels': name it (label=)"
         )
-    return Split(pool, [known.get(one) for one in pool.ids], pool.class_names())
+    answers = [known_labels.get(example_id) for example_id in pool.ids]
+    return Split(pool, answers, pool.class_names())
 
 
 def open_splits(
@@ -89,30 +95,35 @@ def open_splits(
     """The training split, and the first test split there is."""
     if Path(path).is_file():
         return open_split(path, None, label=label, max_side=max_side), None
-    found = splits(path)
-    train = "train" if "train" in found else None
-    if found and train is None:
-        raise InputError(f"no split 'train' in {path}: there are {', '.join(sorted(found))}")
-    test = next((one for one in tests if one in found), None)
-    return (
-        open_split(path, train, label=label, max_side=max_side),
-        None if test is None else open_split(path, test, label=label, max_side=max_side),
+    names = splits(path)
+    if names and "train" not in names:
+        raise InputError(f"no split 'train' in {path}: there are {', '.join(sorted(names))}")
+    train_name = "train" if names else None
+    train = open_split(
+        path,
+        train_name,
+        label=label,
+        max_side=max_side,
     )
+    for name in tests:
+        if name in names:
+            return train, open_split(path, name, label=label, max_side=max_side)
+    return train, None
 
 
 def splits(path: str | os.PathLike[str]) -> set[str]:
     """The splits of a folder, by how its files or their folders begin."""
     root = Path(path)
-    parts = {
-        part.lower() for file in root.rglob("*.parquet") for part in file.relative_to(root).parts
-    }
-    begins = {
-        name: [
-            p for p in parts if p.startswith(name) and not p[len(name) : len(name) + 1].isalpha()
-        ]
-        for name in ("train", *TESTS)
-    }
-    return {name for name, found in begins.items() if found}
+    names: set[str] = set()
+    for file in root.rglob("*.parquet"):
+        for part in file.relative_to(root).parts:
+            names |= {name for name in ("train", *TESTS) if _begins_with(part.lower(), name)}
+    return names
+
+
+def _begins_with(part: str, split: str) -> bool:
+    """As a word of its own: "training" is no split called "train"."""
+    return part.startswith(split) and not part.removeprefix(split)[:1].isalpha()
 
 
 def column_names(path: str | os.PathLike[str]) -> list[str]:
@@ -148,10 +159,3 @@ def _place(places: dict[str, int], answer: Any, row: int) -> int:
             "classes"
         )
     return places[answer]
-
-
-def _indices(split: Split, names: Sequence[str]) -> np.ndarray:
-    places = _places(split, names)
-    return np.array(
-        [_place(places, answer, row) for row, answer in enumerate(split.answers)], dtype=np.int64
-    )

@@ -47,19 +47,37 @@ def fashion_mnist(
     """
     check_class_count(classes, 10)
     if is_parquet(path):
-        return from_parquet("fashion-mnist", path, CLOTHES, classes, max_side=max_side)
+        return from_parquet(
+            "fashion-mnist",
+            path,
+            CLOTHES,
+            classes,
+            max_side=max_side,
+        )
     folder = first_folder(path, ("fashion-mnist", "FashionMNIST/raw", "raw"))
     test = _read(folder, "t10k") if _find(folder, "t10k-images-idx3-ubyte").is_file() else None
-    return build("fashion-mnist", CLOTHES, classes, _read(folder, "train"), test)
+    return build(
+        "fashion-mnist",
+        CLOTHES,
+        classes,
+        _read(folder, "train"),
+        test,
+    )
 
 
 def _read(folder: Path, part: str) -> tuple[Arrays, np.ndarray]:
     images = _find(folder, f"{part}-images-idx3-ubyte")
     labels = _find(folder, f"{part}-labels-idx1-ubyte")
     pixels = read_idx(images, 3, WHERE)
-    return Arrays(pixels), checked_classes(
-        read_idx(labels, 1, WHERE), 10, len(pixels), labels, WHERE
+    values = read_idx(labels, 1, WHERE)
+    classes = checked_classes(
+        values,
+        len(CLOTHES),
+        len(pixels),
+        labels,
+        WHERE,
     )
+    return Arrays(pixels), classes
 
 
 def _find(folder: Path, name: str) -> Path:
@@ -73,13 +91,26 @@ def read_idx(path: Path, axes: int, where: str) -> np.ndarray:
     expected = f"an IDX file of bytes with {axes} axes"
     need(path, f"{expected} (.gz or plain)", where)
     try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        raw = path.read_bytes()
+        if path.suffix == ".gz":
+            raw = gzip.decompress(raw)
     except (OSError, EOFError, zlib.error) as problem:
         raise damaged(path, problem, expected, where) from None
     start = 4 + 4 * axes
     if len(raw) < start or raw[:4] != bytes((0, 0, 8, axes)):
-        raise damaged(path, f"it begins with {raw[:4].hex()}", expected, where)
+        raise damaged(
+            path,
+            f"it begins with {raw[:4].hex()}",
+            expected,
+            where,
+        )
     shape = tuple(np.frombuffer(raw, ">u4", axes, 4).tolist())
-    if len(raw) - start != int(np.prod(shape)) or 0 in shape:
-        raise damaged(path, f"{len(raw) - start} bytes for the shape {shape}", expected, where)
+    size = len(raw) - start
+    if size != int(np.prod(shape)) or 0 in shape:
+        raise damaged(
+            path,
+            f"{size} bytes for the shape {shape}",
+            expected,
+            where,
+        )
     return np.frombuffer(raw, np.uint8, offset=start).reshape(shape)

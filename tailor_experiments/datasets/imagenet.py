@@ -32,22 +32,38 @@ def imagenet(path: str | os.PathLike[str], *, max_side: int | None = None) -> Da
     if is_parquet(path):
         names = tuple(f"class {k}" for k in range(SIZE))
         tests = ("validation", "valid", "val")  # the classes of the test split are not published
-        return from_parquet("imagenet", path, names, SIZE, max_side=max_side, tests=tests)
+        return from_parquet(
+            "imagenet",
+            path,
+            names,
+            SIZE,
+            max_side=max_side,
+            tests=tests,
+        )
     root = first_folder(path, ("imagenet", "ILSVRC2012"))
-    kit = next(
-        (root / k for k in _KIT if (root / k / "data" / "meta.mat").is_file()), root / _KIT[0]
-    )
+    kits = [root / name for name in _KIT if (root / name / "data" / "meta.mat").is_file()]
+    kit = kits[0] if kits else root / _KIT[0]
     codes, names = _classes(kit / "data" / "meta.mat")
-    train = _by_folder(_folder(root, _TRAIN, "a folder for each class, n01440764"), codes, max_side)
-    validation = next((root / v for v in _VALIDATION if (root / v).is_dir()), None)
+    train_folder = _first_of(root, _TRAIN)
+    if train_folder is None:
+        train_folder = need(
+            root / _TRAIN[0],
+            "a folder for each class, n01440764",
+            WHERE,
+            folder=True,
+        )
+    train = _by_folder(train_folder, codes, max_side)
+    validation = _first_of(root, _VALIDATION)
     test = None if validation is None else _validation(validation, kit, codes, max_side)
     return build("imagenet", names, len(names), train, test)
 
 
-def _folder(root: Path, names: tuple[str, ...], what: str) -> Path:
-    return next((root / n for n in names if (root / n).is_dir()), None) or need(
-        root / names[0], what, WHERE, folder=True
-    )
+def _first_of(root: Path, names: tuple[str, ...]) -> Path | None:
+    """The first folder of these names that is there."""
+    for name in names:
+        if (root / name).is_dir():
+            return root / name
+    return None
 
 
 def _classes(path: Path) -> tuple[list[str], tuple[str, ...]]:
@@ -55,8 +71,18 @@ def _classes(path: Path) -> tuple[list[str], tuple[str, ...]]:
     classes.
     """
     expected = "synsets with ILSVRC2012_ID, WNID, words and num_children"
-    synsets = read_mat(path, ("synsets",), f"the development kit's {expected}", WHERE)["synsets"]
-    rows = records(synsets, ("ILSVRC2012_ID", "WNID", "words", "num_children"), path, WHERE)
+    synsets = read_mat(
+        path,
+        ("synsets",),
+        f"the development kit's {expected}",
+        WHERE,
+    )["synsets"]
+    rows = records(
+        synsets,
+        ("ILSVRC2012_ID", "WNID", "words", "num_children"),
+        path,
+        WHERE,
+    )
     try:
         leaves = sorted(
             (int(row["ILSVRC2012_ID"]), row["WNID"], row["words"])
@@ -66,35 +92,47 @@ def _classes(path: Path) -> tuple[list[str], tuple[str, ...]]:
     except (TypeError, ValueError) as problem:
         raise damaged(path, problem, expected, WHERE) from None
     if [number for number, _, _ in leaves] != list(range(1, len(leaves) + 1)) or len(leaves) < 2:
-        raise damaged(path, "the classes are not numbered from 1 without gaps", expected, WHERE)
-    firsts = [str(words).split(",")[0].strip() for _, _, words in leaves]
-    twice = {
-        name for name, count in Counter(firsts).items() if count > 1
-    }  # two classes are called "crane"
+        raise damaged(
+            path,
+            "the classes are not numbered from 1 without gaps",
+            expected,
+            WHERE,
+        )
+    first_words = [str(words).split(",")[0].strip() for _, _, words in leaves]
     codes = [str(code) for _, code, _ in leaves]
-    return codes, tuple(
-        f"{name} ({code})" if name in twice else name for name, code in zip(firsts, codes)
-    )
+    # Two classes are called "crane".
+    counts = Counter(first_words)
+    names = [
+        f"{name} ({code})" if counts[name] > 1 else name for name, code in zip(first_words, codes)
+    ]
+    return codes, tuple(names)
 
 
 def _pictures(folder: Path) -> list[str]:
     with os.scandir(folder) as entries:
-        return sorted(e.name for e in entries if e.name.lower().endswith((".jpeg", ".jpg")))
+        names = [entry.name for entry in entries]
+    return sorted(name for name in names if name.lower().endswith((".jpeg", ".jpg")))
 
 
 def _by_folder(root: Path, codes: list[str], max_side: int | None) -> tuple[Files, np.ndarray]:
-    names = list[str]()
-    counts = list[int]()
+    names: list[str] = []
+    counts: list[int] = []
     for code in codes:
-        need(root / code, "the pictures of one class", WHERE, folder=True)
-        inside = _pictures(root / code)
-        if not inside:
+        need(
+            root / code,
+            "the pictures of one class",
+            WHERE,
+            folder=True,
+        )
+        pictures = _pictures(root / code)
+        if not pictures:
             raise InputError(
                 f"missing pictures in {root / code}: expected .JPEG files; get them from {WHERE}"
             )
-        names += [f"{code}/{one}" for one in inside]
-        counts.append(len(inside))
-    return Files(root, names, max_side=max_side), np.repeat(np.arange(len(codes)), counts)
+        names += [f"{code}/{picture}" for picture in pictures]
+        counts.append(len(pictures))
+    classes = np.repeat(np.arange(len(codes)), counts)
+    return Files(root, names, max_side=max_side), classes
 
 
 def _validation(
@@ -113,6 +151,11 @@ def _validation(
         raise InputError(
             f"missing pictures in {root}: expected ILSVRC2012_val_*.JPEG; get them from {WHERE}"
         )
-    return Files(root, names, max_side=max_side), checked_classes(
-        numbers - 1, len(codes), len(names), truth, WHERE
+    classes = checked_classes(
+        numbers - 1,
+        len(codes),
+        len(names),
+        truth,
+        WHERE,
     )
+    return Files(root, names, max_side=max_side), classes

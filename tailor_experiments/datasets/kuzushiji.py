@@ -44,12 +44,24 @@ def kuzushiji49(
         names = first.names or names
         train: tuple[Pool, np.ndarray] = (first.pool, first.indices(names))
         test = None if second is None else (second.pool, second.indices(names))
-        return build("kuzushiji49", names, SIZE, train if whole else _tenth(*train), test)
+        return build(
+            "kuzushiji49",
+            names,
+            SIZE,
+            train if whole else _tenth(*train),
+            test,
+        )
     folder = first_folder(path, ("k49", "kuzushiji49", "KMNIST"))
     train = _read(folder, "train")
     test = _read(folder, "test") if (folder / "k49-test-imgs.npz").is_file() else None
     names = _names(folder / "k49_classmap.csv") or names
-    return build("kuzushiji49", names, SIZE, train if whole else _tenth(*train), test)
+    return build(
+        "kuzushiji49",
+        names,
+        SIZE,
+        train if whole else _tenth(*train),
+        test,
+    )
 
 
 def _tenth(pool: Pool, classes: np.ndarray) -> tuple[Pool, np.ndarray]:
@@ -70,10 +82,18 @@ def _read(folder: Path, part: str) -> tuple[Pool, np.ndarray]:
     try:
         pool = Arrays(images, array="arr_0")
     except InputError as problem:
-        raise damaged(images, problem, "pictures (n, 28, 28) of bytes as arr_0", WHERE) from None
+        raise damaged(
+            images,
+            problem,
+            "pictures (n, 28, 28) of bytes as arr_0",
+            WHERE,
+        ) from None
     if pool.kind != "image":
         raise damaged(
-            images, "the array is not of pictures", "pictures (n, 28, 28) of bytes as arr_0", WHERE
+            images,
+            "the array is not of pictures",
+            "pictures (n, 28, 28) of bytes as arr_0",
+            WHERE,
         )
     try:
         values = read_npz(labels, "arr_0")
@@ -91,4 +111,9 @@ def _names(path: Path) -> list[str] | None:
             named = {int(row["index"]): row["char"] for row in csv.DictReader(file)}
         return [named[k] for k in range(SIZE)]
     except (OSError, KeyError, TypeError, ValueError) as problem:
-        raise damaged(path, problem, "columns index, codepoint and char, 49 rows", WHERE) from None
+        raise damaged(
+            path,
+            problem,
+            "columns index, codepoint and char, 49 rows",
+            WHERE,
+        ) from None

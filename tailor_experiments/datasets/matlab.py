@@ -18,13 +18,18 @@ def read_mat(path: Path, names: tuple[str, ...], what: str, where: str) -> dict[
 
     need(path, what, where)
     try:
-        found: dict[str, Any] = loadmat(str(path), variable_names=list(names))
+        variables: dict[str, Any] = loadmat(str(path), variable_names=list(names))
     except Exception as problem:  # scipy raises nearly anything on broken bytes, and on version 7.3
-        raise damaged(path, problem or type(problem).__name__, what, where) from None
-    missing = [name for name in names if name not in found]
+        raise damaged(
+            path,
+            problem or type(problem).__name__,
+            what,
+            where,
+        ) from None
+    missing = [name for name in names if name not in variables]
     if missing:
         raise damaged(path, f"no variable {missing[0]!r}", what, where)
-    return found
+    return variables
 
 
 def records(
@@ -34,11 +39,21 @@ def records(
     flat = array.reshape(-1)
     missing = [field for field in fields if field not in (flat.dtype.names or ())]
     if missing:
-        raise damaged(path, f"no field {missing[0]!r}", f"structs with {', '.join(fields)}", where)
+        raise damaged(
+            path,
+            f"no field {missing[0]!r}",
+            f"structs with {', '.join(fields)}",
+            where,
+        )
     try:
-        return [{field: scalar(one[field]) for field in fields} for one in flat]
+        return [{field: scalar(struct[field]) for field in fields} for struct in flat]
     except (IndexError, TypeError, ValueError) as problem:
-        raise damaged(path, problem, f"structs with {', '.join(fields)}", where) from None
+        raise damaged(
+            path,
+            problem,
+            f"structs with {', '.join(fields)}",
+            where,
+        ) from None
 
 
 def scalar(value: Any) -> Any:

@@ -20,12 +20,27 @@ def build(
     train: tuple[Pool, np.ndarray],
     test: tuple[Pool, np.ndarray] | None,
 ) -> Dataset:
-    """train, test: a pool and its classes (n,) int64, before any merging."""
-    classes, kept = merge_classes(train[1], names, keep)
-    test_labels = None if test is None else one_hot(merge_classes(test[1], names, keep)[0], keep)
-    labels = one_hot(classes, keep)
+    """A dataset by the K-class rule.
+
+    names        the classes before any merging, in order
+    keep         K: classes 0 to K-2 are kept, the others are merged
+    train, test  a pool and its classes (n,) int64, before any merging
+    """
+    pool, classes = train
+    merged, merged_names = merge_classes(classes, names, keep)
+    task = MultiClass(merged_names)
+    labels = one_hot(merged, keep)
+    if test is None:
+        return Dataset(name, task, pool, labels)
+    test_pool, test_classes = test
+    merged_test, _ = merge_classes(test_classes, names, keep)
     return Dataset(
-        name, MultiClass(kept), train[0], labels, None if test is None else test[0], test_labels
+        name,
+        task,
+        pool,
+        labels,
+        test_pool,
+        one_hot(merged_test, keep),
     )
 
 
@@ -40,7 +55,13 @@ def from_parquet(
     tests: Sequence[str] = TESTS,
 ) -> Dataset:
     """Class names come from the files where they have them; their order is the dataset's own."""
-    train, test = open_splits(path, label=label, max_side=max_side, tests=tests)
-    named = train.names or names
-    tested = None if test is None else (test.pool, test.indices(named))
-    return build(name, named, keep, (train.pool, train.indices(named)), tested)
+    train, test = open_splits(
+        path,
+        label=label,
+        max_side=max_side,
+        tests=tests,
+    )
+    class_names = train.names or names
+    train_part = (train.pool, train.indices(class_names))
+    test_part = None if test is None else (test.pool, test.indices(class_names))
+    return build(name, class_names, keep, train_part, test_part)

@@ -12,21 +12,30 @@ _WIDE_SIGMOID = (*_SIGMOID, "most-likely-positive", "weak-supervision")
 
 @dataclass(frozen=True)
 class PaperSetting:
-    """One row of the paper's tables."""
+    """One row of the paper's tables.
+
+    classes           K
+    pool              N
+    class_imbalance   smallest class over largest
+    binary_imbalance  mean positive rate, multi-label only
+    batch             B, the size of the seed set too
+    pretrained        training starts from ImageNet weights
+    drawn             the pool is a random part, so the ratios of another draw differ a little
+    """
 
     name: str
     title: str
     multilabel: bool
-    classes: int  # K
-    pool: int  # N
-    class_imbalance: float  # smallest class over largest
-    binary_imbalance: float | None  # mean positive rate, multi-label only
-    batch: int  # B, the size of the seed set too
+    classes: int
+    pool: int
+    class_imbalance: float
+    binary_imbalance: float | None
+    batch: int
     rounds: int
     epochs: int
     training_batch: int = 50
-    pretrained: bool = True  # ImageNet weights
-    drawn: bool = False  # the pool is a random part, so the ratios of another draw differ a little
+    pretrained: bool = True
+    drawn: bool = False
 
     @property
     def narrow(self) -> tuple[str, ...]:
@@ -42,13 +51,55 @@ class PaperSetting:
 PAPER: dict[str, PaperSetting] = {
     setting.name: setting
     for setting in (
-        PaperSetting("celeba", "CelebA", True, 40, 162_770, 0.0273, 0.2257, 10_000, 10, 8),
-        PaperSetting("coco", "COCO 2014", True, 80, 82_081, 0.0028, 0.0367, 5_000, 10, 10),
         PaperSetting(
-            "voc", "PASCAL VOC", True, 20, 10_000, 0.0749, 0.0721, 500, 20, 15, drawn=True
+            "celeba",
+            "CelebA",
+            True,
+            40,
+            162_770,
+            0.0273,
+            0.2257,
+            10_000,
+            10,
+            8,
         ),
         PaperSetting(
-            "cars", "Stanford Cars", True, 10, 12_948, 0.1572, 0.1200, 500, 20, 15, drawn=True
+            "coco",
+            "COCO 2014",
+            True,
+            80,
+            82_081,
+            0.0028,
+            0.0367,
+            5_000,
+            10,
+            10,
+        ),
+        PaperSetting(
+            "voc",
+            "PASCAL VOC",
+            True,
+            20,
+            10_000,
+            0.0749,
+            0.0721,
+            500,
+            20,
+            15,
+            drawn=True,
+        ),
+        PaperSetting(
+            "cars",
+            "Stanford Cars",
+            True,
+            10,
+            12_948,
+            0.1572,
+            0.1200,
+            500,
+            20,
+            15,
+            drawn=True,
         ),
         PaperSetting(
             "imagenet",
@@ -78,15 +129,58 @@ PAPER: dict[str, PaperSetting] = {
             drawn=True,
         ),
         PaperSetting(
-            "caltech256", "Caltech-256", False, 256, 24_486, 0.0761, None, 1_000, 20, 15, drawn=True
+            "caltech256",
+            "Caltech-256",
+            False,
+            256,
+            24_486,
+            0.0761,
+            None,
+            1_000,
+            20,
+            15,
+            drawn=True,
         ),
         PaperSetting(
-            "cifar10-2", "CIFAR-10, 2 classes", False, 2, 50_000, 0.1111, None, 2_000, 20, 10
+            "cifar10-2",
+            "CIFAR-10, 2 classes",
+            False,
+            2,
+            50_000,
+            0.1111,
+            None,
+            2_000,
+            20,
+            10,
         ),
         PaperSetting(
-            "cifar100-10", "CIFAR-100, 10 classes", False, 10, 50_000, 0.0110, None, 2_000, 20, 10
+            "cifar100-10",
+            "CIFAR-100, 10 classes",
+            False,
+            10,
+            50_000,
+            0.0110,
+            None,
+            2_000,
+            20,
+            10,
         ),
-        PaperSetting("svhn-2", "SVHN, 2 classes", False, 2, 73_257, 0.0724, None, 7_000, 10, 10),
+        PaperSetting(
+            "svhn-2",
+            "SVHN, 2 classes",
+            False,
+            2,
+            73_257,
+            0.0724,
+            None,
+            7_000,
+            10,
+            10,
+        ),
     )
 }
-LEARNING_RATE, WEIGHT_DECAY, TRIALS, SMOOTHING = 1e-4, 5e-5, 4, 3
+LEARNING_RATE = 1e-4
+WEIGHT_DECAY = 5e-5
+TRIALS = 4
+#: rounds over which the paper's curves are smoothed
+SMOOTHING = 3

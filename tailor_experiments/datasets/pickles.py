@@ -37,11 +37,8 @@ class _Array:
         if not isinstance(state, tuple) or len(state) != 5:
             raise pickle.UnpicklingError("an array's state is not five values")
         _, shape, kind, fortran, raw = state
-        if (
-            not isinstance(kind, _Kind)
-            or not isinstance(raw, bytes)
-            or not isinstance(shape, tuple)
-        ):
+        is_array = isinstance(kind, _Kind) and isinstance(raw, bytes)
+        if not is_array or not isinstance(shape, tuple):
             raise pickle.UnpicklingError("an array's state is not shape, kind and bytes")
         if not all(isinstance(n, int) and n >= 0 for n in shape):
             raise pickle.UnpicklingError(f"an array of shape {shape}")
@@ -94,17 +91,18 @@ def read_pickle(raw: bytes, path: str) -> dict[str, Any]:
     {'labels': [3, 1]}
     """
     try:
-        found = _Reader(io.BytesIO(raw), encoding="bytes").load()
-    except (
-        Exception
-    ) as problem:  # a broken pickle raises nearly anything: EOFError, IndexError, struct.error, ...
+        content = _Reader(io.BytesIO(raw), encoding="bytes").load()
+    except Exception as problem:
+        # A broken pickle raises nearly anything: EOFError, IndexError, struct.error, ...
         raise InputError(
             f"damaged or unsafe file {path}: {str(problem) or type(problem).__name__}"
         ) from None
-    if not isinstance(found, dict):
-        raise InputError(f"damaged file {path}: it holds a {type(found).__name__}, expected a dict")
+    if not isinstance(content, dict):
+        raise InputError(
+            f"damaged file {path}: it holds a {type(content).__name__}, expected a dict"
+        )
     plain = {}
-    for key, value in found.items():
+    for key, value in content.items():
         name = key.decode("latin1") if isinstance(key, bytes) else str(key)
         plain[name] = _plain(value, path)
     return plain
@@ -116,7 +114,7 @@ def _plain(value: Any, path: str) -> Any:
             raise InputError(f"damaged file {path}: an array without content")
         return value.value
     if isinstance(value, list):
-        return [_plain(one, path) for one in value]
+        return [_plain(member, path) for member in value]
     if value is None or isinstance(value, (int, float, str, bytes)):
         return value
     raise InputError(

@@ -36,7 +36,13 @@ def svhn(
     """
     check_class_count(classes, 10)
     if is_parquet(path):
-        return from_parquet("svhn", path, DIGITS, classes, max_side=max_side)
+        return from_parquet(
+            "svhn",
+            path,
+            DIGITS,
+            classes,
+            max_side=max_side,
+        )
     folder = first_folder(path, ("SVHN", "svhn"))
     test = folder / "test_32x32.mat"
     return build(
@@ -49,16 +55,26 @@ def svhn(
 
 
 def _read(path: Path) -> tuple[Arrays, np.ndarray]:
-    found = read_mat(path, ("X", "y"), _EXPECTED, WHERE)
-    pixels = found["X"]
-    digits = found["y"].reshape(-1)
+    variables = read_mat(path, ("X", "y"), _EXPECTED, WHERE)
+    pixels = variables["X"]
+    digits = variables["y"].reshape(-1)
     if pixels.ndim == 3:  # MATLAB drops a last axis of one
         pixels = pixels[..., None]
     if pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[:3] != (32, 32, 3):
-        raise damaged(path, f"X is {pixels.dtype} of shape {pixels.shape}", _EXPECTED, WHERE)
+        raise damaged(
+            path,
+            f"X is {pixels.dtype} of shape {pixels.shape}",
+            _EXPECTED,
+            WHERE,
+        )
     if digits.dtype.kind not in "iuf" or digits.min(initial=1) < 1:
         raise damaged(path, "a label is below 1", _EXPECTED, WHERE)
     digits = np.where(digits == 10, 0, digits)
-    return Arrays(pixels.transpose(3, 0, 1, 2)), checked_classes(
-        digits, 10, pixels.shape[3], path, WHERE
+    classes = checked_classes(
+        digits,
+        len(DIGITS),
+        pixels.shape[3],
+        path,
+        WHERE,
     )
+    return Arrays(pixels.transpose(3, 0, 1, 2)), classes

@@ -62,7 +62,12 @@ def voc(
         labels = train.subsets(names)
         if test is not None:
             return Dataset(
-                "voc", MultiLabel(names), train.pool, labels, test.pool, test.subsets(names)
+                "voc",
+                MultiLabel(names),
+                train.pool,
+                labels,
+                test.pool,
+                test.subsets(names),
             )
         return _split(train.pool, labels, names)
     root = first_folder(
@@ -73,19 +78,36 @@ def voc(
         "the names of 11,540 pictures, one a line",
         WHERE,
     )
-    names_of = listing.read_text(encoding="utf-8", errors="replace").split()
-    odd = next((name for name in names_of if not _NAME.fullmatch(name)), None)
-    if odd is not None or len(names_of) < 2:
-        problem = f"{len(names_of)} names" if odd is None else f"{odd[:20]!r} is no picture's name"
-        raise damaged(listing, problem, "the names of 11,540 pictures, one a line", WHERE)
-    need(root / "Annotations", "one XML file a picture", WHERE, folder=True)
-    pictures = need(root / "JPEGImages", "one .jpg file a picture", WHERE, folder=True)
-    labels = np.zeros((len(names_of), len(KINDS)), np.uint8)
-    for row, name in enumerate(names_of):
-        labels[row, _kinds(root / "Annotations" / f"{name}.xml", difficult)] = 1
-    return _split(
-        Files(pictures, [f"{name}.jpg" for name in names_of], max_side=max_side), labels, KINDS
+    picture_names = listing.read_text(encoding="utf-8", errors="replace").split()
+    odd_names = [name for name in picture_names if not _NAME.fullmatch(name)]
+    if odd_names or len(picture_names) < 2:
+        problem = f"{len(picture_names)} names"
+        if odd_names:
+            problem = f"{odd_names[0][:20]!r} is no picture's name"
+        raise damaged(
+            listing,
+            problem,
+            "the names of 11,540 pictures, one a line",
+            WHERE,
+        )
+    need(
+        root / "Annotations",
+        "one XML file a picture",
+        WHERE,
+        folder=True,
     )
+    pictures = need(
+        root / "JPEGImages",
+        "one .jpg file a picture",
+        WHERE,
+        folder=True,
+    )
+    labels = np.zeros((len(picture_names), len(KINDS)), np.uint8)
+    for row, name in enumerate(picture_names):
+        kinds = _kinds(root / "Annotations" / f"{name}.xml", difficult)
+        labels[row, kinds] = 1
+    pool = Files(pictures, [f"{name}.jpg" for name in picture_names], max_side=max_side)
+    return _split(pool, labels, KINDS)
 
 
 def _split(pool: Pool, labels: np.ndarray, names: tuple[str, ...] | list[str]) -> Dataset:
@@ -105,19 +127,24 @@ def _kinds(path: Path, difficult: bool) -> list[int]:
     """The kinds of object in one picture's XML, as indices."""
     need(path, _EXPECTED, WHERE)
     raw = path.read_bytes()
-    if (
-        b"<!DOCTYPE" in raw or b"<!ENTITY" in raw
-    ):  # no such file declares anything, and entities can blow up memory
+    # No such file declares anything, and entities can blow up memory.
+    if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw:
         raise damaged(path, "it declares entities", _EXPECTED, WHERE)
     try:
         objects = ElementTree.fromstring(raw).findall("object")
     except ElementTree.ParseError as problem:
         raise damaged(path, problem, _EXPECTED, WHERE) from None
-    found = set()
-    for one in objects:
-        name = (one.findtext("name") or "").strip()
+    kinds = set()
+    for element in objects:
+        name = (element.findtext("name") or "").strip()
         if name not in KINDS:
-            raise damaged(path, f"an object called {name!r}", f"one of {', '.join(KINDS)}", WHERE)
-        if difficult or (one.findtext("difficult") or "0").strip() != "1":
-            found.add(KINDS.index(name))
-    return sorted(found)
+            raise damaged(
+                path,
+                f"an object called {name!r}",
+                f"one of {', '.join(KINDS)}",
+                WHERE,
+            )
+        is_difficult = (element.findtext("difficult") or "0").strip() == "1"
+        if difficult or not is_difficult:
+            kinds.add(KINDS.index(name))
+    return sorted(kinds)

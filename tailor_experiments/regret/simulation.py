@@ -24,26 +24,38 @@ from tailor.task import MultiClass, MultiLabel, Task
 
 @dataclass(frozen=True)
 class RegretSetting:
-    """One point of a sweep."""
+    """One point of a sweep.
+
+    weights  "random": v uniform in [-1/K, 1/K]^K; "diversity": from the counts so far
+    rounds   T
+    arms     M
+    classes  K
+    slots    B
+    drift    chance that an arm's theta is drawn anew, each round
+    """
 
     kind: str = "multi-class"
-    weights: str = "random"  # v uniform in [-1/K, 1/K]^K, or "diversity": from the counts so far
-    rounds: int = 50  # T
-    arms: int = 10  # M
-    classes: int = 10  # K
-    slots: int = 10  # B
-    drift: float = 0.0  # chance that an arm's theta is drawn anew, each round
+    weights: str = "random"
+    rounds: int = 50
+    arms: int = 10
+    classes: int = 10
+    slots: int = 10
+    drift: float = 0.0
 
 
 @dataclass(frozen=True)
 class RegretRow:
-    """A selector's regret at one setting, over all instances."""
+    """A selector's regret at one setting, over all instances.
+
+    regret  (instances,)
+    random  (instances,) random's, on the same instances
+    """
 
     sweep: str
     setting: RegretSetting
     selector: str
-    regret: np.ndarray  # (instances,)
-    random: np.ndarray  # (instances,) random's, on the same instances
+    regret: np.ndarray
+    random: np.ndarray
 
     @property
     def mean(self) -> float:
@@ -62,8 +74,9 @@ class RegretRow:
     @property
     def relative_error(self) -> float:
         """Standard error of a ratio of means, on paired instances."""
-        left = self.regret - self.relative * self.random
-        return float(left.std(ddof=1) / np.sqrt(len(left)) / self.random.mean())
+        residuals = self.regret - self.relative * self.random
+        error = residuals.std(ddof=1) / np.sqrt(len(residuals))
+        return float(error / self.random.mean())
 
 
 #: what competes: a name for the tables, the selector and its options
@@ -94,28 +107,36 @@ QUICK: dict[str, tuple[int, ...]] = {
 
 @dataclass(frozen=True)
 class World:
-    """What nature fixed beforehand, the same for every selector."""
+    """What nature fixed beforehand, the same for every selector.
 
-    theta: np.ndarray  # (T, M, K)
-    v: np.ndarray  # (T, K)
+    theta  (T, M, K) the mean label of each arm in each round
+    v      (T, K) the weights of each round
+    """
+
+    theta: np.ndarray
+    v: np.ndarray
 
 
 def draw_world(setting: RegretSetting, rng: np.random.Generator) -> World:
-    t = setting.rounds
-    m = setting.arms
-    k = setting.classes
+    """Every arm's mean label from the uniform prior, drawn anew where it drifts."""
+    rounds = setting.rounds
+    arms = setting.arms
+    classes = setting.classes
 
-    def prior(n: int) -> np.ndarray:
-        return rng.dirichlet(np.ones(k), n) if setting.kind == "multi-class" else rng.random((n, k))
+    def from_prior() -> np.ndarray:
+        if setting.kind == "multi-class":
+            return rng.dirichlet(np.ones(classes), arms)
+        return rng.random((arms, classes))
 
-    theta = np.empty((t, m, k))
-    now = prior(m)
-    for i in range(t):
-        if i and setting.drift:
-            anew = rng.random(m) < setting.drift
-            now = np.where(anew[:, None], prior(m), now)
-        theta[i] = now
-    return World(theta, rng.uniform(-1 / k, 1 / k, (t, k)))
+    theta = np.empty((rounds, arms, classes))
+    current = from_prior()
+    for t in range(rounds):
+        if t > 0 and setting.drift:
+            changes = rng.random(arms) < setting.drift
+            current = np.where(changes[:, None], from_prior(), current)
+        theta[t] = current
+    v = rng.uniform(-1 / classes, 1 / classes, (rounds, classes))
+    return World(theta, v)
 
 
 def draw_labels(setting: RegretSetting, theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -131,10 +152,9 @@ def play(
 ) -> float:
     """One selector in one world -> its regret."""
     task = selector.contest.task
-    k = setting.classes
-    counts = np.zeros(k)
+    counts = np.zeros(setting.classes)
     labelled = 0
-    lost = 0.0
+    regret = 0.0
     for t in range(setting.rounds):
         v = (
             world.v[t]
@@ -142,13 +162,13 @@ def play(
             else Diversity().weights(LabelSummary(task, t, counts, labelled))
         )
         plan = selector.plan(setting.slots, v, rng)
-        worth = world.theta[t] @ v
-        lost += float((worth.max() - worth[plan]).sum())
+        rewards = world.theta[t] @ v
+        regret += float((rewards.max() - rewards[plan]).sum())
         labels = draw_labels(setting, world.theta[t][plan], rng)
         teach(selector, t, v, plan, labels)
         counts = counts + labels.sum(axis=0)
-        labelled = labelled + len(plan)
-    return lost
+        labelled += len(plan)
+    return regret
 
 
 def teach(
@@ -167,10 +187,17 @@ def teach(
     task = selector.contest.task
     bound = 1 / task.size if task.kind == "multi-class" else 1.0
     rewards = np.clip((labels @ v / bound + 1) / 2, 0, 1)
-    nothing = np.zeros(0)
-    for j in range(len(plan)):
-        fit = Fit(nothing, nothing, np.zeros(task.size), 1, float(rewards[j]))
-        selector.learn(Outcomes(round, v, plan[j : j + 1], labels[j : j + 1], fit=fit))
+    no_examples = np.zeros(0)
+    for slot, reward in enumerate(rewards.tolist()):
+        only = slice(slot, slot + 1)
+        fit = Fit(
+            no_examples,
+            no_examples,
+            np.zeros(task.size),
+            1,
+            reward,
+        )
+        selector.learn(Outcomes(round, v, plan[only], labels[only], fit=fit))
 
 
 def instance(setting: RegretSetting, seed: int, index: int) -> dict[str, float]:
@@ -178,14 +205,24 @@ def instance(setting: RegretSetting, seed: int, index: int) -> dict[str, float]:
     only.
     """
     world = draw_world(setting, np.random.default_rng([seed, index]))
-    task: Task = (MultiClass if setting.kind == "multi-class" else MultiLabel)(setting.classes)
-    names = tuple(f"arm{i}" for i in range(setting.arms))
-    contest = Contest(task, names, names, (-1,) * setting.arms, setting.rounds, setting.slots)
-    lost = {}
+    task: Task = MultiLabel(setting.classes)
+    if setting.kind == "multi-class":
+        task = MultiClass(setting.classes)
+    names = tuple(f"arm{number}" for number in range(setting.arms))
+    contest = Contest(
+        task,
+        names,
+        names,
+        (-1,) * setting.arms,
+        setting.rounds,
+        setting.slots,
+    )
+    regrets = {}
     for label, (name, options) in COMPETITORS.items():
         selector = registry.make(name, **options).begin(contest)
-        lost[label] = play(setting, selector, world, np.random.default_rng([seed, index, 1]))
-    return lost
+        rng = np.random.default_rng([seed, index, 1])
+        regrets[label] = play(setting, selector, world, rng)
+    return regrets
 
 
 def sweeps(
@@ -203,7 +240,13 @@ def sweeps(
                 longest = max(axes["rounds"])
                 yield (
                     "drift",
-                    replace(base, kind=kind, weights=weights, rounds=longest, drift=drift),
+                    replace(
+                        base,
+                        kind=kind,
+                        weights=weights,
+                        rounds=longest,
+                        drift=drift,
+                    ),
                 )
 
 
@@ -224,23 +267,35 @@ def simulate(
     once.
     """
     settings = list(dict.fromkeys(setting for _, setting in points))
-    jobs = [(setting, seed, i) for setting in settings for i in range(instances)]
+    jobs = [(setting, seed, index) for setting in settings for index in range(instances)]
     if workers > 1:
-        with ProcessPoolExecutor(
-            workers, mp_context=get_context("spawn"), initializer=_one_thread
-        ) as pool:
+        pool = ProcessPoolExecutor(
+            workers,
+            mp_context=get_context("spawn"),
+            initializer=_one_thread,
+        )
+        with pool:
             played = list(pool.map(_job, jobs, chunksize=max(1, instances // 4)))
     else:
         played = [_job(job) for job in jobs]
-    found = {
-        setting: {
-            name: np.array([p[name] for p in played[i * instances : (i + 1) * instances]])
-            for name in COMPETITORS
+    regrets: dict[RegretSetting, dict[str, np.ndarray]] = {}
+    for number, setting in enumerate(settings):
+        first = number * instances
+        own_instances = played[first : first + instances]
+        regrets[setting] = {
+            name: np.array([regret[name] for regret in own_instances]) for name in COMPETITORS
         }
-        for i, setting in enumerate(settings)
-    }
-    return [
-        RegretRow(sweep, setting, name, found[setting][name], found[setting]["random"])
-        for sweep, setting in points
-        for name in COMPETITORS
-    ]
+    rows = []
+    for sweep, setting in points:
+        random = regrets[setting]["random"]
+        for name in COMPETITORS:
+            rows.append(
+                RegretRow(
+                    sweep,
+                    setting,
+                    name,
+                    regrets[setting][name],
+                    random,
+                )
+            )
+    return rows

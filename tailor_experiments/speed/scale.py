@@ -22,7 +22,13 @@ from tailor.strategies import make_arms
 
 #: the paper's largest shape, and one on which the other axes are measured
 FULL = replace(SIZES["imagenet"], name="full")
-BASE = replace(SIZES["imagenet"], name="base", pool=200_000, classes=100, batch=5_000)
+BASE = replace(
+    SIZES["imagenet"],
+    name="base",
+    pool=200_000,
+    classes=100,
+    batch=5_000,
+)
 AXES = ("N", "K", "M", "workers")
 #: families that bring M from 1 to 3 K + 2 arms
 SETS = (
@@ -36,12 +42,15 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Point:
-    """One measurement: what varies, its value, and the round that is run."""
+    """One measurement: what varies, its value, and the round that is run.
+
+    workers  of Ray; 0: one process does it
+    """
 
     axis: str
     value: int
     size: PoolSize
-    workers: int = 0  # of Ray; 0: one process does it
+    workers: int = 0
 
 
 #: told of each plan before its round is run
@@ -52,14 +61,30 @@ def points(
     axes: Iterable[str] = AXES, *, quick: bool = False, least: int = 1, most: int = FULL.pool
 ) -> Iterator[Point]:
     """All measurements along the axes. least, most: the smallest and the largest N."""
-    full, base = FULL, BASE
+    full = FULL
+    base = BASE
+    pools: tuple[int, ...] = (50_000, 200_000, FULL.pool)
+    classes: tuple[int, ...] = (10, 100, 1000)
+    workers: tuple[int, ...] = (1, 2, 4)
     if quick:
-        full, base = (
-            replace(s, pool=6000, classes=12, batch=200, features=16) for s in (FULL, BASE)
+        full = replace(
+            FULL,
+            pool=6000,
+            classes=12,
+            batch=200,
+            features=16,
         )
-    pools = [
-        n for n in ((3000, 6000) if quick else (50_000, 200_000, FULL.pool)) if least <= n <= most
-    ]
+        base = replace(
+            BASE,
+            pool=6000,
+            classes=12,
+            batch=200,
+            features=16,
+        )
+        pools = (3000, 6000)
+        classes = (6, 12)
+        workers = (1, 2)
+    pools = tuple(pool for pool in pools if least <= pool <= most)
     for axis in axes:
         if axis not in AXES:
             raise UnknownName("axis", axis, AXES)
@@ -69,18 +94,18 @@ def points(
                     f"no pool of {least:,} to {most:,} examples is measured: N is 50,000, "
                     f"200,000 and {FULL.pool:,}"
                 )
-            yield from (Point(axis, n, replace(full, pool=n)) for n in pools)
+            for pool in pools:
+                yield Point(axis, pool, replace(full, pool=pool))
         elif axis == "K":
-            yield from (
-                Point(axis, k, replace(base, classes=k))
-                for k in ((6, 12) if quick else (10, 100, 1000))
-            )
+            for count in classes:
+                yield Point(axis, count, replace(base, classes=count))
         elif axis == "M":
             for families in SETS:
                 size = replace(base, families=families)
                 yield Point(axis, len(make_arms(families, size.task)), size)
         else:
-            yield from (Point(axis, w, base, w) for w in ((1, 2) if quick else (1, 2, 4)))
+            for count in workers:
+                yield Point(axis, count, base, count)
 
 
 def measure(
@@ -98,7 +123,8 @@ def measure(
     tell_plan: where it is given, each round in one process is planned before it is run, and its
     rows hold both.
     """
-    wanted = [a for a in axes if a not in skipped(axes, device)]
+    left_out = skipped(axes, device)
+    wanted = [axis for axis in axes if axis not in left_out]
     machine = measure_machine(folder, device, tries=2 if quick else TRIES)
     for point in points(wanted, quick=quick, least=least, most=most):
         planned: list[CostEstimate] = []
@@ -112,11 +138,26 @@ def measure_point(
     point: Point, machine: Machine, device: str, folder: Path | None, planned: list[CostEstimate]
 ) -> list[Row]:
     """A row a stage, and one for all of them."""
-    stages = in_own_process(whole_round, point.size, folder, device=device, workers=point.workers)
+    stages = in_own_process(
+        whole_round,
+        point.size,
+        folder,
+        device=device,
+        workers=point.workers,
+    )
     if planned:
         planned = [*planned, altogether(planned)]
-    by_stage = {one.stage: one for one in planned}
-    return [_row(point, s, machine, device, by_stage.get(s.name)) for s in [*stages, total(stages)]]
+    by_stage = {estimate.stage: estimate for estimate in planned}
+    return [
+        _row(
+            point,
+            stage,
+            machine,
+            device,
+            by_stage.get(stage.name),
+        )
+        for stage in [*stages, total(stages)]
+    ]
 
 
 def skipped(axes: Iterable[str], device: str = "cpu") -> dict[str, str]:
@@ -130,13 +171,17 @@ def skipped(axes: Iterable[str], device: str = "cpu") -> dict[str, str]:
 
 def total(stages: list[Stage]) -> Stage:
     """Of all that a round does: workers that start are no part of it."""
-    stages = [s for s in stages if s.name != START]
-    sums = {
-        name: sum(getattr(s, name) for s in stages)
-        for name in ("seconds", "cpu_seconds", "disk", "bytes", "flops")
-    }
-    heights = {name: max(getattr(s, name) for s in stages) for name in ("peak_mib", "device_mib")}
-    return Stage(WHOLE, **sums, **heights)
+    stages = [stage for stage in stages if stage.name != START]
+    return Stage(
+        WHOLE,
+        seconds=sum(stage.seconds for stage in stages),
+        cpu_seconds=sum(stage.cpu_seconds for stage in stages),
+        peak_mib=max(stage.peak_mib for stage in stages),
+        device_mib=max(stage.device_mib for stage in stages),
+        disk=sum(stage.disk for stage in stages),
+        bytes=sum(stage.bytes for stage in stages),
+        flops=sum(stage.flops for stage in stages),
+    )
 
 
 def _row(

@@ -23,7 +23,7 @@ PROMISED = 0.3
 
 def read_rows(paths: Iterable[Path]) -> list[Row]:
     """Of several files; a stage that is measured again replaces the earlier row."""
-    found: dict[tuple[Any, ...], Row] = {}
+    latest: dict[tuple[Any, ...], Row] = {}
     for path in paths:
         try:
             rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -32,9 +32,10 @@ def read_rows(paths: Iterable[Path]) -> list[Row]:
             raise InputError(
                 f"{path} holds no rows of `tailor bench scale` ({problem}): name a scale.jsonl"
             ) from None
-        found |= dict(zip(keys, rows))
-    order = sorted(found, key=lambda key: key[:2])  # stages stay in the order of the round
-    return [found[key] for key in order]
+        latest |= dict(zip(keys, rows))
+    # By axis and value; stages stay in the order of the round.
+    order = sorted(latest, key=lambda key: key[:2])
+    return [latest[key] for key in order]
 
 
 def exponents(rows: list[Row]) -> dict[tuple[str, str], float]:
@@ -43,23 +44,21 @@ def exponents(rows: list[Row]) -> dict[tuple[str, str], float]:
     Of the CPU's seconds where this process does all the work on one: other work on the machine
     changes them least.
     """
-    found: dict[tuple[str, str], float] = {}
-    for axis, stage in dict.fromkeys((r["axis"], r["stage"]) for r in rows):
-        mine = [r for r in rows if (r["axis"], r["stage"]) == (axis, stage)]
-        clock = (
-            "cpu_seconds"
-            if axis != "workers" and mine[0]["device"].startswith("cpu")
-            else "seconds"
-        )
-        if (
-            stage != START
-            and len({r["value"] for r in mine}) > 1
-            and max(r[clock] for r in mine) >= SHORT
-        ):
-            x = [log(r["value"]) for r in mine]
-            y = [log(max(r[clock], 1e-4)) for r in mine]
-            found[axis, stage] = linear_regression(x, y).slope
-    return found
+    curves: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        curves.setdefault((row["axis"], row["stage"]), []).append(row)
+    slopes: dict[tuple[str, str], float] = {}
+    for (axis, stage), curve in curves.items():
+        in_one_process = axis != "workers" and curve[0]["device"].startswith("cpu")
+        clock = "cpu_seconds" if in_one_process else "seconds"
+        values = {row["value"] for row in curve}
+        is_long = max(row[clock] for row in curve) >= SHORT
+        if stage == START or len(values) < 2 or not is_long:
+            continue
+        x = [log(row["value"]) for row in curve]
+        y = [log(max(row[clock], 1e-4)) for row in curve]
+        slopes[axis, stage] = linear_regression(x, y).slope
+    return slopes
 
 
 def report(rows: list[Row]) -> str:
@@ -67,29 +66,31 @@ def report(rows: list[Row]) -> str:
     happened.
     """
     parts = [_heading(rows[0])]
-    for axis in dict.fromkeys(r["axis"] for r in rows):
+    for axis in dict.fromkeys(row["axis"] for row in rows):
         parts += [_setting(rows, axis), growth(rows, axis)]
-    parts += [against_plan(mine) for mine in _points(rows) if "planned_seconds" in mine[0]]
+    for round_rows in _rounds(rows):
+        if "planned_seconds" in round_rows[0]:
+            parts.append(against_plan(round_rows))
     return "\n\n".join(parts)
 
 
-def _points(rows: list[Row]) -> list[list[Row]]:
+def _rounds(rows: list[Row]) -> list[list[Row]]:
     """The rows of each round."""
-    found: dict[tuple[str, int], list[Row]] = {}
+    rounds: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
-        found.setdefault((row["axis"], row["value"]), []).append(row)
-    return list(found.values())
+        rounds.setdefault((row["axis"], row["value"]), []).append(row)
+    return list(rounds.values())
 
 
 def _heading(row: Row) -> str:
     text = (
         f"{row['device']}. Seconds, in brackets CPU seconds of the process, and its peak memory. "
-        "Exponents are those "
-        "of CPU seconds; for workers and on a GPU, of seconds. The last column is the limit's "
-        "share of the seconds at "
-        "the largest value, where a stage has to read or multiply"
+        "Exponents are those of CPU seconds; for workers and on a GPU, of seconds. The last "
+        "column is the limit's share of the seconds at the largest value, where a stage has to "
+        "read or multiply"
     )
-    if rates := row.get("machine"):
+    rates = row.get("machine")
+    if rates:
         text += (
             f": the bytes that must be read at {rates['read'] / 1e9:.1f} GB/s, matrix products at "
             f"{rates['multiply'] / 1e9:,.0f} GFLOP/s, each the best of many tries on this machine"
@@ -99,13 +100,19 @@ def _heading(row: Row) -> str:
 
 def _setting(rows: list[Row], axis: str) -> str:
     """What is the same all along an axis."""
-    mine = [r for r in rows if r["axis"] == axis]
-    names = {"N": "pool", "K": "classes", "M": "arms", "d": "features", "B": "batch"}
-    same = [
-        f"{name} = {mine[0][key]:,}"
-        for name, key in names.items()
-        if len({r[key] for r in mine}) == 1
-    ]
+    along = [row for row in rows if row["axis"] == axis]
+    names = {
+        "N": "pool",
+        "K": "classes",
+        "M": "arms",
+        "d": "features",
+        "B": "batch",
+    }
+    same = []
+    for name, column in names.items():
+        values = {row[column] for row in along}
+        if len(values) == 1:
+            same.append(f"{name} = {along[0][column]:,}")
     text = f"Against {axis}, with {', '.join(same)}."
     if axis == "workers":
         text += (
@@ -117,22 +124,29 @@ def _setting(rows: list[Row], axis: str) -> str:
 
 def growth(rows: list[Row], axis: str) -> str:
     """One axis: a row a stage, a column a value."""
-    mine = [r for r in rows if r["axis"] == axis]
-    values = list(dict.fromkeys(r["value"] for r in mine))
-    fullest = sorted(mine, key=lambda r: -r["value"])  # with many arms there are most stages
-    stages = [*dict.fromkeys(r["stage"] for r in fullest if r["stage"] != WHOLE), WHOLE]
-    slopes = exponents(mine)
+    along = [row for row in rows if row["axis"] == axis]
+    values = list(dict.fromkeys(row["value"] for row in along))
+    # From the largest value on: with many arms there are most stages.
+    largest_first = sorted(along, key=lambda row: -row["value"])
+    stages = dict.fromkeys(row["stage"] for row in largest_first if row["stage"] != WHOLE)
+    slopes = exponents(along)
     lines = [
-        _line(axis, *(f"{v:,}" for v in values), "exponent", "limit's share"),
+        _line(
+            axis,
+            *(f"{value:,}" for value in values),
+            "exponent",
+            "limit's share",
+        ),
         "|---" * (len(values) + 3) + "|",
     ]
-    for stage in stages:
-        found = {r["value"]: r for r in mine if r["stage"] == stage}
+    for stage in [*stages, WHOLE]:
+        by_value = {row["value"]: row for row in along if row["stage"] == stage}
+        last = by_value[max(by_value)]
         slope = slopes.get((axis, stage))
-        last = found[max(found)]
-        share = f"{last['of_limit']:.0%}" if last["limit_seconds"] else ""
-        cells = [_cell(found[v]) if v in found else "" for v in values]
-        lines.append(_line(stage, *cells, "" if slope is None else f"{slope:.2f}", share))
+        cells = [_cell(by_value[value]) if value in by_value else "" for value in values]
+        cells.append("" if slope is None else f"{slope:.2f}")
+        cells.append(f"{last['of_limit']:.0%}" if last["limit_seconds"] else "")
+        lines.append(_line(stage, *cells))
     return "\n".join(lines)
 
 
@@ -143,12 +157,11 @@ def _cell(row: Row) -> str:
 
 def against_plan(rows: list[Row]) -> str:
     """One round: what was planned before it, what it took, and by how much that is off."""
-    one = rows[0]
+    size = rows[0]
     title = (
-        f"Planned before it was run, and taken: {one['pool']:,} examples, {one['classes']:,} "
-        "classes, "
-        f"{one['features']} features, {one['batch']:,} labelled and as many picks, "
-        f"{one['arms']:,} arms."
+        f"Planned before it was run, and taken: {size['pool']:,} examples, {size['classes']:,} "
+        f"classes, {size['features']} features, {size['batch']:,} labelled and as many picks, "
+        f"{size['arms']:,} arms."
     )
     lines = [
         _line(
@@ -165,17 +178,17 @@ def against_plan(rows: list[Row]) -> str:
     ]
     planned = [row for row in rows if "planned_seconds" in row]
     for row in planned:
-        times = offs(row)[:2]
-        memory = offs(row)[2]
+        seconds_off, cpu_seconds_off, memory_off = (off for _, off in offs(row)[:3])
         lines.append(
             _line(
                 row["stage"],
                 f"{row['planned_seconds']:.1f} ({row['planned_cpu_seconds']:.1f})",
                 f"{row['seconds']:.1f} ({row['cpu_seconds']:.1f})",
-                *(f"{off:+.0%}" for _, off in times),
+                f"{seconds_off:+.0%}",
+                f"{cpu_seconds_off:+.0%}",
                 f"{row['planned_peak_mib']:,} MiB",
                 f"{row['peak_mib']:,} MiB",
-                f"{memory[1]:+.0%}",
+                f"{memory_off:+.0%}",
             )
         )
     disk = next(row for row in planned if row["stage"] == WHOLE)
@@ -188,31 +201,40 @@ def against_plan(rows: list[Row]) -> str:
 
 def offs(row: Row) -> list[tuple[str, float]]:
     """(what, by how much it is off the plan) of one stage."""
-    names = [("seconds", "seconds"), ("CPU seconds", "cpu_seconds"), ("peak memory", "peak_mib")]
-    names += [
-        (what, key) for what, key in (("GPU memory", "device_mib"), ("disk", "disk")) if row[key]
-    ]
-    return [(what, row[key] / max(row[f"planned_{key}"], 1e-9) - 1) for what, key in names]
+    columns = {
+        "seconds": "seconds",
+        "CPU seconds": "cpu_seconds",
+        "peak memory": "peak_mib",
+    }
+    if row["device_mib"]:
+        columns["GPU memory"] = "device_mib"
+    if row["disk"]:
+        columns["disk"] = "disk"
+    deviations = []
+    for what, column in columns.items():
+        planned = max(row[f"planned_{column}"], 1e-9)
+        deviations.append((what, row[column] / planned - 1))
+    return deviations
 
 
 def verdict(rows: list[Row]) -> str:
     """Whether the plan kept its word for every stage worth naming."""
-    long = [r for r in rows if max(r["seconds"], r["planned_seconds"]) >= NAMED]
-    if not long:
+    long_stages = [row for row in rows if max(row["seconds"], row["planned_seconds"]) >= NAMED]
+    if not long_stages:
         return f"No stage is longer than {NAMED:g} s."
-    found = [
-        (abs(off), f"{row['stage']}, {what}: {off:+.0%}") for row in long for what, off in offs(row)
-    ]
-    wrong = [text for off, text in sorted(found, reverse=True) if off > PROMISED]
-    if wrong:
+    deviations = []
+    for row in long_stages:
+        for what, off in offs(row):
+            deviations.append((abs(off), f"{row['stage']}, {what}: {off:+.0%}"))
+    deviations.sort(reverse=True)
+    broken = [text for off, text in deviations if off > PROMISED]
+    if broken:
         return (
             f"Off by more than {PROMISED:.0%} among stages of {NAMED:g} s or more: "
-            f"{'; '.join(wrong)}."
+            f"{'; '.join(broken)}."
         )
-    return (
-        f"Every stage of {NAMED:g} s or more is within {PROMISED:.0%}; the worst is "
-        f"{max(found)[1]}."
-    )
+    _, worst = deviations[0]
+    return f"Every stage of {NAMED:g} s or more is within {PROMISED:.0%}; the worst is {worst}."
 
 
 def _line(*cells: str) -> str:
@@ -228,33 +250,36 @@ def draw(rows: list[Row], *paths: Path) -> None:
 
     from tailor_experiments.figures import style
 
-    rows = [r for r in rows if r["stage"] != START]
-    axes = list(dict.fromkeys(r["axis"] for r in rows))
-    stages = list(dict.fromkeys(r["stage"] for r in rows))
-    styles = {stage: style(place) for place, stage in enumerate(dict.fromkeys([WHOLE, *stages]))}
+    rows = [row for row in rows if row["stage"] != START]
+    axes = list(dict.fromkeys(row["axis"] for row in rows))
+    stages = list(dict.fromkeys(row["stage"] for row in rows))
+    whole_first = dict.fromkeys([WHOLE, *stages])
+    styles = {stage: style(place) for place, stage in enumerate(whole_first)}
     figure, panels = pyplot.subplots(
-        1, len(axes), figsize=(4.6 * len(axes), 4.2), squeeze=False, sharey=True
+        1,
+        len(axes),
+        figsize=(4.6 * len(axes), 4.2),
+        squeeze=False,
+        sharey=True,
     )
+    handles = {}
     for panel, axis in zip(panels[0], axes):
         for stage in stages:
-            mine = [r for r in rows if r["axis"] == axis and r["stage"] == stage]
-            if mine:
-                panel.loglog(
-                    [r["value"] for r in mine],
-                    [r["seconds"] for r in mine],
-                    label=stage,
-                    **styles[stage],
-                )
+            points = [row for row in rows if row["axis"] == axis and row["stage"] == stage]
+            if not points:
+                continue
+            values = [row["value"] for row in points]
+            seconds = [row["seconds"] for row in points]
+            (handles[stage],) = panel.loglog(values, seconds, label=stage, **styles[stage])
         panel.set_xlabel(axis)
         panel.grid(alpha=0.3, which="both")
-    looks = {
-        label: handle
-        for panel in panels[0]
-        for handle, label in zip(*panel.get_legend_handles_labels())
-    }
     panels[0][0].set_ylabel("seconds")
     panels[0][-1].legend(
-        looks.values(), looks.keys(), fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5)
+        handles.values(),
+        handles.keys(),
+        fontsize=7,
+        loc="center left",
+        bbox_to_anchor=(1, 0.5),
     )
     figure.tight_layout()
     for path in paths:

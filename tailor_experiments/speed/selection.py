@@ -34,7 +34,16 @@ def measure(size: PoolSize, device: str = "cpu", repeats: int = 1) -> dict[str, 
     arms = make_arms(size.families, size.task)
     reset_peak()
     measured_rounds = [
-        _measure_round(size, pool, probs, features, arms, device, seed) for seed in range(repeats)
+        _measure_round(
+            size,
+            pool,
+            probs,
+            features,
+            arms,
+            device,
+            seed,
+        )
+        for seed in range(repeats)
     ]
     measured_rounds.sort(key=lambda measured: measured["seconds"])
     median_round = measured_rounds[repeats // 2]
@@ -72,7 +81,13 @@ def _measure_round(
     # The round before: which examples the arms found does not matter, only that they are random.
     earlier_rng = np.random.default_rng(size.seed + 1)
     earlier_picks = earlier_rng.choice(size.pool, size.batch, replace=False)
-    selector = experienced_selector(size, pool.labels[earlier_picks], arms, weights, device)
+    selector = experienced_selector(
+        size,
+        pool.labels[earlier_picks],
+        arms,
+        weights,
+        device,
+    )
     rng = np.random.default_rng(seed)
     clock = [now(device)]
     view = ArrayView(
@@ -119,7 +134,15 @@ def _warm_up(size: PoolSize, device: str) -> float:
     arms = make_arms(small.families, small.task)
     probs = _on_device(device, pool.probs)
     features = _on_device(device, pool.features)
-    _measure_round(small, pool, probs, features, arms, device, seed=0)
+    _measure_round(
+        small,
+        pool,
+        probs,
+        features,
+        arms,
+        device,
+        seed=0,
+    )
     return time.perf_counter() - started
 
 

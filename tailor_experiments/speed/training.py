@@ -53,7 +53,12 @@ class Noise(Pool):
         return self._ids
 
     def read(self, positions: Sequence[int]) -> list[Any]:
-        rows = np.random.default_rng(0).integers(0, 256, (len(positions), *self.shape), np.uint8)
+        rows = np.random.default_rng(0).integers(
+            0,
+            256,
+            (len(positions), *self.shape),
+            np.uint8,
+        )
         return list(rows if self.kind == "image" else rows.astype(np.float32))
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
@@ -82,7 +87,12 @@ def measure_training(device: str = "cpu", quick: bool = False) -> Iterator[dict[
             continue
         batch = 4 if quick else batch if cuda else 10 if pixels > 64 else 50
         pool = Noise(_pool_size(pixels, batch, cuda, quick), (pixels, pixels, 3))
-        options = {"network": network, "size": pixels, "batch": batch, "graph": graph}
+        options = {
+            "network": network,
+            "size": pixels,
+            "batch": batch,
+            "graph": graph,
+        }
         yield {
             "model": network,
             "pixels": pixels,
@@ -104,7 +114,13 @@ def _measure(
 ) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="tailor-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", Notice)
-        model = kind(MultiClass(10), pool, device=device, cache=folder, **options)
+        model = kind(
+            MultiClass(10),
+            pool,
+            device=device,
+            cache=folder,
+            **options,
+        )
         _fill(model, pool)
         return _speeds(model, device, quick)
 
@@ -149,7 +165,14 @@ def _speeds(model: NeuralModel, device: str, quick: bool) -> dict[str, Any]:
         recipe = replace(model.recipe, steps=steps)
         start = now(device)
         graph = train(
-            net, source, some, targets, make_loss(task, None), recipe, seed=0, device=device
+            net,
+            source,
+            some,
+            targets,
+            make_loss(task, None),
+            recipe,
+            seed=0,
+            device=device,
         )
         return now(device) - start, graph
 
