@@ -170,6 +170,11 @@ class ShardedView(PoolView):
         return self._sharded.predictions
 
     @property
+    def engine(self) -> Engine:
+        """What visits the shards."""
+        return self._sharded.engine
+
+    @property
     def shards(self) -> ShardVisitor:
         return self
 
@@ -189,7 +194,7 @@ class ShardedView(PoolView):
 
     def _visit(self, job: ShardJob[T], pieces: Sequence[ShardPiece]) -> T:
         calls = [(piece,) for piece in pieces]
-        answers = self._sharded.engine.map(visit_shard, calls, shared=(self._context, job))
+        answers = self.engine.map(visit_shard, calls, shared=(self._context, job))
         return job.join(answers)
 
     @cached_property

@@ -251,7 +251,7 @@ def test_a_model_that_gives_all_at_once_is_asked_where_there_is_room(points, tmp
     with pytest.warns(Notice, match=said):
         ours.finetune(1)
     assert len(list(ours.dropout())) == 2  # half as much
-    monkeypatch.setattr(memory, "available", lambda: 4 * 300 * 4 - 1)
+    monkeypatch.setattr(memory, "available_memory", lambda: 4 * 300 * 4 - 1)
     said = (
         r"no dropout_at\(\), so 300 .* takes 0.0 GiB of memory and 0.0 GiB are free: give "
         r"Whole .* or leave bald out"
@@ -266,13 +266,13 @@ def test_scikit_learn_says_that_it_needs_all_vectors(points, monkeypatch):
     model.fit(
         np.arange(40), np.random.default_rng(1).integers(0, 2, (40, 4)).astype(np.float32), seed=1
     )
-    monkeypatch.setattr(memory, "available", lambda: 4 * 300 * 8 - 1)
+    monkeypatch.setattr(memory, "available_memory", lambda: 4 * 300 * 8 - 1)
     with pytest.raises(
         InputError,
         match=r"training scikit-learn on 300 vectors of 8 numbers takes .* take a network",
     ):
         model.finetune(np.full((300, 4), 0.5, np.float32), 1, seed=0)
-    monkeypatch.setattr(memory, "available", lambda: 4 * 300 * 8)
+    monkeypatch.setattr(memory, "available_memory", lambda: 4 * 300 * 8)
     with pytest.raises(
         InputError, match="a fine-tuned copy of a scikit-learn model can't be saved"
     ):
