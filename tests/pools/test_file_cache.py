@@ -33,17 +33,17 @@ def test_a_cache_is_shared_and_survives(tmp_path):
         fetch(path)
 
     first = FileCache(tmp_path, 100)
-    one = get(first, "a", counted)
+    first_copy = get(first, "a", counted)
     second = FileCache(tmp_path, 100)
-    assert get(second, "a", counted) == one
+    assert get(second, "a", counted) == first_copy
     assert len(calls) == 1
-    two = get(second, "b", counted)
-    assert get(first, "b", counted) == two  # of the other one, since it was opened
+    second_copy = get(second, "b", counted)
+    assert get(first, "b", counted) == second_copy  # of the other one, since it was opened
     assert len(calls) == 2
     get(second, "a", counted)
     get(second, "c", counted)  # b goes, the least lately used
     assert second.held_bytes == 80
-    assert one.exists()
+    assert first_copy.exists()
     assert len(list(tmp_path.iterdir())) == 2
 
     def fails(path):
@@ -97,15 +97,18 @@ def test_what_is_being_read_stays(tmp_path):
     """
     ours = FileCache(tmp_path, 50)
     theirs = FileCache(tmp_path, 50)
-    with ours.hold("a", ".bin", 40, fetch) as one, ours.hold("b", ".bin", 40, fetch) as two:
+    with (
+        ours.hold("a", ".bin", 40, fetch) as first_copy,
+        ours.hold("b", ".bin", 40, fetch) as second_copy,
+    ):
         get(theirs, "a")
         get(theirs, "c")
-        assert one.exists()
-        assert two.exists()
+        assert first_copy.exists()
+        assert second_copy.exists()
     assert ours.held_bytes <= 50
     get(theirs, "d")
     assert theirs.held_bytes == 40
-    assert not one.exists()
+    assert not first_copy.exists()
 
 
 def test_many_readers_of_a_small_cache(tmp_path):

@@ -179,11 +179,11 @@ def test_a_crash_of_the_server_loses_nothing_acknowledged(postgres):
             with pytest.raises(StoreError, match="check that the server runs"):
                 store.append("told", {})
             postgres.start()
-            found = numbers(store)
-            assert found == list(range(1, len(found) + 1))
-            assert found[: len(acknowledged)] == acknowledged
-            assert len(found) - len(acknowledged) in (0, 1)
-            assert store.append("told", {}) == len(found) + 1
+            stored_numbers = numbers(store)
+            assert stored_numbers == list(range(1, len(stored_numbers) + 1))
+            assert stored_numbers[: len(acknowledged)] == acknowledged
+            assert len(stored_numbers) - len(acknowledged) in (0, 1)
+            assert store.append("told", {}) == len(stored_numbers) + 1
 
 
 def test_a_session_goes_on_with_the_same_picks(postgres, tmp_path):
@@ -202,10 +202,8 @@ def test_a_session_goes_on_with_the_same_picks(postgres, tmp_path):
                     lambda session=session: session.ask(1), disturb and n in (3, 12)
                 )
                 seen.append((pick_record.id, pick_record.arm, pick_record.slot))
-                given = {pick_record.id: answer(pool, "multi-class", pick_record.id)}
-                patiently(
-                    lambda session=session, given=given: session.tell(given), disturb and n == 9
-                )
+                told = {pick_record.id: answer(pool, "multi-class", pick_record.id)}
+                patiently(lambda session=session, told=told: session.tell(told), disturb and n == 9)
             return seen
 
     def patiently(use, disturbed):
@@ -227,7 +225,7 @@ def test_a_coordinator_goes_on_when_the_server_is_back(postgres, monkeypatch):
     pool = Points()
     chosen = settings(batch=10)
     url = postgres.url()
-    given = {}
+    told = {}
 
     def label(coordinator, n):
         until = time.monotonic() + 120
@@ -235,7 +233,7 @@ def test_a_coordinator_goes_on_when_the_server_is_back(postgres, monkeypatch):
             assert time.monotonic() < until, coordinator.overview()["training"]
             for item in coordinator.next("ann").items:
                 coordinator.answer("ann", item.id, [answer(pool, "multi-class", item.id)])
-                given[item.id] = answer(pool, "multi-class", item.id)
+                told[item.id] = answer(pool, "multi-class", item.id)
                 n -= 1
 
     with Coordinator(
@@ -254,6 +252,6 @@ def test_a_coordinator_goes_on_when_the_server_is_back(postgres, monkeypatch):
     with open_store(url, readonly=True) as store:
         run_state = rebuild(chosen, store)
     assert {
-        p: run_state.task.classes[run_state.label_of(run_state.position[p]).argmax()] for p in given
-    } == given
-    assert run_state.answered() == len(given) == 35
+        p: run_state.task.classes[run_state.label_of(run_state.position[p]).argmax()] for p in told
+    } == told
+    assert run_state.answered() == len(told) == 35

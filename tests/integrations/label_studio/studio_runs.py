@@ -48,9 +48,9 @@ def texts(path: Path, size: int = 60) -> Path:
     return path
 
 
-def colours(one: str) -> tuple[str, ...]:
+def colours(example_id: str) -> tuple[str, ...]:
     """Which colours a picture has, by its name; "none" has none of them."""
-    return tuple(name for name in COLOURS if name in one)
+    return tuple(name for name in COLOURS if name in example_id)
 
 
 def pictures(folder: Path, size: int = 24) -> Path:
@@ -96,15 +96,17 @@ def connected_run(
     studio.close()
 
 
-def label_of(sync, one: str) -> tuple[str, ...] | None:
+def label_of(sync, example_id: str) -> tuple[str, ...] | None:
     """What the run has for an example."""
     run_state = sync.session.run_state
-    label = run_state.label_of(run_state.position[one])
+    label = run_state.label_of(run_state.position[example_id])
     return (
         None if label is None else tuple(run_state.task.classes[k] for k in np.flatnonzero(label))
     )
 
 
 def labels(sync) -> dict[str, tuple[str, ...]]:
-    found = {one: label_of(sync, one) for one in sync.session.run_state.ids}
-    return {one: label for one, label in found.items() if label is not None}
+    all_labels = {
+        example_id: label_of(sync, example_id) for example_id in sync.session.run_state.ids
+    }
+    return {example_id: label for example_id, label in all_labels.items() if label is not None}

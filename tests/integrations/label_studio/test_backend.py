@@ -34,11 +34,11 @@ def running(project, tmp_path, messages=None, backend=False, **options):
         sync.step()
         with webhooks.listening(
             sync, secret, "127.0.0.1", 0, backend=backend, say=messages.append
-        ) as at:
+        ) as address:
             thread = threading.Thread(target=sync.run, args=(600, stop))
             thread.start()
             try:
-                yield sync, at, secret
+                yield sync, address, secret
             finally:
                 stop.set()
                 sync.wake()
@@ -98,10 +98,10 @@ def test_a_webhook_that_label_studio_refuses(make_project, tmp_path):
 def test_as_a_backend(make_project, tmp_path):
     """Added and asked for predictions through Label Studio itself."""
     project = make_project("text", "single", WORDS)
-    with running(project, tmp_path, backend=True) as (sync, at, _):
+    with running(project, tmp_path, backend=True) as (sync, address, _):
         (backend,) = project.call("GET", BACKENDS, params={"project": project.id})
         assert (backend["url"], backend["title"], backend["readable_state"]) == (
-            at,
+            address,
             webhooks.BACKEND_TITLE,
             "Connected",
         )
@@ -118,22 +118,24 @@ def test_as_a_backend(make_project, tmp_path):
         assert test["status"] == 200
         asked = [t for t in project.tasks() if t["data"]["tailor_round"] == 0]
         selected = {"all": False, "included": [t["id"] for t in asked]}
-        where = {"project": project.id, "id": "retrieve_tasks_predictions"}
-        project.call("POST", "/api/dm/actions/", params=where, json={"selectedItems": selected})
+        action = {"project": project.id, "id": "retrieve_tasks_predictions"}
+        project.call("POST", "/api/dm/actions/", params=action, json={"selectedItems": selected})
         predicted = {
             t["data"]["tailor_id"]: t["predictions"]
             for t in project.tasks()
             if t["data"]["tailor_round"] == 0
         }
         for task in asked:
-            found = predicted[task["data"]["tailor_id"]]
+            predictions = predicted[task["data"]["tailor_id"]]
             if task["data"]["tailor_arm"] == "hold-out":
-                assert found == []
+                assert predictions == []
                 continue
             probs = sync.frozen_predictions.get(task["data"]["tailor_id"])
-            assert found[0]["model_version"] == "TAILOR round 1"
-            assert found[0]["result"][0]["value"]["choices"] == [list(WORDS)[int(probs.argmax())]]
-            assert found[0]["score"] == pytest.approx(float(probs.max()), abs=1e-3)
+            assert predictions[0]["model_version"] == "TAILOR round 1"
+            assert predictions[0]["result"][0]["value"]["choices"] == [
+                list(WORDS)[int(probs.argmax())]
+            ]
+            assert predictions[0]["score"] == pytest.approx(float(probs.max()), abs=1e-3)
 
         before = sync.session.run_state.answered()
         for task in project.waiting()[:3]:
@@ -145,23 +147,23 @@ def test_as_a_backend(make_project, tmp_path):
         assert refreshed["model_version"] == sync.frozen_predictions.version
     with running(project, tmp_path, backend=True, pool=None) as (
         sync,
-        at,
+        address,
         _,
     ):  # after a restart, on another port
         (backend,) = project.call("GET", BACKENDS, params={"project": project.id})
-        assert (backend["url"], backend["readable_state"]) == (at, "Connected")
+        assert (backend["url"], backend["readable_state"]) == (address, "Connected")
 
 
 def test_added_by_hand_before_we_listen(make_project, tmp_path):
     """Label Studio makes a webhook without our secret then; it gets one."""
     project = make_project("text", "single", WORDS)
-    with running(project, tmp_path, backend=True) as (_, at, secret):
+    with running(project, tmp_path, backend=True) as (_, address, secret):
         (hook,) = project.call("GET", WEBHOOKS, params={"project": project.id})
         project.call("PATCH", f"{WEBHOOKS}{hook['id']}/", json={"headers": {}, "url": hook["url"]})
         studio = Studio(
             project.server.url, project.http.headers["authorization"].split()[1], project.id
         )
-        webhooks.set_webhook(studio, f"{at}/webhook", secret)
+        webhooks.set_webhook(studio, f"{address}/webhook", secret)
         studio.close()
         (hook,) = project.call("GET", WEBHOOKS, params={"project": project.id})
         assert hook["headers"] == {SECRET_HEADER: secret}
@@ -169,8 +171,8 @@ def test_added_by_hand_before_we_listen(make_project, tmp_path):
 
 def test_who_may_call(make_project, tmp_path):
     project = make_project("text", "single", WORDS)
-    with running(project, tmp_path) as (sync, at, secret):
-        assert httpx.get(f"{at}/health").json()["status"] == "UP"
+    with running(project, tmp_path) as (sync, address, secret):
+        assert httpx.get(f"{address}/health").json()["status"] == "UP"
         task = project.tasks()[0]
         bodies = {
             "setup": {"project": f"{project.id}.1", "access_token": "a" * 40},
@@ -178,7 +180,7 @@ def test_who_may_call(make_project, tmp_path):
             "webhook": {"action": "ANNOTATION_CREATED"},
         }
         for path, body in bodies.items():
-            url = f"{at}/{path}"
+            url = f"{address}/{path}"
             assert httpx.post(url, json=body).status_code == 401
             assert httpx.post(url, json=body, headers={SECRET_HEADER: "wrong"}).status_code == 401
             assert httpx.post(url, json=body, headers={SECRET_HEADER: ""}).status_code == 401
@@ -193,7 +195,7 @@ def test_who_may_call(make_project, tmp_path):
                     httpx.post(url, content=odd, headers={SECRET_HEADER: secret}).status_code == 400
                 )
         setup = httpx.post(
-            f"{at}/setup", json={"project": "999.1"}, headers={SECRET_HEADER: secret}
+            f"{address}/setup", json={"project": "999.1"}, headers={SECRET_HEADER: secret}
         )
         assert (setup.status_code, setup.json()["detail"]) == (
             400,
@@ -202,7 +204,7 @@ def test_who_may_call(make_project, tmp_path):
         for tasks in (None, "x", [1], {"a": 1}):
             assert (
                 httpx.post(
-                    f"{at}/predict", json={"tasks": tasks}, headers={SECRET_HEADER: secret}
+                    f"{address}/predict", json={"tasks": tasks}, headers={SECRET_HEADER: secret}
                 ).status_code
                 == 400
             )
@@ -213,12 +215,12 @@ def test_who_may_call(make_project, tmp_path):
             {"id": 2, "data": {"tailor_id": 3}},
         ]
         answer = httpx.post(
-            f"{at}/predict", json={"tasks": foreign}, headers={SECRET_HEADER: secret}
+            f"{address}/predict", json={"tasks": foreign}, headers={SECRET_HEADER: secret}
         ).json()
         assert answer["results"] == [[], [], [], []]
         assert (
-            httpx.get(f"{at}/docs").status_code
-            == httpx.get(f"{at}/openapi.json").status_code
+            httpx.get(f"{address}/docs").status_code
+            == httpx.get(f"{address}/openapi.json").status_code
             == 404
         )
         assert sync.session.run_state.answered() == 0

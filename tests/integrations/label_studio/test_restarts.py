@@ -29,8 +29,8 @@ def test_annotations_made_while_we_were_away(make_project, tmp_path):
         skip = project.skip(c)
         connection.sync.step()
         before = labels(connection.sync)
-    name = [t["data"]["tailor_id"] for t in (a, b, c)]
-    assert before == {name[0]: ("sport",), name[1]: ("sport",)}
+    ids = [t["data"]["tailor_id"] for t in (a, b, c)]
+    assert before == {ids[0]: ("sport",), ids[1]: ("sport",)}
     project.correct(marks[0], "science")
     project.delete(marks[1])
     project.delete(skip)
@@ -39,10 +39,10 @@ def test_annotations_made_while_we_were_away(make_project, tmp_path):
     with connected_run(project, tmp_path / "run", ahead=0) as connection:
         connection.sync.step()
         assert labels(connection.sync) == {
-            name[0]: ("science",),
+            ids[0]: ("science",),
             d["data"]["tailor_id"]: ("politics",),
         }
-        assert {name[1], name[2]} <= {s.id for s in connection.sync.session.waiting()}
+        assert {ids[1], ids[2]} <= {s.id for s in connection.sync.session.waiting()}
         assert len(project.tasks()) == 8  # nothing was pushed twice
 
 
@@ -223,8 +223,8 @@ def test_the_address_of_label_studio_may_change(make_project, tmp_path):
         project, tmp_path / "run", pool=pool, settings=settings("text")
     ) as connection:
         connection.sync.step()
-        one = project.waiting()[0]
-        project.annotate(one, "sport")
+        task = project.waiting()[0]
+        project.annotate(task, "sport")
     project.server.url, before = (
         project.server.url.replace("127.0.0.1", "localhost"),
         project.server.url,
@@ -232,7 +232,7 @@ def test_the_address_of_label_studio_may_change(make_project, tmp_path):
     try:
         with connected_run(project, tmp_path / "run") as connection:
             connection.sync.step()
-            assert label_of(connection.sync, one["data"]["tailor_id"]) == ("sport",)
+            assert label_of(connection.sync, task["data"]["tailor_id"]) == ("sport",)
             assert connection.project_link.url == project.server.url
     finally:
         project.server.url = before

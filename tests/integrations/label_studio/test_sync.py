@@ -51,10 +51,10 @@ def test_batches_go_out_and_answers_come_back(make_project, tmp_path):
         sync.step()
         assert len(labels(sync)) == 6
         assert len(project.waiting()) == 2 + 8  # the next batch came before the first was used up
-        for one, label in labels(sync).items():
-            assert label == (topic(project.by_example()[one]["data"]["text"]),)
+        for example_id, label in labels(sync).items():
+            assert label == (topic(project.by_example()[example_id]["data"]["text"]),)
             assert (
-                sync.session.run_state.answered_by[sync.session.run_state.position[one]][0]
+                sync.session.run_state.answered_by[sync.session.run_state.position[example_id]][0]
                 == f"{OWNER} (Label Studio)"
             )
 
@@ -157,8 +157,8 @@ def test_annotations_deleted_in_bulk(make_project, tmp_path):
             "all": False,
             "included": [t["id"] for t in project.tasks() if t["annotations"]][:3],
         }
-        where = {"project": project.id, "id": "delete_tasks_annotations"}
-        project.call("POST", "/api/dm/actions/", params=where, json={"selectedItems": selected})
+        action = {"project": project.id, "id": "delete_tasks_annotations"}
+        project.call("POST", "/api/dm/actions/", params=action, json={"selectedItems": selected})
         sync.step()
         assert len(labels(sync)) == 2
 
@@ -171,21 +171,21 @@ def test_several_annotators(make_project, tmp_path):
         sync = connection.sync
         sync.step()
         task = project.waiting()[0]
-        one = task["data"]["tailor_id"]
+        example_id = task["data"]["tailor_id"]
         project.annotate(task, "sport", by=anna)
         sync.step()
-        assert label_of(sync, one) == ("sport",)
+        assert label_of(sync, example_id) == ("sport",)
         disputed = project.annotate(task, "science", by=ben)
         sync.step()
-        assert label_of(sync, one) == ("science",)  # a tie: the latest
+        assert label_of(sync, example_id) == ("science",)  # a tie: the latest
         project.annotate(task, "sport")
         sync.step()
-        assert label_of(sync, one) == ("sport",)  # two to one
+        assert label_of(sync, example_id) == ("sport",)  # two to one
         project.correct(disputed, "sport")
         project.skip(project.waiting()[0])
         sync.step()
-        assert label_of(sync, one) == ("sport",)
-        who, _ = sync.session.run_state.answered_by[sync.session.run_state.position[one]]
+        assert label_of(sync, example_id) == ("sport",)
+        who, _ = sync.session.run_state.answered_by[sync.session.run_state.position[example_id]]
         assert who.endswith("(Label Studio)")
 
 
@@ -228,7 +228,7 @@ def test_pictures_with_several_labels_or_none(make_project, tmp_path):
             project.annotate(task, *colours(task["data"]["tailor_id"]))
         sync.step()
         assert len(labels(sync)) == 10
-        assert all(label == colours(one) for one, label in labels(sync).items())
+        assert all(label == colours(example_id) for example_id, label in labels(sync).items())
         assert any(label == () for label in labels(sync).values())  # none of these
         second = [t for t in project.tasks() if t["data"]["tailor_round"] == 1]
         assert any(t["predictions"] for t in second)
@@ -243,16 +243,20 @@ def test_answers_told_elsewhere_stay(make_project, tmp_path):
         a, b, *_ = project.waiting()
         project.annotate(a, "sport")
         sync.step()
-        mine = a["data"]["tailor_id"]
-        other = b["data"]["tailor_id"]
-        sync.session.tell({mine: "science", other: "politics"}, by="anna")  # on TAILOR's own page
+        first_id = a["data"]["tailor_id"]
+        second_id = b["data"]["tailor_id"]
+        sync.session.tell(
+            {first_id: "science", second_id: "politics"}, by="anna"
+        )  # on TAILOR's own page
         sync.task_mirror.invalidate()
         sync.step()
-        assert label_of(sync, mine) == ("science",)
-        assert label_of(sync, other) == ("politics",)  # no annotation is no reason to withdraw it
-        project.correct(project.by_example()[mine]["annotations"][0]["id"], "politics")
+        assert label_of(sync, first_id) == ("science",)
+        assert label_of(sync, second_id) == (
+            "politics",
+        )  # no annotation is no reason to withdraw it
+        project.correct(project.by_example()[first_id]["annotations"][0]["id"], "politics")
         sync.step()
-        assert label_of(sync, mine) == ("politics",)
+        assert label_of(sync, first_id) == ("politics",)
 
 
 def test_a_class_that_is_added_in_label_studio(make_project, tmp_path):

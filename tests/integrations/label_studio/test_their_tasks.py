@@ -46,8 +46,8 @@ def test_texts_are_marked_and_handed_out(make_project, tmp_path):
         assert tab["data"]["title"] == "TAILOR"
         handed = []
         for _ in range(6):
-            where = {"project": project.id, "id": "next_task", "tabID": tab["id"]}
-            task = project.call("POST", "/api/dm/actions/", params=where, json=tab["data"])
+            action = {"project": project.id, "id": "next_task", "tabID": tab["id"]}
+            task = project.call("POST", "/api/dm/actions/", params=action, json=tab["data"])
             project.annotate(task, topic(task["data"]["text"]))
             handed.append(task["id"])
         assert set(handed) <= set(asked)  # the tab hands out what was asked, nothing else
@@ -128,9 +128,9 @@ def test_pictures_uploaded_linked_or_inline(make_project, tmp_path):
         assert len(sync.session.run_state.ids) == 14
         assert any("has no picture" in text for text in messages)
         for task in project.tasks():
-            one = f"{task['id']}.png"
-            if one in sync.session.run_state.position:
-                pixels = sync.session.pool.read([list(sync.session.pool.ids).index(one)])[0]
+            example_id = f"{task['id']}.png"
+            if example_id in sync.session.run_state.position:
+                pixels = sync.session.pool.read([list(sync.session.pool.ids).index(example_id)])[0]
                 name = next(
                     n for n, colour in COLOURS.items() if np.array_equal(pixels[0, 0], colour)
                 )
