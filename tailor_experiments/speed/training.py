@@ -206,9 +206,9 @@ def _speeds(model: NeuralModel, device: str, quick: bool) -> dict[str, Any]:
     predict(False)
     return {
         "loop": "graph" if graph else "plain",
-        "train_per_second": round(many * batch / max(long / 10, long - few)),
-        "predict_per_second": round(predict(False)),
-        "predict_to_host_per_second": round(predict(True)),
+        "train_per_second": _rounded(many * batch / max(long / 10, long - few)),
+        "predict_per_second": _rounded(predict(False)),
+        "predict_to_host_per_second": _rounded(predict(True)),
         "start_seconds": round(few, 3),
         "first_start_seconds": round(first, 3),
         "device": device_name(device),
@@ -220,3 +220,8 @@ def _speeds(model: NeuralModel, device: str, quick: bool) -> dict[str, Any]:
 def _targets(task: Task, size: int) -> np.ndarray:
     classes = np.arange(size) % task.size
     return np.eye(task.size, dtype=np.float32)[classes]
+
+
+def _rounded(rate: float) -> float:
+    """A rate as it is published: whole where it is large, never 0 where it is small."""
+    return round(rate) if rate >= 10 else float(f"{rate:.3g}")
