@@ -61,20 +61,19 @@ def _figures(task: Task, answers: AnswerPairs) -> dict[str, Any]:
     equal = sum(first == second for first, second in answers)
     figures: dict[str, Any] = {"n": len(answers), "equal": equal / len(answers)}
     if isinstance(task, MultiClass):
-        classes = np.array([(first[0], second[0]) for first, second in answers])
-        figures["kappa"] = cohen_kappa(*classes.T)
+        first_classes = np.array([first[0] for first, _ in answers])
+        second_classes = np.array([second[0] for _, second in answers])
+        figures["kappa"] = cohen_kappa(first_classes, second_classes)
         return figures
-    kappas = {name: cohen_kappa(*_gave_class(k, answers).T) for k, name in enumerate(task.classes)}
+    kappas: dict[str, float | None] = {}
+    for k, name in enumerate(task.classes):
+        first_gave = np.array([k in first for first, _ in answers], np.int64)
+        second_gave = np.array([k in second for _, second in answers], np.int64)
+        kappas[name] = cohen_kappa(first_gave, second_gave)
     defined = [kappa for kappa in kappas.values() if kappa is not None]
     figures["kappa"] = float(np.mean(defined)) if defined else None
     figures["classes"] = kappas
     return figures
-
-
-def _gave_class(k: int, answers: AnswerPairs) -> np.ndarray:
-    """(n, 2) int: whether each of the two gave class k, for each example."""
-    gave = [(k in first, k in second) for first, second in answers]
-    return np.array(gave, np.int64)
 
 
 def cohen_kappa(first: np.ndarray, second: np.ndarray) -> float | None:

@@ -91,8 +91,15 @@ class Overview:
 
 def class_counts(run_state: RunState) -> list[dict[str, Any]]:
     """Labels of each class, rarest first."""
-    rarest_first = sorted(run_state.counts().items(), key=lambda item: item[1])
-    return [{"name": name, "count": count} for name, count in rarest_first]
+    counts = run_state.counts()
+    rarest_first = sorted(counts, key=counts.__getitem__)
+    return [
+        {
+            "name": name,
+            "count": counts[name],
+        }
+        for name in rarest_first
+    ]
 
 
 def open_rounds(run_state: RunState, unpicked: int) -> list[dict[str, Any]]:

@@ -147,10 +147,11 @@ def _percent(count: int, longest: int) -> float:
 
 def _found_most(found: dict[str, int]) -> str:
     """ "cat 9, dog 3, fox 2, others 1" """
-    counts = [(name, count) for name, count in found.items() if count]
-    most_first = sorted(counts, key=lambda item: (-item[1], item[0]))
-    parts = [f"{name} {count}" for name, count in most_first[:CLASSES_NAMED]]
-    others = sum(count for _, count in most_first[CLASSES_NAMED:])
+    names = [name for name, count in found.items() if count]
+    names.sort(key=lambda name: (-found[name], name))
+    named = names[:CLASSES_NAMED]
+    parts = [f"{name} {found[name]}" for name in named]
+    others = sum(found[name] for name in names[CLASSES_NAMED:])
     if others:
         parts.append(f"others {others}")
     return ", ".join(parts)

@@ -143,8 +143,12 @@ def listening(host: str, port: int | None) -> socket.socket:
 
 def url(host: str, port: int) -> str:
     """The page's address, as a browser takes it."""
-    name = socket.gethostname() if host in ("0.0.0.0", "::") else host
-    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+    everywhere = ("0.0.0.0", "::")
+    name = socket.gethostname() if host in everywhere else host
+    is_ipv6 = ":" in name
+    if is_ipv6:
+        name = f"[{name}]"
+    return f"http://{name}:{port}"
 
 
 def sign_in_path(token: str) -> str:

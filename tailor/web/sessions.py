@@ -108,8 +108,13 @@ def _leave_at_most(most: int, sessions: dict[str, BrowserSession], owner: str) -
     """Of one owner: first those go that were never used, as a script leaves them behind, then the
     longest unused.
     """
+
+    def last_use(key: str) -> tuple[float, float]:
+        session = sessions[key]
+        return session.used, session.since
+
     keys = [key for key, session in sessions.items() if session.owner == owner]
-    keys.sort(key=lambda key: (sessions[key].used, sessions[key].since))
+    keys.sort(key=last_use)
     surplus = max(0, len(keys) - most)
     for key in keys[:surplus]:
         del sessions[key]
