@@ -1,6 +1,4 @@
-"""Every error this package raises on purpose. Each message gives the value, the limit and what to
-do.
-"""
+"""The errors that this package raises. Each message gives the value, the limit and what to do."""
 
 from __future__ import annotations
 
@@ -9,23 +7,27 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+#: how many right names a message lists
+LISTED = 20
+
 
 def without_paths(error: BaseException, folders: Iterable[Path] = ()) -> str:
-    """What went wrong, for people who need not know where the files lie: of each of these folders,
-    however it is written, the last part is left, and of the user's own folder a ~.
+    """The message of an error for people who need not know where the files lie.
+
+    folders  of each of these, however it is written, only the last part is left, and of the user's
+             home folder a ~
     """
     if isinstance(error, OSError):  # its text ends in the file's name
         return error.strerror or type(error).__name__
     text = str(error)
-    names = {os.path.expanduser("~"): "~"}
+    short_names = {os.path.expanduser("~"): "~"}
     for folder in folders:
-        names |= {
-            str(written): folder.absolute().name
-            for written in (folder, folder.absolute(), folder.resolve())
-        }
-    for written in sorted(names, key=len, reverse=True):  # a folder before the one that it lies in
-        if os.sep in written.rstrip(os.sep):  # not a mere name, nor the root
-            text = text.replace(written, names[written])
+        for path in (folder, folder.absolute(), folder.resolve()):
+            short_names[str(path)] = folder.absolute().name
+    # The longest first: a folder before the one that it lies in.
+    for path_text in sorted(short_names, key=len, reverse=True):
+        if os.sep in path_text.rstrip(os.sep):  # not a mere name, nor the root
+            text = text.replace(path_text, short_names[path_text])
     return text
 
 
@@ -41,14 +43,20 @@ class UnknownName(InputError):
     """A name that is not known; the message lists the nearest right ones."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, others: int = 0) -> None:
-        """others: how many more are known than are handed in, where there are too many to compare
-        them all.
+        """
+        kind    what it should be the name of: "class"
+        known   the right names
+        others  how many right names there are besides, where they are too many to compare them all
         """
         known = sorted(known)
-        more = max(0, len(known) - 20) + others
-        some = ", ".join(known[:20]) + (f" and {more:,} more" if more else "")
         near = [] if others else difflib.get_close_matches(name, known, n=3, cutoff=0.4)
-        hint = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else f"known: {some}"
+        if near:
+            hint = f"did you mean {' or '.join(map(repr, near))}?"
+        else:
+            hint = f"known: {', '.join(known[:LISTED])}"
+            unlisted = max(0, len(known) - LISTED) + others
+            if unlisted:
+                hint += f" and {unlisted:,} more"
         super().__init__(f"unknown {kind} {name!r}: {hint}")
         self.name = name
         self.near = near

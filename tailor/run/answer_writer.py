@@ -184,7 +184,7 @@ class AnswerWriter(RecordedRun):
             class_merges.reclass(trial, change)
         else:
             class_merges.undo(trial, undoes, change)
-        trial.learner.try_out()
+        trial.learner.check_can_plan()
         self._record(ClassesChanged(change.after.classes, change.place, by, undoes))
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tailor.bandits.base import Outcomes
 from tailor.errors import InputError
 from tailor.run.records import RoundRecord
 from tailor.run.state import RunState
 from tailor.selection.class_edits import ClassEdit
+from tailor.selection.selector_history import LearnedRound
 from tailor.task import Task
 
 #: merges that can be taken back, the latest first: each remembers what was learned until then
@@ -43,7 +43,7 @@ class Merge:
     picks: RememberedPicks
     contest: list[tuple[str, int]]  # (family, class) of every arm
     rounds: list[RoundRecord]
-    learned: list[tuple[np.ndarray, Outcomes]]
+    learned: list[LearnedRound]
     weights: np.ndarray | None
     #: (position, annotator) voted since, (position, None) told, skipped or withdrawn since: these
     #: stand as they are
@@ -173,8 +173,8 @@ def remember(run_state: RunState, change: ClassEdit, event: int, by: str | None)
         picks=_picks_now(run_state, source, target),
         contest=_arm_keys(run_state),
         rounds=[copy(record) for record in run_state.rounds],
-        learned=list(learner._learned),
-        weights=learner._weights,
+        learned=list(learner.history.rounds),
+        weights=learner.history.weights,
     )
 
 
@@ -241,7 +241,7 @@ def _restore(run_state: RunState, merge: Merge) -> None:
         record.chances = parted.chances
         record.pulled = parted.pulled
         record.beliefs = parted.beliefs
-    learner.learn_as_before(merge.learned, merge.weights, later, arms)
+    learner.history.restore(merge.learned, merge.weights, later, arms)
     for (position, annotator), classes in merge.votes.items():
         if (position, annotator) not in merge.since:
             run_state.consensus.amend(position, annotator, classes)

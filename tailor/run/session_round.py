@@ -14,7 +14,7 @@ from tailor.run.holdout import HoldoutEstimate
 from tailor.run.model_runner import ModelRunner
 from tailor.run.records import RoundRecord
 from tailor.run.state import RunState
-from tailor.selection.learner import LearnerRound
+from tailor.selection.learner_round import LearnerRound
 from tailor.selection.pick_columns import HOLDOUT, START
 
 

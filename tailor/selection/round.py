@@ -74,9 +74,8 @@ class Round:
         self._seed = check_whole(seed, "seed", 0)
         self._slot = 0
         self._dry: set[int] = set()
-        self._made: list[
-            Pick
-        ] = []  # picks that were made and could not be handed out: a later one failed
+        # Picks that were made and could not be handed out, since a later one failed.
+        self._undelivered: list[Pick] = []
         started = time.perf_counter()
         self._cursors = self._open()
         self.open_seconds = time.perf_counter() - started
@@ -84,6 +83,7 @@ class Round:
 
     def _open(self) -> dict[int, Cursor]:
         pulls = np.bincount(self.plan, minlength=len(self.arms))
+        # Arms of one family are opened together, so that they can share a pass over the pool.
         families: dict[int, list[int]] = {}
         for i in np.flatnonzero(pulls).tolist():
             families.setdefault(id(self.arms[i].strategy), []).append(i)
@@ -113,19 +113,19 @@ class Round:
 
     @property
     def over(self) -> bool:
-        return not self._made and self._all_made
+        return not self._undelivered and self._all_picked
 
     @property
-    def _all_made(self) -> bool:
+    def _all_picked(self) -> bool:
         return self._slot == len(self.plan) or self.view.ledger.left == 0
 
     def next(self) -> Pick:
         """The pick for the next slot; Exhausted when the plan is done or nothing is left."""
-        return self._made.pop(0) if self._made else self.pick()
+        return self._undelivered.pop(0) if self._undelivered else self.pick()
 
     def pick(self) -> Pick:
         """As next(), entered in the ledger alone."""
-        if self._all_made:
+        if self._all_picked:
             raise Exhausted("the round is over")
         planned = int(self.plan[self._slot])
         arm, index = self._take(planned)
@@ -142,7 +142,10 @@ class Round:
         self._slot += 1
 
     def _take(self, planned: int) -> tuple[int, int]:
-        for arm in self._heirs(planned):
+        """(arm, position): the next example of the planned arm, or of the one that inherits its
+        slot.
+        """
+        for arm in self._arms_in_turn(planned):
             try:
                 return arm, self._cursors[arm].take()
             except Exhausted:
@@ -151,7 +154,10 @@ class Round:
         rng = np.random.default_rng((self._seed, len(self.arms), self._slot))
         return NOBODY, int(free[rng.integers(len(free))])
 
-    def _heirs(self, planned: int) -> Iterator[int]:
+    def _arms_in_turn(self, planned: int) -> Iterator[int]:
+        """The planned arm, then those of the slots after it, going round; without those that are
+        dry.
+        """
         if planned not in self._dry:
             yield planned
         for arm in chain(self.plan[self._slot + 1 :], self.plan[: self._slot]):
@@ -174,32 +180,36 @@ class Round:
 
     def batch(self) -> Batch:
         """Walk the rest of the plan."""
-        batch = self._rest()
-        self._made.clear()
+        batch = self._pick_rest()
+        self._undelivered.clear()
         return batch
 
-    def _rest(self) -> Batch:
-        """All picks that are left. They are kept in `_made` until they are handed out: where a
-        later one fails, those before it come with the next call.
+    def _pick_rest(self) -> Batch:
+        """All picks that are left.
+
+        They are kept in `_undelivered` until they are handed out: where a later one fails, those
+        before it come with the next call.
         """
         started = time.perf_counter()
-        requested = len(self._made) + len(self.plan) - self._slot
-        while not self._all_made:
-            self._made.append(Round.pick(self))
+        requested = len(self._undelivered) + len(self.plan) - self._slot
+        while not self._all_picked:
+            self._undelivered.append(Round.pick(self))
         self.take_seconds += time.perf_counter() - started
-        rows = [(p.index, p.arm, p.planned) for p in self._made]
-        indices, arms, planned = np.array(rows, np.int64).reshape(-1, 3).T
-        return Batch(indices, arms, planned, tuple(a.name for a in self.arms), requested)
+        picks = self._undelivered
+        return Batch(
+            indices=np.array([pick.index for pick in picks], np.int64),
+            arms=np.array([pick.arm for pick in picks], np.int64),
+            planned=np.array([pick.planned for pick in picks], np.int64),
+            names=tuple(arm.name for arm in self.arms),
+            requested=requested,
+        )
 
 
 def _check_plan(plan: np.ndarray, arms: int) -> np.ndarray:
     """(slots,) indices of arms."""
     array = check_array(plan, "plan")
-    if (
-        array.ndim != 1
-        or array.dtype.kind not in "iu"
-        or (array.size and not 0 <= array.min() <= array.max() < arms)
-    ):
+    is_list_of_integers = array.ndim == 1 and array.dtype.kind in "iu"
+    if not is_list_of_integers or (array.size and not 0 <= array.min() <= array.max() < arms):
         raise InputError(f"plan is {shown(plan)}: indices of arms, 0 to {arms - 1}, are needed")
     return array
 

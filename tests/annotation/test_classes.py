@@ -113,12 +113,15 @@ def fresh_posterior(before, name_of, task):
     learner = Learner(task, 1, strategies=FAMILIES, batch=12, rounds=6)
     names = [arm.name for arm in learner.arms]
     old = before.task.classes
-    for where, heard in before.learner._learned:
+    for learned in before.learner.history.rounds:
         arms = []
+        heard = learned.outcomes
         for arm in heard.arms.tolist():
             family, _, rest = before.learner.arms[arm].name.partition("[")
             arms.append(names.index(f"{family}[{name_of[rest[:-1]]}]" if rest else family))
-        answers = [name_of[old[k]] for k in before.label_table.labels_of(where).argmax(1)]
+        answers = [
+            name_of[old[k]] for k in before.label_table.labels_of(learned.positions).argmax(1)
+        ]
         labels = task.encode(answers) if answers else np.zeros((0, task.size))
         learner.selector.learn(
             type(heard)(heard.round, np.ones(task.size) / task.size, np.array(arms, int), labels)

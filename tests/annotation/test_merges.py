@@ -30,6 +30,11 @@ def coordinator(request, tmp_path):
     coordinator.close()
 
 
+def learned_positions(run_state):
+    rounds = run_state.learner.history.rounds
+    return [int(position) for learned in rounds for position in learned.positions]
+
+
 def known(run_state) -> dict:
     everything = state(run_state)
     rounds = [
@@ -146,7 +151,7 @@ def test_an_answer_that_is_corrected_skipped_offered_and_told_since_counts_once(
     label(coordinator, 30)
     assert labels(coordinator)[one] == {"a"}
     run_state = coordinator.session.run_state
-    learned = [int(p) for at, _ in run_state.learner._learned for p in at]
+    learned = learned_positions(run_state)
     assert len(set(learned)) == len(learned)
     assert found(run_state) == counted(run_state)
 
@@ -291,7 +296,7 @@ def test_what_is_taken_back_around_a_merge_is_as_without_it(coordinator, tmp_pat
         for name in ("a.db", "twin.db")
     )
     run_state = coordinator.session.run_state
-    learned = [int(p) for at, _ in run_state.learner._learned for p in at]
+    learned = learned_positions(run_state)
     one = run_state.ids[next(p for p in learned if run_state.label_of(p)[2])]
     for number in range(5):
         if number == merged:
@@ -302,7 +307,11 @@ def test_what_is_taken_back_around_a_merge_is_as_without_it(coordinator, tmp_pat
             _step(session, one, (*steps, "nothing more")[number])
     assert known(coordinator.session.run_state) == known(twin.session.run_state)
     again = label(coordinator, 30)
-    learned = [int(p) for at, _ in coordinator.session.run_state.learner._learned for p in at]
+    learned = [
+        int(p)
+        for learned in coordinator.session.run_state.learner.history.rounds
+        for p in learned.positions
+    ]
     assert len(set(learned)) == len(learned)
     assert one not in again
     for either in (coordinator, twin):
@@ -311,7 +320,7 @@ def test_what_is_taken_back_around_a_merge_is_as_without_it(coordinator, tmp_pat
 
 def test_what_is_offered_again_after_a_merge_is_learned_once(coordinator):
     session = coordinator.session
-    (first, *_), _ = session.run_state.learner._learned[0]
+    first = session.run_state.learner.history.rounds[0].positions[0]
     one = session.run_state.ids[first]
     coordinator.class_editor.merge("c", "b", "ann")
     session.withdraw([one])
@@ -322,7 +331,9 @@ def test_what_is_offered_again_after_a_merge_is_learned_once(coordinator):
         handed += label_as(coordinator, "b")
     label_as(coordinator, "b", 30)  # so that a round has learned from it
     undo(coordinator)
-    learned = [int(p) for at, _ in session.run_state.learner._learned for p in at]
+    learned = [
+        int(p) for learned in session.run_state.learner.history.rounds for p in learned.positions
+    ]
     assert learned.count(first) == 1
     assert len(set(learned)) == len(learned)
 

@@ -47,11 +47,13 @@ def test_the_selector_has_never_heard_of_it_until_it_is_answered_again(tmp_path)
     taken_back = begin(tmp_path / "b.db", holdout=0.0)
     for session in (kept, taken_back):
         play(session, 2)
-    learned = [p for at, _ in kept.run_state.learner._learned for p in at.tolist()]
+    learned = [
+        p for learned in kept.run_state.learner.history.rounds for p in learned.positions.tolist()
+    ]
     assert not learned  # the second round's answers are learned from when the third is opened
     for session in (kept, taken_back):
         session.ask(1)
-    one = kept.run_state.ids[int(kept.run_state.learner._learned[0][0][0])]
+    one = kept.run_state.ids[int(kept.run_state.learner.history.rounds[0].positions[0])]
     label = kept.run_state.label_of(kept.run_state.position[one])
     full = posterior(kept)
     taken_back.withdraw([one])
@@ -149,7 +151,7 @@ def test_told_again_it_counts_in_the_round_that_first_learned_from_it(tmp_path):
         play(session, 3)
         session.ask()
     learner = changed.run_state.learner
-    learned = [changed.run_state.ids[p] for p in learner._learned[0][0].tolist()]
+    learned = [changed.run_state.ids[p] for p in learner.history.rounds[0].positions.tolist()]
     fresh = [s.id for s in changed.waiting()]
     for session in (kept, changed):
         session.tell(dict.fromkeys(fresh, "b"))
@@ -163,8 +165,8 @@ def test_told_again_it_counts_in_the_round_that_first_learned_from_it(tmp_path):
     for session in (kept, changed):
         play(session, 1)
     same(posterior(changed), posterior(kept))
-    assert [at.tolist() for at, _ in learner._learned] == [
-        at.tolist() for at, _ in kept.run_state.learner._learned
+    assert [learned.positions.tolist() for learned in learner.history.rounds] == [
+        learned.positions.tolist() for learned in kept.run_state.learner.history.rounds
     ]
 
 

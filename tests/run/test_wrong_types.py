@@ -319,8 +319,7 @@ ANYTHING = {
 }
 #: calls that nobody makes from outside
 MACHINERY = {
-    "Learner.relive_round": "goes through what the store holds",
-    "Learner.learn_as_before": "called by journals that take a merge back",
+    "Learner.replay_round": "goes through what the store holds",
     "ArrayView.per_row": "called by arms, in inner loops",
     "ArrayView.finetuned": "called by arms",
     "ArrayView.count_predicted": "called by arms, in inner loops",

@@ -189,7 +189,7 @@ def test_a_pick_that_waits_and_is_told_from_outside_is_not_asked():
     family.breaks_at = 2
     with pytest.raises(Broken):
         round.batch()
-    waits = [pick.index for pick in round._made]
+    waits = [pick.index for pick in round._undelivered]
     assert waits
     learner.tell(waits, pool.truth[waits])
     family.breaks_at = None

@@ -46,7 +46,14 @@ def snapshot(learner):
     label_table["labels"] = table.answers.labels.get(everything)
     predicted = {"predictions": table.picks.predictions.get(everything)}
     state = {name: array.copy() for name, array in learner.selector.state().items()}
-    return learner.round, label_table, predicted, state, learner._walk, len(learner._learned)
+    return (
+        learner.round,
+        label_table,
+        predicted,
+        state,
+        learner.current_round,
+        len(learner.history.rounds),
+    )
 
 
 def credited(learner):

@@ -39,16 +39,16 @@ def torch_plan(
         a = a[:, v != 0]
         b = b[:, v != 0]
         v = v[v != 0]
-    shapes = [
-        torch.as_tensor(s, dtype=torch.float32, device=device) for s in (a, b) if s is not None
-    ]
+    parameters = [a] if b is None else [a, b]
+    shapes = [torch.as_tensor(p, dtype=torch.float32, device=device) for p in parameters]
     weights = torch.as_tensor(v, dtype=torch.float32, device=device)
     arms, classes = a.shape
     step = max(1, memory // max(1, arms * classes * len(shapes)))
     best = np.empty(draws, np.int64)
     for start in range(0, draws, step):
         n = min(step, draws - start)
-        score = (_dirichlet if b is None else _beta)(shapes, weights, n, generator)
+        sample = _dirichlet if b is None else _beta
+        score = sample(shapes, weights, n, generator)
         # a random number on the tied arms only, so that each wins with the same chance
         tied = score == score.max(dim=1, keepdim=True).values
         luck = torch.rand(score.shape, generator=generator, device=device) + 1
@@ -98,6 +98,6 @@ def _dirichlet(
     if bool(empty.any()):
         row, arm = empty.nonzero(as_tuple=True)
         share = torch.where(shape.sum(dim=1, keepdim=True) > 0, shape, torch.ones_like(shape))
-        one = torch.multinomial(share[arm], 1, generator=generator)[:, 0]
-        score[row, arm] = weights[one]
+        drawn_class = torch.multinomial(share[arm], 1, generator=generator)[:, 0]
+        score[row, arm] = weights[drawn_class]
     return score

@@ -20,22 +20,28 @@ from tailor.common.compiled import njit
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31, _S11, _S12, _S8 = (np.uint64(n) for n in (30, 27, 31, 11, 12, 8))
+# Shifts: a NumPy number of 64 bits and a Python one would give a float in compiled code.
+_S8 = np.uint64(8)
+_S11 = np.uint64(11)
+_S12 = np.uint64(12)
+_S27 = np.uint64(27)
+_S30 = np.uint64(30)
+_S31 = np.uint64(31)
 _BYTE = np.uint64(255)
 _ONE = np.uint64(1)
 _UNIT53 = 2.0**-53
 _UNIT52 = 2.0**-52
 
 #: where the tail of each density starts, such that 256 layers of equal area fit
-_NORMAL_TAIL, _EXPONENTIAL_TAIL = 3.6541528853610088, 7.69711747013105
+_NORMAL_TAIL = 3.6541528853610088
+_EXPONENTIAL_TAIL = 7.69711747013105
 
 
 def _layers(tail: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Right edges x (257,) of the layers, widest first, and the density there (257,)."""
     if kind == "normal":
-        area = tail * math.exp(-0.5 * tail * tail) + math.sqrt(math.pi / 2) * float(
-            erfc(tail / math.sqrt(2))
-        )
+        tail_area = math.sqrt(math.pi / 2) * float(erfc(tail / math.sqrt(2)))
+        area = tail * math.exp(-0.5 * tail * tail) + tail_area
     else:
         area = (tail + 1) * math.exp(-tail)
 
@@ -46,7 +52,8 @@ def _layers(tail: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
         return math.sqrt(-2 * math.log(y)) if kind == "normal" else -math.log(y)
 
     edges = np.zeros(257)
-    edges[0], edges[1] = area / density(tail), tail
+    edges[0] = area / density(tail)
+    edges[1] = tail
     for i in range(1, 255):
         edges[i + 1] = inverse(area / edges[i] + density(edges[i]))
     return edges, np.array([density(x) for x in edges])

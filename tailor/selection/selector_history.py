@@ -1,0 +1,181 @@
+"""A selector with the rounds that it has learned from, so that it can be taught anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy, deepcopy
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tailor.bandits import Contest, Fit, Outcomes, Selector
+from tailor.selection.class_edits import ClassEdit
+from tailor.selection.label_table import LabelTable
+
+
+@dataclass(frozen=True)
+class LearnedRound:
+    """The answers that the selector learned from when a round was opened."""
+
+    positions: np.ndarray  # (n,)
+    outcomes: Outcomes  # of n picks, with their labels of then
+
+    def with_labels_of(self, label_table: LabelTable) -> Outcomes:
+        """The outcomes with the labels of today; withdrawn ones are left out."""
+        kept = self.only(label_table.has_label(self.positions))
+        return replace(kept.outcomes, labels=label_table.labels_of(kept.positions))
+
+    def only(self, mask: np.ndarray) -> LearnedRound:
+        """Some of the picks. mask (n,) bool."""
+        outcomes = self.outcomes
+        predicted = None if outcomes.predicted is None else outcomes.predicted[mask]
+        kept = replace(
+            outcomes,
+            arms=outcomes.arms[mask],
+            labels=outcomes.labels[mask],
+            predicted=predicted,
+        )
+        return LearnedRound(self.positions[mask], kept)
+
+    def reclassed(self, change: ClassEdit, arms: np.ndarray) -> LearnedRound:
+        """The same in other classes. arms (M,): what each arm has become."""
+        outcomes = self.outcomes
+        fit = outcomes.fit
+        if fit is not None:
+            # Shares of classes that became one may add up to a little more than 1.
+            fit = replace(fit, rates=np.minimum(1, change.shares(fit.rates[None])[0]))
+        predicted = outcomes.predicted
+        if predicted is not None:
+            predicted = change.shares(predicted)
+        reclassed = replace(
+            outcomes,
+            weights=change.weights(outcomes.weights),
+            arms=arms[outcomes.arms],
+            labels=change.labels(outcomes.labels),
+            predicted=predicted,
+            fit=fit,
+        )
+        return LearnedRound(self.positions, reclassed)
+
+
+class SelectorHistory:
+    """A selector, what it has learned from, and the round whose answers it will learn from next.
+
+    Answers that change afterwards make it stale: when it is wanted the next time, it begins again
+    and learns every round as the answers stand then.
+
+    selector     it works on a copy of its own
+    contest      the arms
+    label_table  where the answers are
+    """
+
+    def __init__(self, selector: Selector, contest: Contest, label_table: LabelTable) -> None:
+        # A copy: the same object may be handed to several learners.
+        self._selector = deepcopy(selector).begin(contest)
+        self._is_stale = False
+        self._label_table = label_table
+        self.contest = contest
+        self.rounds: list[LearnedRound] = []
+        #: how many rounds were opened
+        self.opened = 0
+        #: v (K,) of the round that is being answered; None before the first
+        self.weights: np.ndarray | None = None
+
+    @property
+    def selector(self) -> Selector:
+        """It has learned from every round so far, as the answers stand today."""
+        if self._is_stale:
+            self._selector.begin(self.contest)
+            for learned in self.rounds:
+                self._selector.learn(learned.with_labels_of(self._label_table))
+            self._is_stale = False
+        return self._selector
+
+    def copy(self, label_table: LabelTable) -> SelectorHistory:
+        """A history of its own, as this one stands, over a copy of the table."""
+        twin = copy(self)
+        twin._selector = deepcopy(self._selector)
+        twin._label_table = label_table
+        twin.rounds = list(self.rounds)
+        return twin
+
+    def answers_changed(self) -> None:
+        """An answer that was learned from is another now, or gone."""
+        self._is_stale = True
+
+    def to_learn(self, among: np.ndarray | None = None) -> np.ndarray:
+        """(n,) positions of answered picks, late ones too, that were not learned from yet.
+
+        among  positions that were learned from elsewhere: those that are still an arm's picks
+        """
+        answered = self._label_table.labelled if among is None else among
+        return self._label_table.picks.unlearned(answered)
+
+    def gather(self, positions: np.ndarray, fit: Fit | None) -> LearnedRound | None:
+        """The answers at these positions; None before the first round."""
+        if self.weights is None:
+            return None
+        picks = self._label_table.picks
+        outcomes = Outcomes(
+            self.opened - 1,
+            self.weights,
+            picks.arm[positions],
+            self._label_table.labels_of(positions),
+            picks.predictions.get(positions),
+            fit,
+        )
+        return LearnedRound(positions, outcomes)
+
+    def outcomes_today(self, latest: LearnedRound | None = None) -> list[Outcomes]:
+        """Every round's outcomes with the labels of today, the oldest first; latest: one that is
+        not entered yet.
+        """
+        rounds = self.rounds if latest is None else [*self.rounds, latest]
+        return [learned.with_labels_of(self._label_table) for learned in rounds]
+
+    def replay(self, learned: LearnedRound) -> None:
+        """Teach a round that was learned elsewhere, unless everything will be taught anew."""
+        if not self._is_stale:
+            self._selector.learn(learned.with_labels_of(self._label_table))
+
+    def open_round(self, learned: LearnedRound | None, weights: np.ndarray) -> None:
+        """A round begins: what was learned at its opening is entered, once and for all."""
+        if learned is not None:
+            self.rounds.append(learned)
+            self._label_table.picks.learned[learned.positions] = True
+        self.weights = weights
+        self.opened += 1
+
+    def drop(self, positions: np.ndarray) -> None:
+        """These may be asked again: they are no longer part of what was learned."""
+        for number, learned in enumerate(self.rounds):
+            is_dropped = np.isin(learned.positions, positions)
+            if is_dropped.any():
+                self.rounds[number] = learned.only(~is_dropped)
+
+    def reclass(self, change: ClassEdit, contest: Contest, arms: np.ndarray) -> None:
+        """The classes are others. arms (M,): what each arm has become in the new contest."""
+        self.contest = contest
+        self.rounds = [learned.reclassed(change, arms) for learned in self.rounds]
+        if self.weights is not None:
+            self.weights = change.weights(self.weights)
+        self._is_stale = True
+
+    def restore(
+        self,
+        rounds: Sequence[LearnedRound],
+        weights: np.ndarray | None,
+        change: ClassEdit,
+        arms: np.ndarray,
+    ) -> None:
+        """The first rounds were these, before classes were merged.
+
+        change and arms lead from then to now. What was offered again since stays forgotten: it may
+        have been learned anew.
+        """
+        for number, remembered in enumerate(rounds):
+            still_there = np.isin(remembered.positions, self.rounds[number].positions)
+            self.rounds[number] = remembered.only(still_there).reclassed(change, arms)
+        if weights is not None and len(rounds) == len(self.rounds):
+            self.weights = change.weights(weights)
+        self._is_stale = True
