@@ -1,6 +1,6 @@
 """The tables of the Experiments section of README.md, from the rows in results/:
 
-python benchmarks/tables.py
+python benchmarks/report_tables.py
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tailor_experiments.comparison import tables
+from tailor_experiments.comparison import report_tables
 from tailor_experiments.comparison.gather import load
 from tailor_experiments.comparison.judging import RANDOM, RANDOM_META, difference, judged_by, rivals
 from tailor_experiments.comparison.results import AREA, Results
@@ -75,7 +75,7 @@ def counted(pair: Difference | None, form: str) -> str:
 def verdicts(focus: str, metric: str | None = None, names: Sequence[str] = MAIN) -> Iterator[str]:
     """Against the best single family, random meta and random."""
     experiments = [results_of(name) for name in names if focus in results_of(name).rows]
-    table = tables.yardsticks(experiments, focus, metric)
+    table = report_tables.yardsticks(experiments, focus, metric)
     assert table is not None
     for name, judge, _, *cells in table.rows:
         yield line(name, judge, *cells)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tailor_experiments.comparison.table import Table
+    from tailor_experiments.comparison.table_format import Table
 
 #: columns of text in a file, so that cells stay on one line
 FILE_WIDTH = 200

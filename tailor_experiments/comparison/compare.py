@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from tailor.errors import InputError
 from tailor_experiments.comparison import stats
+from tailor_experiments.comparison.report_tables import setup
 from tailor_experiments.comparison.results import Results
-from tailor_experiments.comparison.table import INTERVALS, Table, interval
-from tailor_experiments.comparison.tables import setup
+from tailor_experiments.comparison.table_format import INTERVALS, Table, interval
 
 #: columns of a row in which two experiments must agree, or their numbers say nothing about each
 #: other

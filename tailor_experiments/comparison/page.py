@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tailor_experiments.comparison.pictures import FigureTask
 from tailor_experiments.comparison.results import Results
-from tailor_experiments.comparison.table import Table
+from tailor_experiments.comparison.table_format import Table
 
 #: of a number "0.51 ± 0.02" or "+0.1 [+0.0, +0.2] *" what may stand below it where a page is
 #: narrow, whole

@@ -14,8 +14,8 @@ import numpy as np
 from tailor.models.base import ProgressCallback, quiet
 from tailor_experiments.comparison import judging, parallel, roles
 from tailor_experiments.comparison.curves import arm_curves, metric_curves
+from tailor_experiments.comparison.report_tables import trial_counts
 from tailor_experiments.comparison.results import Results
-from tailor_experiments.comparison.tables import trial_counts
 from tailor_experiments.figures import Curves, Interval, intervals, panels
 
 #: curves that can be told apart in one panel

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tailor.models.base import ProgressCallback, quiet
-from tailor_experiments.comparison import tables
+from tailor_experiments.comparison import report_tables
 from tailor_experiments.comparison.page import page
 from tailor_experiments.comparison.pictures import (
     draw_all,
@@ -17,7 +17,7 @@ from tailor_experiments.comparison.pictures import (
     with_paths_apart,
 )
 from tailor_experiments.comparison.results import Results
-from tailor_experiments.comparison.table import Table, markdown
+from tailor_experiments.comparison.table_format import Table, markdown
 
 PAGE = "report.html"
 SHORT = "report.md"  # a table an experiment, for pages of a repository
@@ -26,9 +26,9 @@ SHORT = "report.md"  # a table an experiment, for pages of a repository
 def tables_of_all(experiments: Sequence[Results], focus: str | None = None) -> list[Table]:
     """Tables of all experiments together."""
     candidates = [
-        tables.yardsticks(experiments, focus),
-        tables.yardsticks(experiments, focus, "imbalance"),
-        tables.ranks(experiments),
+        report_tables.yardsticks(experiments, focus),
+        report_tables.yardsticks(experiments, focus, "imbalance"),
+        report_tables.ranks(experiments),
     ]
     return [table for table in candidates if table is not None]
 
@@ -38,12 +38,12 @@ def tables_of_one(
     target: float | None = None,
     focus: str | None = None,
 ) -> list[Table]:
-    """Tables of one experiment. target: see tables.to_target."""
+    """Tables of one experiment. target: see report_tables.to_target."""
     candidates = [
-        tables.final(results),
-        tables.differences(results, focus),
-        tables.to_target(results, target),
-        tables.seconds(results),
+        report_tables.final(results),
+        report_tables.differences(results, focus),
+        report_tables.to_target(results, target),
+        report_tables.seconds(results),
     ]
     return [table for table in candidates if table is not None]
 
@@ -96,5 +96,5 @@ def write_report(
 def short(experiments: Sequence[Results], focus: str | None = None) -> str:
     """Markdown: how the contender in focus fares on all experiments, and one table for each."""
     shown = tables_of_all(experiments, focus)
-    shown += [tables.summary(results, focus) for results in experiments]
+    shown += [report_tables.summary(results, focus) for results in experiments]
     return "\n".join(markdown(table) for table in shown)

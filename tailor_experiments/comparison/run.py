@@ -11,7 +11,6 @@ from tailor.errors import InputError
 from tailor.models.base import ProgressCallback, quiet
 from tailor.run.state import RunState
 from tailor_experiments.comparison.experiment import Contender, Experiment
-from tailor_experiments.comparison.material import dataset, material
 from tailor_experiments.comparison.parallel import report, run_all
 from tailor_experiments.comparison.rows import ROWS, Row, collect, read_rows
 from tailor_experiments.comparison.trial import (
@@ -21,6 +20,7 @@ from tailor_experiments.comparison.trial import (
     trial_folder,
     trial_settings,
 )
+from tailor_experiments.comparison.trial_data import dataset, material
 from tailor_experiments.datasets.base import Dataset
 
 

@@ -20,7 +20,6 @@ from tailor.run.settings import Settings
 from tailor.storage import SqliteStore
 from tailor_experiments import metrics
 from tailor_experiments.comparison.experiment import Contender, Experiment, config_hash
-from tailor_experiments.comparison.material import material
 from tailor_experiments.comparison.provenance import model_text, versions
 from tailor_experiments.comparison.rows import ROWS, RUNS, Row, RowFile
 from tailor_experiments.comparison.stopwatch import (
@@ -29,6 +28,7 @@ from tailor_experiments.comparison.stopwatch import (
     TimedModelRunner,
     peaks,
 )
+from tailor_experiments.comparison.trial_data import material
 from tailor_experiments.datasets.base import Dataset
 
 CACHE = "cache"

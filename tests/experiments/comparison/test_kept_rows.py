@@ -10,7 +10,7 @@ import pytest
 from made_up import rows_of
 
 from tailor.errors import InputError
-from tailor_experiments.comparison import tables
+from tailor_experiments.comparison import report_tables
 from tailor_experiments.comparison.gather import group
 from tailor_experiments.comparison.rows import RowFile, collect, essence, load_rows
 
@@ -22,7 +22,7 @@ def test_unfinished_trials_are_counted_and_left_out(whole):
     ]
     (found,) = group(cut)
     assert (found.unfinished, found.common_seeds("TAILOR", "random")) == (1, [0])
-    assert "1 trials are not through" in tables.final(found).note
+    assert "1 trials are not through" in report_tables.final(found).note
 
 
 def test_rows_can_be_kept_without_the_trials(whole, tmp_path):

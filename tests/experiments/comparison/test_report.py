@@ -11,7 +11,7 @@ import pytest
 from made_up import FAMILIES, SCORES, rows_of
 
 from tailor_experiments.cli.text_tables import column_groups
-from tailor_experiments.comparison import tables
+from tailor_experiments.comparison import report_tables
 from tailor_experiments.comparison.gather import group, load
 from tailor_experiments.comparison.judging import (
     AREA,
@@ -23,7 +23,7 @@ from tailor_experiments.comparison.judging import (
 )
 from tailor_experiments.comparison.report import all_tables, write_report
 from tailor_experiments.comparison.roles import candidate_ablations, focused
-from tailor_experiments.comparison.table import Table
+from tailor_experiments.comparison.table_format import Table
 
 
 class Sources(HTMLParser):
@@ -98,7 +98,7 @@ def test_differences_by_hand(whole):
     (found,) = group(whole[1])
     last = {(r["contender"], r["seed"]): r["test_score"] for r in whole[1] if r["round"] == 3}
     mean = np.mean([last["TAILOR", s] - last["random", s] for s in (0, 1)])
-    table = tables.differences(found)
+    table = report_tables.differences(found)
     assert table.rows[0][0] == "random"
     assert table.rows[0][1].startswith(f"{mean:+.4f} [")
 
@@ -108,23 +108,23 @@ def test_verdicts_by_hand():
     not.
     """
     (found,) = group(rows_of(SCORES, families=FAMILIES))
-    table = tables.differences(found)
+    table = report_tables.differences(found)
     verdicts = {row[0]: row[-1] for row in table.rows}
     assert (verdicts["random"], verdicts["galaxy alone"], verdicts["random meta"]) == (
         "ahead",
         "level",
         "behind",
     )
-    (row,) = tables.yardsticks([found]).rows
+    (row,) = report_tables.yardsticks([found]).rows
     assert row[:4] == ("made up", "balanced accuracy (test)", "TAILOR", "galaxy alone")
     assert [cell.split()[-2:] for cell in row[4:]] == [
         [v, "(4)"] for v in ("level", "behind", "ahead")
     ]
-    (row,) = tables.yardsticks([found], "badge alone").rows
+    (row,) = report_tables.yardsticks([found], "badge alone").rows
     assert row[2:4] == ("badge alone", "galaxy alone")
     one_seed = {c: values[:1] for c, values in SCORES.items()}
     (found,) = group(rows_of(one_seed, families=FAMILIES))
-    assert {row[-1] for row in tables.differences(found).rows} == {"unknown"}
+    assert {row[-1] for row in report_tables.differences(found).rows} == {"unknown"}
 
 
 def test_the_best_single_family_is_one_of_the_candidates():
@@ -149,7 +149,7 @@ def test_the_best_single_family_is_one_of_the_candidates():
     ]
     (found,) = group(rows)
     assert rivals(found, "TAILOR")[BEST_SINGLE] == "galaxy alone"
-    (row,) = tables.yardsticks([found], metric="imbalance").rows
+    (row,) = report_tables.yardsticks([found], metric="imbalance").rows
     assert row[1:4] == ("imbalance ratio of labels", "TAILOR", "confidence alone")
     assert (
         row[4] == "+0.2050 [+0.1415, +0.2685] * ahead (2)"
@@ -182,7 +182,7 @@ def test_what_contenders_are_judged_by():
     search = [{**r, "reward": "search", "task": "multi-label"} for r in rows]
     (found,) = group(search)
     assert judged_by(found) == "positives"
-    assert tables.differences(found).columns[1] == "total positives"
+    assert report_tables.differences(found).columns[1] == "total positives"
 
 
 def test_the_area_of_a_difference():
@@ -198,7 +198,7 @@ def test_ranks_say_who_is_left_out():
     two = group(
         rows_of({c: SCORES[c] for c in ("TAILOR", "random")}, experiment="two", families=FAMILIES)
     )
-    table = tables.ranks([*one, *two])
+    table = report_tables.ranks([*one, *two])
     assert [row[:2] for row in table.rows] == [("TAILOR", "1.00"), ("random", "2.00")]
     assert "badge alone" in table.note
 
@@ -221,20 +221,20 @@ def test_ranks_and_the_best_family_are_found_on_common_seeds():
         {"a alone": 0.61, "b alone": 0.51}
     )
     assert rivals(one, "TAILOR")[BEST_SINGLE] == "a alone"
-    table = tables.ranks([one, replace(one, name="again")])
+    table = report_tables.ranks([one, replace(one, name="again")])
     assert [row[:2] for row in table.rows] == [
         ("a alone", "1.00"),
         ("b alone", "2.00"),
         ("TAILOR", "3.00"),
     ]
-    (row,) = [row for row in tables.differences(one).rows if row[0] == "b alone"]
+    (row,) = [row for row in report_tables.differences(one).rows if row[0] == "b alone"]
     assert (row[1].split()[0], row[-2]) == ("-0.2050", "4")
-    assert tables.differences(one, "a alone").rows[0][-2] == "2"
+    assert report_tables.differences(one, "a alone").rows[0][-2] == "2"
 
 
 def test_tables_say_what_was_run(multilabel):
     (found,) = load(multilabel[0])
-    for text in (tables.final(found).note, tables.summary(found).note):
+    for text in (report_tables.final(found).note, report_tables.summary(found).note):
         assert "Data digits-multilabel, multi-label; model probe(steps=30); " in text
         assert "15 random labels, then 3 rounds of 15; reward diversity; " in text
         assert "3 contenders, 2 trials each (seeds 0 to 1)" in text
@@ -249,15 +249,15 @@ def test_tables_say_whom_it_means_little_to_beat():
             row["contender"], row["selector"]
         )
     (found,) = group(rows)
-    for table in (tables.final, tables.summary, tables.differences):
+    for table in (report_tables.final, report_tables.summary, report_tables.differences):
         assert "ALBL and DEAL, every choose nearly uniformly" in table(found).note
         assert "uniformly" not in table(plain).note
 
 
 def test_a_target_of_ones_own(whole):
     (found,) = group(whole[1])
-    assert tables.to_target(found, 2.0).rows[0][1:] == ("> 60", "> 60", "0 of 2")
-    assert tables.to_target(found, 0.0).rows[0][1:] == ("15", "15", "2 of 2")
+    assert report_tables.to_target(found, 2.0).rows[0][1:] == ("> 60", "> 60", "0 of 2")
+    assert report_tables.to_target(found, 0.0).rows[0][1:] == ("15", "15", "2 of 2")
     together, balance, *each = (table.title for table in all_tables([found]))
     assert balance == f"{together}, by imbalance ratio of labels"
     kinds = (
@@ -280,7 +280,7 @@ def test_a_trial_that_never_reaches_the_target_needs_more_than_it_had():
     }
     rows = rows_of(scores)
     rows[0]["test_score"] = 0.6
-    table = tables.to_target(group(rows)[0], 0.55)
+    table = report_tables.to_target(group(rows)[0], 0.55)
     assert table.columns == ("", "labels, median", "fewest to most", "trials that reach it")
     assert table.rows == (
         ("TAILOR", "> 20", "10 to > 20", "1 of 4"),

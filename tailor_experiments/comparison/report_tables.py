@@ -17,7 +17,7 @@ from tailor_experiments.comparison.judging import (
 )
 from tailor_experiments.comparison.results import AREA, METRICS, Results
 from tailor_experiments.comparison.roles import focused, selector_name
-from tailor_experiments.comparison.table import (
+from tailor_experiments.comparison.table_format import (
     INTERVALS,
     NO_NUMBER,
     Table,
