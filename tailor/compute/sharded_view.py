@@ -95,6 +95,65 @@ class Sharded(PredictionSource):
         )
 
 
+class ModelVariants:
+    """What variants of the round's model say of the pool: copies fine-tuned on their own soft
+    labels, and passes with dropout.
+
+    Each is computed when it is first asked for and kept for the round, since computing it again
+    might come out otherwise.
+    """
+
+    def __init__(self, sharded: Sharded) -> None:
+        self._sharded = sharded
+        self._finetuned: dict[int, Predictions] = {}  # by epochs
+        self._dropout_passes: tuple[Predictions, ...] = ()
+
+    def finetuned(self, epochs: int) -> Predictions:
+        """Of a copy after so many epochs. Raises InputError where its shards are not the pool's."""
+        assert self._sharded.finetune is not None
+        if epochs not in self._finetuned:
+            predictions = self._sharded.finetune(epochs)
+            self._check_layout(predictions, "fine-tuned probabilities")
+            self._finetuned[epochs] = predictions
+        return self._finetuned[epochs]
+
+    def dropout_passes(self) -> tuple[Predictions, ...]:
+        """Of each pass. Raises InputError where the shards of one are not the pool's."""
+        assert self._sharded.dropout is not None
+        if not self._dropout_passes:
+            passes = []
+            for predictions in self._sharded.dropout():
+                self._check_layout(predictions, "a dropout pass")
+                passes.append(predictions)
+            self._dropout_passes = tuple(passes)
+        return self._dropout_passes
+
+    def add_finetuned(self, pieces: Sequence[ShardPiece], epochs: int) -> list[ShardPiece]:
+        """The pieces, each with its shard of the fine-tuned predictions."""
+        shards = self.finetuned(epochs)
+        return [replace(piece, tuned=shard) for piece, shard in zip(pieces, shards, strict=True)]
+
+    def add_dropout_passes(self, pieces: Sequence[ShardPiece]) -> list[ShardPiece]:
+        """The pieces, each with its shard of every pass."""
+        passes = self.dropout_passes()
+        extended = []
+        for number, piece in enumerate(pieces):
+            shards = tuple(predictions[number] for predictions in passes)
+            extended.append(replace(piece, passes=shards))
+        return extended
+
+    def _check_layout(self, predictions: Predictions, what: str) -> None:
+        """A piece pairs shards by their number, so all must be cut as the pool's are."""
+        expected = self._sharded.predictions
+        same_shape = predictions.shape == expected.shape
+        same_shards = predictions.shard == expected.shard
+        if not (same_shape and same_shards):
+            raise InputError(
+                f"{what}: shape {predictions.shape} in shards of {predictions.shard} rows, the "
+                f"pool's predictions have {expected.shape} in shards of {expected.shard}"
+            )
+
+
 class ShardedView(PoolView):
     """A view with the same picks as ArrayView, but no more of the matrices in memory than each
     worker's part.
@@ -137,14 +196,14 @@ class ShardedView(PoolView):
         self._sharded = sharded
         self._context = ShardContext(task, seed, device)
         self._pieces = self._cut_up()
-        self._tuned: dict[int, Predictions] = {}  # by epochs
-        self._passes: tuple[Predictions, ...] = ()
+        self._variants = ModelVariants(sharded)
         self._row_max = self.visit(CheckNumbers())  # (N,); empty in a multi-label task
         if isinstance(task, MultiClass):
-            self._pieces = [
-                replace(piece, row_max=self._row_max[piece.shard.start : piece.shard.stop])
-                for piece in self._pieces
-            ]
+            pieces = []
+            for piece in self._pieces:
+                row_max = self._row_max[piece.shard.start : piece.shard.stop]
+                pieces.append(replace(piece, row_max=row_max))
+            self._pieces = pieces
 
     def _cut_up(self) -> list[ShardPiece]:
         """The shards, each with what is known of its own rows."""
@@ -187,9 +246,9 @@ class ShardedView(PoolView):
     ) -> T:
         pieces = self._pieces
         if finetune_epochs is not None:
-            pieces = self._with_tuned(pieces, finetune_epochs)
+            pieces = self._variants.add_finetuned(pieces, finetune_epochs)
         if dropout:
-            pieces = self._with_passes(pieces)
+            pieces = self._variants.add_dropout_passes(pieces)
         return self._visit(job, pieces)
 
     def _visit(self, job: ShardJob[T], pieces: Sequence[ShardPiece]) -> T:
@@ -207,10 +266,10 @@ class ShardedView(PoolView):
         return self.to_device(self.visit(PerRow(function)))
 
     def count_predicted(self, among: np.ndarray) -> np.ndarray:
-        pieces = [
-            replace(piece, among=among[piece.shard.start : piece.shard.stop])
-            for piece in self._pieces
-        ]
+        pieces = []
+        for piece in self._pieces:
+            among_here = among[piece.shard.start : piece.shard.stop]
+            pieces.append(replace(piece, among=among_here))
         return self._visit(CountPredicted(), pieces)
 
     def rows(
@@ -232,14 +291,15 @@ class ShardedView(PoolView):
     def columns(self, classes: list[int]) -> Iterable[tuple[int, torch.Tensor]]:
         for first in range(0, len(classes), COLUMNS):
             block = classes[first : first + COLUMNS]
-            turned = self.per_row(partial(_columns_of, block)).T.contiguous()
-            yield from zip(block, turned)
+            block_rows = self.per_row(partial(_columns_of, block))
+            columns = block_rows.T.contiguous()
+            yield from zip(block, columns)
 
     def finetuned(self, epochs: int) -> torch.Tensor:
-        return self._all_probs(self._tuned_predictions(epochs))
+        return self._all_probs(self._variants.finetuned(epochs))
 
     def dropout_passes(self) -> Iterator[torch.Tensor]:
-        for predictions in self._pass_predictions():
+        for predictions in self._variants.dropout_passes():
             yield self._all_probs(predictions)
 
     def has(self, need: Need) -> bool:
@@ -253,47 +313,8 @@ class ShardedView(PoolView):
             case Need.DROPOUT:
                 return self._sharded.dropout is not None
 
-    def _with_tuned(self, pieces: Sequence[ShardPiece], epochs: int) -> list[ShardPiece]:
-        shards = self._tuned_predictions(epochs)
-        return [replace(piece, tuned=shard) for piece, shard in zip(pieces, shards, strict=True)]
-
-    def _tuned_predictions(self, epochs: int) -> Predictions:
-        """Asked for once a round: fine-tuning again might come out otherwise."""
-        assert self._sharded.finetune is not None
-        if epochs not in self._tuned:
-            tuned = self._sharded.finetune(epochs)
-            self._tuned[epochs] = self._check_layout(tuned, "fine-tuned probabilities")
-        return self._tuned[epochs]
-
-    def _with_passes(self, pieces: Sequence[ShardPiece]) -> list[ShardPiece]:
-        passes = self._pass_predictions()
-        return [
-            replace(piece, passes=tuple(predictions[number] for predictions in passes))
-            for number, piece in enumerate(pieces)
-        ]
-
-    def _pass_predictions(self) -> tuple[Predictions, ...]:
-        """Asked for once a round: the next passes would be others."""
-        assert self._sharded.dropout is not None
-        if not self._passes:
-            self._passes = tuple(
-                self._check_layout(predictions, "a dropout pass")
-                for predictions in self._sharded.dropout()
-            )
-        return self._passes
-
     def _all_probs(self, predictions: Predictions) -> torch.Tensor:
         return self.to_device(predictions.take(PROBS, slice(None)))
-
-    def _check_layout(self, other: Predictions, what: str) -> Predictions:
-        """Other predictions must be cut into shards as those of the pool are."""
-        expected = self.predictions
-        if (other.shape, other.shard) != (expected.shape, expected.shard):
-            raise InputError(
-                f"{what}: shape {other.shape} in shards of {other.shard} rows, the pool's "
-                f"predictions have {expected.shape} in shards of {expected.shard}"
-            )
-        return other
 
 
 def _columns_of(classes: list[int], view: PoolView, part: slice) -> torch.Tensor:
