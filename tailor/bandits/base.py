@@ -70,7 +70,8 @@ class Outcomes:
                 "surprise needs the model's probabilities at the time of picking: give "
                 "Outcomes.predicted"
             )
-        return np.clip(np.asarray(self.predicted, np.float64), 0, 1)
+        predicted = np.asarray(self.predicted, np.float64)
+        return np.clip(predicted, 0, 1)
 
 
 class Selector(ABC):
@@ -132,7 +133,8 @@ class Selector(ABC):
         """(M,) the probability with which each arm is drawn for a slot; by default its share of the
         plan.
         """
-        return np.bincount(plan, minlength=self.contest.size) / max(1, len(plan))
+        slots = np.bincount(plan, minlength=self.contest.size)
+        return slots / max(1, len(plan))
 
     def beliefs(self) -> np.ndarray | None:
         """(M, K) the label that each arm is expected to find; None where the selector expects

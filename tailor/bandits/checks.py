@@ -11,7 +11,9 @@ from tailor.errors import InputError
 
 
 def check_slots(slots: int) -> int:
-    if isinstance(slots, bool) or not isinstance(slots, (int, np.integer)) or slots < 0:
+    # To Python True is an integer, but nobody means one slot by it.
+    is_integer = isinstance(slots, (int, np.integer)) and not isinstance(slots, bool)
+    if not is_integer or slots < 0:
         raise InputError(f"slots is {slots!r}: give a whole number of picks, 0 or more")
     return int(slots)
 
@@ -19,46 +21,50 @@ def check_slots(slots: int) -> int:
 def check_weights(contest: Contest, weights: Any) -> np.ndarray:
     """weights (K,), finite -> float64."""
     v = np.asarray(weights, dtype=np.float64)
-    if v.shape != (contest.task.size,):
-        raise InputError(f"weights have shape {v.shape}: give one a class, ({contest.task.size},)")
-    if not np.isfinite(v).all():
-        k = int(np.flatnonzero(~np.isfinite(v))[0])
-        raise InputError(
-            f"weight of class {contest.task.classes[k]!r} is {v[k]}: weights must be finite"
-        )
+    task = contest.task
+    if v.shape != (task.size,):
+        raise InputError(f"weights have shape {v.shape}: give one a class, ({task.size},)")
+    wrong_classes = np.flatnonzero(~np.isfinite(v))
+    if wrong_classes.size:
+        k = int(wrong_classes[0])
+        raise InputError(f"weight of class {task.classes[k]!r} is {v[k]}: weights must be finite")
     return v
 
 
 def check_arms(contest: Contest, arms: Any) -> np.ndarray:
     """arms (n,) of indices -> int64."""
     array = np.asarray(arms)
-    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+    # An empty list is an array of floats, and a round without answers is none the less valid.
+    has_integers = array.size == 0 or np.issubdtype(array.dtype, np.integer)
+    if array.ndim != 1 or not has_integers:
         raise InputError(
             f"arms must be a list of indices, got shape {array.shape} of {array.dtype}"
         )
-    array = array.astype(np.int64)
-    wrong = (array < 0) | (array >= contest.size)
-    if wrong.any():
-        raise InputError(
-            f"arm {array[wrong][0]} does not exist: indices go from 0 to {contest.size - 1}"
-        )
-    return array
+    indices = array.astype(np.int64)
+    is_wrong = (indices < 0) | (indices >= contest.size)
+    if is_wrong.any():
+        first_wrong = indices[is_wrong][0]
+        last = contest.size - 1
+        raise InputError(f"arm {first_wrong} does not exist: indices go from 0 to {last}")
+    return indices
 
 
 def check_vectors(contest: Contest, vectors: Any, rows: int) -> np.ndarray:
     """vectors (n, K) in [0, 1], one row a pick -> float64."""
     array = np.asarray(vectors, dtype=np.float64)
-    if array.shape != (rows, contest.task.size):
+    task = contest.task
+    if array.shape != (rows, task.size):
         raise InputError(
             f"what the picks showed has shape {array.shape}: give one row a pick and one column "
-            f"a class, ({rows}, {contest.task.size})"
+            f"a class, ({rows}, {task.size})"
         )
-    wrong = ~((array >= 0) & (array <= 1))
-    if wrong.any():
-        row, k = np.argwhere(wrong)[0]
+    # Asked for what is right, so that NaN is found too: it compares as false.
+    is_right = (array >= 0) & (array <= 1)
+    if not is_right.all():
+        row, k = np.argwhere(~is_right)[0]
+        value = array[row, k]
         raise InputError(
-            f"value {array[row, k]} in row {row}, class {contest.task.classes[k]!r}: it must lie "
-            "in [0, 1]"
+            f"value {value} in row {row}, class {task.classes[k]!r}: it must lie in [0, 1]"
         )
     return array
 
@@ -67,7 +73,8 @@ def check_outcomes(contest: Contest, outcomes: Outcomes) -> tuple[np.ndarray, np
     """arms (n,) int64 and labels (n, K) float64 of a round."""
     check_weights(contest, outcomes.weights)
     arms = check_arms(contest, outcomes.arms)
-    return arms, check_vectors(contest, outcomes.labels, len(arms))
+    labels = check_vectors(contest, outcomes.labels, len(arms))
+    return arms, labels
 
 
 def check_fit(contest: Contest, outcomes: Outcomes, selector: str) -> Fit:
@@ -102,12 +109,13 @@ def check_fit(contest: Contest, outcomes: Outcomes, selector: str) -> Fit:
 
 
 def _check_unit_interval(values: np.ndarray, name: str, *, zero_allowed: bool) -> None:
-    wrong = ~((values >= 0) & (values <= 1 + 1e-9))
+    is_right = (values >= 0) & (values <= 1 + 1e-9)
     if not zero_allowed:
-        wrong |= values == 0
-    if wrong.any():
+        is_right &= values != 0
+    if not is_right.all():
+        first_wrong = values[~is_right][0]
         bracket = "[" if zero_allowed else "("
-        raise InputError(f"fit.{name} holds {values[wrong][0]}: it must lie in {bracket}0, 1]")
+        raise InputError(f"fit.{name} holds {first_wrong}: it must lie in {bracket}0, 1]")
 
 
 def restored(state: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -128,10 +136,15 @@ def argmax_ties(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """scores (n, M) -> (n,) int64: the largest of each row; a tie goes to each with the same
     chance.
     """
-    tied = scores == scores.max(axis=1, keepdims=True)
-    best: np.ndarray = tied.argmax(axis=1)
-    rows = np.flatnonzero(tied.sum(axis=1) > 1)
-    if rows.size:
-        lots = rng.random((rows.size, scores.shape[1]))
-        best[rows] = np.where(tied[rows], lots, -1.0).argmax(axis=1)
+    largest = scores.max(axis=1, keepdims=True)
+    is_largest = scores == largest
+    best: np.ndarray = is_largest.argmax(axis=1)
+    largest_counts = is_largest.sum(axis=1)
+    tied_rows = np.flatnonzero(largest_counts > 1)
+    # Rows without a tie draw no random numbers.
+    if tied_rows.size:
+        arms = scores.shape[1]
+        lots = rng.random((tied_rows.size, arms))
+        lots_of_tied = np.where(is_largest[tied_rows], lots, -1.0)
+        best[tied_rows] = lots_of_tied.argmax(axis=1)
     return best

@@ -29,15 +29,20 @@ def experienced_selector(
     labels   (B, K), what the examples of that round turned out to be
     weights  (K,), the reward's weight of each class
     """
+    names = tuple(arm.name for arm in arms)
+    families = tuple(arm.family for arm in arms)
+    no_classes = (-1,) * len(arms)
     contest = Contest(
         size.task,
-        tuple(arm.name for arm in arms),
-        tuple(arm.family for arm in arms),
-        (-1,) * len(arms),
+        names,
+        families,
+        no_classes,
         ROUNDS,
         size.batch,
     )
-    selector = ThompsonSampling(device=device).begin(contest)
+    selector = ThompsonSampling(device=device)
+    selector.begin(contest)
     turns = np.arange(size.batch) % len(arms)
-    selector.learn(Outcomes(0, weights, turns, labels.astype(np.float32)))
+    outcomes = Outcomes(0, weights, turns, labels.astype(np.float32))
+    selector.learn(outcomes)
     return selector

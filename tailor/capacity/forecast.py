@@ -38,7 +38,11 @@ class CostEstimate:
     disk: float = 0  # bytes that are written
 
 
-def forecast(size: PoolSize, folder: Path | None = None, device: str = "cpu") -> list[CostEstimate]:
+def forecast(
+    size: PoolSize,
+    folder: Path | None = None,
+    device: str = "cpu",
+) -> list[CostEstimate]:
     """The stages of one round at this size on this machine, over shards in one process.
 
     Both probes have the round's own K, d, labels, batch and plan, so only N is extrapolated; a pool
@@ -48,9 +52,21 @@ def forecast(size: PoolSize, folder: Path | None = None, device: str = "cpu") ->
     small = replace(size, pool=probe_rows(size, *SMALL))
     large = replace(size, pool=probe_rows(size, *LARGE))
     if size.pool <= large.pool:
-        stages = in_own_process(whole_round, size, folder, device=device, enough=ENOUGH)
+        stages = in_own_process(
+            whole_round,
+            size,
+            folder,
+            device=device,
+            enough=ENOUGH,
+        )
         return [_as_measured(stage) for stage in stages]
-    of_small = in_own_process(whole_round, small, folder, device=device, enough=ENOUGH)
+    of_small = in_own_process(
+        whole_round,
+        small,
+        folder,
+        device=device,
+        enough=ENOUGH,
+    )
     of_large = in_own_process(
         whole_round,
         large,
@@ -60,9 +76,11 @@ def forecast(size: PoolSize, folder: Path | None = None, device: str = "cpu") ->
         steps=1,  # the smaller probe has told how long training takes
     )
     pools = (small.pool, large.pool)
-    return [
-        _estimate(less, more, pools, size) for less, more in zip(of_small, of_large, strict=True)
-    ]
+    estimates = list[CostEstimate]()
+    for small_stage, large_stage in zip(of_small, of_large, strict=True):
+        estimate = _estimate(small_stage, large_stage, pools, size)
+        estimates.append(estimate)
+    return estimates
 
 
 def altogether(stages: list[CostEstimate]) -> CostEstimate:
@@ -94,42 +112,62 @@ def _as_measured(stage: Stage) -> CostEstimate:
     )
 
 
-def _estimate(less: Stage, more: Stage, pools: tuple[int, int], size: PoolSize) -> CostEstimate:
+def _estimate(
+    small: Stage,
+    large: Stage,
+    pools: tuple[int, int],
+    size: PoolSize,
+) -> CostEstimate:
     """A stage at full size, from what it took at the two probes' sizes."""
+    small_pool, large_pool = pools
 
-    def at_size(small: float, large: float) -> float:
-        return extrapolate((pools[0], small), (pools[1], large), size.pool)
+    def at_size(small_value: float, large_value: float) -> float:
+        return extrapolate(
+            (small_pool, small_value),
+            (large_pool, large_value),
+            size.pool,
+        )
 
-    if more.name == "train":  # the larger probe cut it short, and it never looks at the pool
-        return replace(_as_measured(less), disk=0)
-    seconds = at_size(less.seconds, more.seconds)
-    cpu_seconds = at_size(less.cpu_seconds, more.cpu_seconds)
-    if more.name == "plan":  # which never looks at the pool
-        seconds = less.seconds
-        cpu_seconds = less.cpu_seconds
-    per_example = _kept(more.name, size) + more.held_per_example
+    # The larger probe cuts training short, and training never looks at the pool.
+    if large.name == "train":
+        return replace(_as_measured(small), disk=0)
+    seconds = at_size(small.seconds, large.seconds)
+    cpu_seconds = at_size(small.cpu_seconds, large.cpu_seconds)
+    # Planning never looks at the pool either: a difference between the probes is noise.
+    if large.name == "plan":
+        seconds = small.seconds
+        cpu_seconds = small.cpu_seconds
+    per_example = _kept(large.name, size) + large.held_per_example
+    further_examples = size.pool - large_pool
+    device_mib = at_size(small.device_mib, large.device_mib)
     return CostEstimate(
-        more.name,
+        large.name,
         seconds,
         cpu_seconds,
-        memory=more.peak_mib * MIB + per_example * (size.pool - pools[1]),
-        device_memory=at_size(less.device_mib, more.device_mib) * MIB,
-        disk=at_size(less.disk, more.disk),
+        memory=large.peak_mib * MIB + per_example * further_examples,
+        device_memory=device_mib * MIB,
+        disk=at_size(small.disk, large.disk),
     )
 
 
-def extrapolate(less: tuple[float, float], more: tuple[float, float], pool: float) -> float:
+def extrapolate(
+    less: tuple[float, float],
+    more: tuple[float, float],
+    pool: float,
+) -> float:
     """What a stage takes at `pool` examples, from (examples, taken) of two smaller pools: a fixed
     cost, and a cost for each example. Neither is below 0: where the line says so, the larger pool
     or the two together decide.
     """
     x0, y0 = less
     x1, y1 = more
-    slope = max(0.0, (y1 - y0) / (x1 - x0))
+    slope = (y1 - y0) / (x1 - x0)
+    slope = max(0.0, slope)
     fixed = y1 - slope * x1
     if fixed >= 0:
         return fixed + slope * pool
-    return (y0 + y1) / (x0 + x1) * pool
+    per_example = (y0 + y1) / (x0 + x1)
+    return per_example * pool
 
 
 def _kept(stage: str, size: PoolSize) -> float:
@@ -143,5 +181,7 @@ def _kept(stage: str, size: PoolSize) -> float:
         opened = strategies
     elif stage.startswith(OPEN):
         # Families are opened one after another, in this order.
-        opened = strategies[: names.index(stage.removeprefix(OPEN)) + 1]
-    return KEPT + sum(strategy.bytes_per_example for strategy in opened)
+        last = names.index(stage.removeprefix(OPEN))
+        opened = strategies[: last + 1]
+    kept_by_families = sum(strategy.bytes_per_example for strategy in opened)
+    return KEPT + kept_by_families

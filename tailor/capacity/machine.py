@@ -26,7 +26,11 @@ class Machine:
     cores: int
 
 
-def measure_machine(folder: Path | None = None, device: str = "cpu", tries: int = TRIES) -> Machine:
+def measure_machine(
+    folder: Path | None = None,
+    device: str = "cpu",
+    tries: int = TRIES,
+) -> Machine:
     """The rates of this machine, or of its GPU.
 
     folder: whose disk is measured, by default the one for temporary files.
@@ -43,9 +47,11 @@ def measure_machine(folder: Path | None = None, device: str = "cpu", tries: int 
     def multiply() -> None:
         square @ square
 
+    seconds_to_read = _least_seconds(add_up, device, tries)
+    seconds_to_multiply = _least_seconds(multiply, device, tries)
     return Machine(
-        read=block.nbytes / _least_seconds(add_up, device, tries),
-        multiply=2 * side**3 / _least_seconds(multiply, device, tries),
+        read=block.nbytes / seconds_to_read,
+        multiply=2 * side**3 / seconds_to_multiply,
         write=_write_rate(folder),
         cores=cores(),
     )
@@ -77,4 +83,5 @@ def _write_rate(folder: Path | None, size: int = 2**27) -> float:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-        return size / (time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return size / seconds

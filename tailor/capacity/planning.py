@@ -43,7 +43,14 @@ def planned_size(
     families: Sequence[str] | None,
 ) -> tuple[PoolSize, list[str]]:
     """The size, and what had to be assumed, in words. Numbers that are given win over the run's."""
-    wanted = _Wanted(examples, classes, features, batch, multilabel, list(families or []))
+    wanted = _Wanted(
+        examples,
+        classes,
+        features,
+        batch,
+        multilabel,
+        list(families or []),
+    )
     assumed = list[str]()
     if run is not None:
         assumed = _fill_from_run(wanted, run)
@@ -56,13 +63,14 @@ def planned_size(
             f"{wanted.examples}: give a smaller --batch"
         )
     kind = "multi-label" if wanted.multilabel else "multi-class"
+    width = WIDTH if wanted.features is None else wanted.features
     size = PoolSize(
         "planned",
         wanted.examples,
         wanted.classes,
         wanted.multilabel,
         batch,
-        WIDTH if wanted.features is None else wanted.features,
+        width,
         tuple(wanted.families or NARROW[kind]),
         seed=7,
     )
@@ -117,10 +125,12 @@ def _check_families(size: PoolSize) -> None:
 
 def in_memory(size: PoolSize) -> str:
     """What a run holds that keeps its predictions in memory, without an engine."""
-    predictions = 4 * size.pool * (size.classes + size.features)
+    numbers = size.classes + size.features
+    predictions = 4 * size.pool * numbers
     held = f"predictions take {gib(predictions)} of it"
     for family in size.families:
-        memory = make_strategy(family).held_in_memory(size.shape)
+        strategy = make_strategy(family)
+        memory = strategy.held_in_memory(size.shape)
         if memory is not None:
             held += f", {memory.what}, up to {gib(memory.most)}"
     return f'This is over shards, [engine] name = "local"; a run in memory holds more: {held}'

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tailor.bandits.rewards import Diversity, LabelSummary
-from tailor.capacity.synthetic_pool import CHUNK, PoolSize, draw_pool, prevalence
+from tailor.capacity.synthetic_pool import CHUNK, PoolChunk, PoolSize, draw_pool, prevalence
 from tailor.compute import Predictions
 from tailor.strategies import make_strategy
 
@@ -27,7 +27,9 @@ class ShardedPool:
     def answer(self, positions: list[int]) -> np.ndarray:
         """(n, K) uint8: the labels that an annotator would give."""
         assert self.answers is not None
-        bits = np.load(self.answers, mmap_mode="r", allow_pickle=False)[positions]
+        # Mapped, not read: only the rows asked for come into memory.
+        all_bits = np.load(self.answers, mmap_mode="r", allow_pickle=False)
+        bits = all_bits[positions]
         return np.unpackbits(bits, axis=1, count=self.size.classes)
 
 
@@ -38,7 +40,7 @@ def write_pool(size: PoolSize, folder: Path, shard: int = CHUNK) -> ShardedPool:
     shard: rows of a file; CHUNK is a multiple of it.
     """
     labelled, chunks = draw_pool(size)
-    known_labels = np.empty((size.batch, size.classes), np.uint8)
+    labels = np.empty((size.batch, size.classes), np.uint8)
     predictions = Predictions(
         str(folder),
         size.pool,
@@ -50,24 +52,46 @@ def write_pool(size: PoolSize, folder: Path, shard: int = CHUNK) -> ShardedPool:
     if hears_answers(size):
         answers = folder / "answers.bits"
         width = -(-size.classes // 8)
-        bits = np.lib.format.open_memmap(answers, "w+", np.uint8, (size.pool, width))
+        bits = np.lib.format.open_memmap(
+            answers,
+            "w+",
+            np.uint8,
+            (size.pool, width),
+        )
     for chunk in chunks:
+        _write_chunk(predictions, chunk, shard)
         first = chunk.rows.start
-        for start in range(first, chunk.rows.stop, shard):
-            stop = min(start + shard, chunk.rows.stop)
-            part = slice(start - first, stop - first)
-            features = None if chunk.features is None else chunk.features[part]
-            predictions.write(start // shard, chunk.probs[part], features)
         in_chunk = (labelled >= first) & (labelled < chunk.rows.stop)
-        known_labels[in_chunk] = chunk.labels[labelled[in_chunk] - first]
+        rows_in_chunk = labelled[in_chunk] - first
+        labels[in_chunk] = chunk.labels[rows_in_chunk]
         if answers is not None:
             bits[chunk.rows] = np.packbits(chunk.labels, axis=1)
-    return ShardedPool(size, predictions, labelled, known_labels, answers)
+    return ShardedPool(
+        size,
+        predictions,
+        labelled,
+        labels,
+        answers,
+    )
+
+
+def _write_chunk(predictions: Predictions, chunk: PoolChunk, shard: int) -> None:
+    """The shards of `shard` rows that the chunk consists of."""
+    first = chunk.rows.start
+    for start in range(first, chunk.rows.stop, shard):
+        stop = min(start + shard, chunk.rows.stop)
+        part = slice(start - first, stop - first)
+        features = None
+        if chunk.features is not None:
+            features = chunk.features[part]
+        number = start // shard
+        predictions.write(number, chunk.probs[part], features)
 
 
 def hears_answers(size: PoolSize) -> bool:
     """Whether labels that come during the round change what some of its arms take."""
-    return any(make_strategy(family).hears_answers for family in size.families)
+    strategies = [make_strategy(family) for family in size.families]
+    return any(strategy.hears_answers for strategy in strategies)
 
 
 def experience(size: PoolSize) -> tuple[np.ndarray, np.ndarray]:
@@ -80,10 +104,13 @@ def experience(size: PoolSize) -> tuple[np.ndarray, np.ndarray]:
     shares = prevalence(size.classes, size.multilabel)
     if size.multilabel:
         draws = rng.random((size.batch, size.classes))
-        labels = (draws < shares).astype(np.uint8)
+        is_positive = draws < shares
+        labels = is_positive.astype(np.uint8)
     else:
         classes = rng.choice(size.classes, size.batch, p=shares)
-        labels = np.eye(size.classes, dtype=np.uint8)[classes]
+        one_hot = np.eye(size.classes, dtype=np.uint8)
+        labels = one_hot[classes]
     counts = labels.sum(0, dtype=np.float64)
     summary = LabelSummary(size.task, 1, counts, len(labels))
-    return Diversity().weights(summary), labels
+    weights = Diversity().weights(summary)
+    return weights, labels

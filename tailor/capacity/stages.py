@@ -52,7 +52,9 @@ class Stage:
 
     def limit(self, machine: Machine) -> float:
         """The seconds that reading and multiplying alone would take on this machine."""
-        return self.bytes / machine.read + self.flops / machine.multiply
+        reading = self.bytes / machine.read
+        multiplying = self.flops / machine.multiply
+        return reading + multiplying
 
 
 @contextmanager
@@ -127,9 +129,10 @@ def predict(
     }
     with measured(stages, "predict", device, **work):
         calls = [(number, shard) for number, shard in enumerate(source)]
-        engine.map(_predict, calls, shared=(target, model.net, size.task, device))
-    written = sum(file.stat().st_size for file in folder.iterdir())
-    stages[-1] = replace(stages[-1], disk=written)
+        shared = (target, model.net, size.task, device)
+        engine.map(_predict, calls, shared=shared)
+    file_sizes = [file.stat().st_size for file in folder.iterdir()]
+    stages[-1] = replace(stages[-1], disk=sum(file_sizes))
 
 
 def _predict(shared: tuple[Predictions, Any, Task, str], number: int, shard: Shard) -> None:
@@ -139,14 +142,18 @@ def _predict(shared: tuple[Predictions, Any, Task, str], number: int, shard: Sha
     from tailor.models.losses import activate
 
     target, net, task, device = shared
-    probs = np.empty((len(shard), task.size), target.dtype)
-    features = np.empty((len(shard), target.features), target.dtype)
+    count = len(shard)
+    probs = np.empty((count, task.size), target.dtype)
+    features = np.empty((count, target.features), target.dtype)
     with torch.no_grad():
-        for start in range(0, len(shard), CHUNK):
-            rows = slice(start, min(start + CHUNK, len(shard)))
+        for start in range(0, count, CHUNK):
+            stop = min(start + CHUNK, count)
+            rows = slice(start, stop)
             features[rows] = shard.read(FEATURES, rows)
-            logits, _ = net(torch.from_numpy(features[rows]).to(device))
-            probs[rows] = activate(task, logits).half().cpu().numpy()
+            inputs = torch.from_numpy(features[rows]).to(device)
+            logits, _ = net(inputs)
+            outputs = activate(task, logits).half()
+            probs[rows] = outputs.cpu().numpy()
     target.write(number, probs, features)
 
 
@@ -200,16 +207,19 @@ class MeasuredRound(Round):
                 taken = self.batch().indices.tolist()
             while not self.over:
                 picked = [pick.index for pick in islice(self, ANSWERS)]
-                for index, label in zip(picked, pool.answer(picked), strict=True):
+                labels = pool.answer(picked)
+                for index, label in zip(picked, labels, strict=True):
                     self.reveal(index, label)
                 taken += picked
-        self._note_held(sum(cursor.bytes_held() for cursor in self._cursors.values()))
+        held = sum(cursor.bytes_held() for cursor in self._cursors.values())
+        self._note_held(held)
         return taken
 
     def _note_held(self, held: int) -> None:
         """Bytes that cursors hold at the end of the last stage."""
         per_example = held / self._size.pool
-        self._stages[-1] = replace(self._stages[-1], held_per_example=per_example)
+        last = self._stages[-1]
+        self._stages[-1] = replace(last, held_per_example=per_example)
 
 
 def measure_round(
@@ -246,10 +256,20 @@ def measure_round(
             device=device,
         )
     with measured(stages, "plan", device):
-        plan = selector.plan(size.batch, weights, np.random.default_rng(seed))
-    measured_round = MeasuredRound(view, arms, plan, seed, stages=stages, size=size, device=device)
+        rng = np.random.default_rng(seed)
+        plan = selector.plan(size.batch, weights, rng)
+    measured_round = MeasuredRound(
+        view,
+        arms,
+        plan,
+        seed,
+        stages=stages,
+        size=size,
+        device=device,
+    )
     taken = measured_round.take_all(pool)
-    if len(np.unique(taken)) != size.batch:
+    distinct = np.unique(taken)
+    if len(distinct) != size.batch:
         raise AssertionError("the batch holds an example twice")
     return stages, measured_round
 
@@ -261,8 +281,14 @@ def _load(device: str, predictions: Predictions, name: str) -> Any:
     width = predictions.classes if name == PROBS else predictions.features
     if not width:
         return None
-    rows = torch.empty((predictions.rows, width), dtype=torch.float16, device=device)
+    rows = torch.empty(
+        (predictions.rows, width),
+        dtype=torch.float16,
+        device=device,
+    )
+    # Shard by shard: the whole pool need not fit the memory beside the device.
     for shard in predictions:
-        part = torch.from_numpy(shard.read(name, slice(None)))
+        values = shard.read(name, slice(None))
+        part = torch.from_numpy(values)
         rows[shard.span] = part.to(device)
     return rows

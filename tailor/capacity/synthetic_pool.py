@@ -36,12 +36,19 @@ class PoolSize:
 
     @property
     def task(self) -> Task:
-        return MultiLabel(self.classes) if self.multilabel else MultiClass(self.classes)
+        if self.multilabel:
+            return MultiLabel(self.classes)
+        return MultiClass(self.classes)
 
     @property
     def shape(self) -> PoolShape:
         """What the cost of opening arms depends on."""
-        return PoolShape(self.pool, self.classes, self.features, labelled=self.batch)
+        return PoolShape(
+            self.pool,
+            self.classes,
+            self.features,
+            labelled=self.batch,
+        )
 
 
 _SOFTMAX = ("galaxy", "confidence", "badge")
@@ -98,7 +105,9 @@ def prevalence(classes: int, multilabel: bool) -> np.ndarray:
         return shares
     if classes == 2:
         return np.array([0.1, 0.9])
-    shares = np.geomspace(1.0, 0.56 if classes >= 500 else 0.05, classes)
+    # ImageNet's classes are nearly balanced; smaller datasets have a longer tail.
+    rarest = 0.56 if classes >= 500 else 0.05
+    shares = np.geomspace(1.0, rarest, classes)
     return shares / shares.sum()
 
 
@@ -113,8 +122,9 @@ def make_pool(size: PoolSize) -> SyntheticPool:
     factors.
     """
     labelled, chunks = draw_pool(size)
-    probs = np.empty((size.pool, size.classes), np.float32)
-    labels = np.zeros((size.pool, size.classes), np.uint8)
+    shape = (size.pool, size.classes)
+    probs = np.empty(shape, np.float32)
+    labels = np.zeros(shape, np.uint8)
     features = None
     if size.features:
         features = np.empty((size.pool, size.features), np.float32)
@@ -134,13 +144,18 @@ def draw_pool(size: PoolSize) -> tuple[np.ndarray, Iterator[PoolChunk]]:
 
 
 def _draw_chunks(size: PoolSize, rng: np.random.Generator) -> Iterator[PoolChunk]:
-    draw = _sigmoid_rows(size, rng) if size.multilabel else _softmax_rows(size, rng)
+    if size.multilabel:
+        draw = _sigmoid_rows(size, rng)
+    else:
+        draw = _softmax_rows(size, rng)
     for start in range(0, size.pool, CHUNK):
-        rows = slice(start, min(start + CHUNK, size.pool))
-        probs, labels, centre = draw(rows.stop - rows.start)
+        stop = min(start + CHUNK, size.pool)
+        rows = slice(start, stop)
+        probs, labels, centre = draw(stop - start)
         features = None
         if size.features:
-            noise = rng.standard_normal((len(centre), size.features), dtype=np.float32)
+            shape = (len(centre), size.features)
+            noise = rng.standard_normal(shape, dtype=np.float32)
             features = np.maximum(centre + noise, 0)
         yield PoolChunk(rows, probs, labels, features)
 
@@ -148,25 +163,35 @@ def _draw_chunks(size: PoolSize, rng: np.random.Generator) -> Iterator[PoolChunk
 def _softmax_rows(size: PoolSize, rng: np.random.Generator) -> DrawRows:
     shares = prevalence(size.classes, False)
     steps = np.cumsum(shares)
+    # Rounding may leave the last step below 1, and then a number above it would have no class.
     steps[-1] = 1.0
-    centres = 1.5 * rng.standard_normal((size.classes, size.features), dtype=np.float32)
-    bias = (0.5 * np.log(shares)).astype(np.float32)
+    centre_shape = (size.classes, size.features)
+    directions = rng.standard_normal(centre_shape, dtype=np.float32)
+    centres = 1.5 * directions
+    bias = 0.5 * np.log(shares)
+    bias = bias.astype(np.float32)
 
     def draw(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        true = np.searchsorted(steps, rng.random(n), side="right")
+        class_luck = rng.random(n)
+        true = np.searchsorted(steps, class_luck, side="right")
         luck = rng.random(n)
-        raised = np.where(luck < 0.9, true, (true + 1) % size.classes)
         is_sure = luck < 0.7
         is_doubtful = (luck >= 0.7) & (luck < 0.9)
-        by = np.select([is_sure, is_doubtful], [6.0, 2.0], 4.0).astype(np.float32)
-        scale = np.where(is_doubtful, 1.5, 1.0).astype(np.float32)
+        next_class = (true + 1) % size.classes
+        raised_class = np.where(luck < 0.9, true, next_class)
+        raised_by = np.select([is_sure, is_doubtful], [6.0, 2.0], 4.0)
+        scale = np.where(is_doubtful, 1.5, 1.0)
+        scale = scale.astype(np.float32)
         noise = rng.standard_normal((n, size.classes), dtype=np.float32)
         logits = scale[:, None] * noise + bias
-        logits[np.arange(n), raised] += by
-        np.exp(logits - logits.max(1, keepdims=True), out=logits)
-        logits /= logits.sum(1, keepdims=True)  # they are probabilities now
-        labels = np.eye(size.classes, dtype=np.uint8)[true]
-        return logits, labels, centres[true]
+        logits[np.arange(n), raised_class] += raised_by.astype(np.float32)
+        # In place: a chunk of a thousand classes takes 250 MiB.
+        probs = logits
+        largest = logits.max(1, keepdims=True)
+        np.exp(logits - largest, out=probs)
+        probs /= probs.sum(1, keepdims=True)
+        one_hot = np.eye(size.classes, dtype=np.uint8)
+        return probs, one_hot[true], centres[true]
 
     return draw
 
@@ -174,19 +199,30 @@ def _softmax_rows(size: PoolSize, rng: np.random.Generator) -> DrawRows:
 def _sigmoid_rows(size: PoolSize, rng: np.random.Generator) -> DrawRows:
     mixing = rng.standard_normal((FACTORS, size.classes), dtype=np.float32)
     mixing /= np.linalg.norm(mixing, axis=0)
-    spread = 0.5 * rng.standard_normal((FACTORS, size.features), dtype=np.float32)
+    directions = rng.standard_normal((FACTORS, size.features), dtype=np.float32)
+    spread = 0.5 * directions
     shares = prevalence(size.classes, True)
-    threshold = np.array([NormalDist().inv_cdf(1 - share) for share in shares], np.float32)
+    # A standard normal number is above its threshold as often as the class is there.
+    thresholds = [NormalDist().inv_cdf(1 - share) for share in shares]
+    threshold = np.array(thresholds, np.float32)
 
     def draw(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         factors = rng.standard_normal((n, FACTORS), dtype=np.float32)
-        own = rng.standard_normal((n, size.classes), dtype=np.float32)
-        scale = np.where(rng.random(n) < 0.75, 1.0, 3.0).astype(np.float32)
-        latent = np.float32(0.6) * (factors @ mixing) + np.float32(0.8) * own
+        class_noise = rng.standard_normal((n, size.classes), dtype=np.float32)
+        is_easy = rng.random(n) < 0.75
+        scale = np.where(is_easy, 1.0, 3.0)
+        scale = scale.astype(np.float32)
+        # 0.6 and 0.8: the sum has variance 1 again.
+        shared_part = np.float32(0.6) * (factors @ mixing)
+        own_part = np.float32(0.8) * class_noise
+        latent = shared_part + own_part
         noise = rng.standard_normal((n, size.classes), dtype=np.float32)
-        logits = 3 * (latent - threshold) + scale[:, None] * noise
+        distance = latent - threshold
+        logits = 3 * distance + scale[:, None] * noise
         probs = 1 / (1 + np.exp(-logits))
-        labels = (latent > threshold).astype(np.uint8)
-        return probs, labels, factors @ spread
+        is_positive = latent > threshold
+        labels = is_positive.astype(np.uint8)
+        centre = factors @ spread
+        return probs, labels, centre
 
     return draw

@@ -57,18 +57,29 @@ def whole_round(
         _warm_up(size, temporary / "warm", device)
         with _engine(size, temporary, device, workers, stages) as engine:
             # A worker takes whole shards: small ones, so that the work can be shared out evenly.
-            pool = write_pool(size, temporary / "pool", PART if workers else CHUNK)
-            model = train(stages, pool, device, steps) if size.features else None
+            shard = PART if workers else CHUNK
+            pool = write_pool(size, temporary / "pool", shard)
+            model = None
+            if size.features:
+                model = train(stages, pool, device, steps)
             runs = list[list[Stage]]()
             started = time.perf_counter()
             while not runs or time.perf_counter() - started < enough:
                 run = list[Stage]()
                 if model is not None:
-                    predict(run, pool, model, engine, temporary / "predictions", device)
+                    predict(
+                        run,
+                        pool,
+                        model,
+                        engine,
+                        temporary / "predictions",
+                        device,
+                    )
                 round_stages, _ = measure_round(pool, engine, device=device)
                 runs.append(run + round_stages)
     by_stage = zip(*runs)
-    return stages + [median(same_stage) for same_stage in by_stage]
+    medians = [median(same_stage) for same_stage in by_stage]
+    return stages + medians
 
 
 def median(runs: Sequence[Stage]) -> Stage:
@@ -76,8 +87,9 @@ def median(runs: Sequence[Stage]) -> Stage:
     back.
     """
     by_time = sorted(runs, key=lambda stage: stage.cpu_seconds)
-    middle = by_time[(len(runs) - 1) // 2]
-    return replace(middle, peak_mib=runs[0].peak_mib)
+    middle = (len(runs) - 1) // 2
+    first_run = runs[0]
+    return replace(by_time[middle], peak_mib=first_run.peak_mib)
 
 
 def in_own_process(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
@@ -87,20 +99,31 @@ def in_own_process(function: Callable[P, T], *arguments: P.args, **options: P.kw
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=fresh) as process:
         try:
-            return process.submit(function, *arguments, **options).result()
+            future = process.submit(function, *arguments, **options)
+            return future.result()
         except BrokenProcessPool:
             raise TailorError(
                 "the process that ran the round was killed, most likely for want of memory"
             ) from None
 
 
-def _warm_up(size: PoolSize, folder: Path, device: str, engine: Engine | None = None) -> None:
+def _warm_up(
+    size: PoolSize,
+    folder: Path,
+    device: str,
+    engine: Engine | None = None,
+) -> None:
     """Every stage once, on a small pool of several shards: libraries are loaded and loops
     compiled.
     """
     engine = engine or LocalEngine()
     ignored = list[Stage]()
-    small = replace(size, pool=2048, classes=min(size.classes, 8), batch=100)
+    small = replace(
+        size,
+        pool=2048,
+        classes=min(size.classes, 8),
+        batch=100,
+    )
     rows = small.pool // (4 * engine.workers)
     pool = write_pool(small, folder / "pool", rows)
     if size.features:
@@ -128,7 +151,8 @@ def _engine(
         ready = folder / "workers"
         ready.mkdir()
         numbers = [(number,) for number in range(workers)]
-        engine.map(_warm_worker, numbers, shared=(size, ready, device, workers))
+        shared = (size, ready, device, workers)
+        engine.map(_warm_worker, numbers, shared=shared)
         # Arrays that Ray sends are read-only: numba compiles for those again.
         _warm_up(size, folder / "together", device, engine)
     with engine:
@@ -141,7 +165,8 @@ def _warm_worker(shared: tuple[PoolSize, Path, str, int], number: int) -> None:
     """
     size, folder, device, workers = shared
     _warm_up(size, folder / str(number), device)
-    (folder / f"{number}.ready").write_text(str(os.getpid()))
+    ready_file = folder / f"{number}.ready"
+    ready_file.write_text(str(os.getpid()))
     deadline = time.monotonic() + PATIENCE
     while len(list(folder.glob("*.ready"))) < workers:
         if time.monotonic() > deadline:

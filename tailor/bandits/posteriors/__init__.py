@@ -16,8 +16,15 @@ def make_posterior(
     prior: Prior = 1.0,
 ) -> Posterior:
     """The posterior that fits the task: Dirichlet for multi-class, Beta for multi-label."""
-    fitting = DirichletPosterior if contest.task.kind == "multi-class" else BetaPosterior
-    return fitting(contest, forget=forget, forgetting=forgetting, prior=prior)
+    posterior_class: type[Posterior] = BetaPosterior
+    if contest.task.kind == "multi-class":
+        posterior_class = DirichletPosterior
+    return posterior_class(
+        contest,
+        forget=forget,
+        forgetting=forgetting,
+        prior=prior,
+    )
 
 
 __all__ = [

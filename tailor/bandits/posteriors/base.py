@@ -59,23 +59,26 @@ class Posterior(ABC):
         self.forgetting = forgetting
         self.prior = prior
         self.round = 0
-        self.evidence = np.zeros((contest.size, contest.task.size + self.rest, self.parts))
+        columns = contest.task.size + self.rest
+        self.evidence = np.zeros((contest.size, columns, self.parts))
         self.priors()  # raises where the prior does not fit
 
     def _full_prior(self, prior: Any) -> np.ndarray:
         """A number, (K,) or (M, K) -> (M, K), all positive."""
         shape = (self.contest.size, self.contest.task.size)
         try:
-            full = np.broadcast_to(np.asarray(prior, dtype=np.float64), shape)
+            numbers = np.asarray(prior, dtype=np.float64)
+            full = np.broadcast_to(numbers, shape)
         except (TypeError, ValueError):
             given_shape = np.asarray(prior, dtype=object).shape
             raise InputError(
                 f"prior of shape {given_shape}: give a number, {shape[1:]} by class or {shape} by "
                 "arm and class"
             ) from None
-        wrong = ~((full > 0) & np.isfinite(full))
-        if wrong.any():
-            raise InputError(f"prior holds {full[wrong][0]}: it must be above 0 and finite")
+        is_right = (full > 0) & np.isfinite(full)
+        if not is_right.all():
+            first_wrong = full[~is_right][0]
+            raise InputError(f"prior holds {first_wrong}: it must be above 0 and finite")
         return full
 
     @abstractmethod
@@ -86,20 +89,26 @@ class Posterior(ABC):
         """This round's prior, before forgetting."""
         if not callable(self.prior):
             return self._resolve(self.prior)
+        # A user's function sees the evidence itself, which it must not change.
         evidence = self.evidence.view()
         evidence.flags.writeable = False
-        return self._resolve(self.prior(self.round, self.contest, evidence))
+        prior = self.prior(self.round, self.contest, evidence)
+        return self._resolve(prior)
 
     @property
     def scale(self) -> float:
         """The share of the prior that is not forgotten."""
-        return self.forget**self.round if self.forgetting == "shrink" else 1.0
+        if self.forgetting == "shrink":
+            return self.forget**self.round
+        return 1.0
 
     def learn(self, arms: np.ndarray, vectors: np.ndarray) -> None:
         """One round: arms (n,), vectors (n, K) in [0, 1]. Forgets even where n is 0."""
         arms = checks.check_arms(self.contest, arms)
-        rows = self._evidence(checks.check_vectors(self.contest, vectors, len(arms)))
+        vectors = checks.check_vectors(self.contest, vectors, len(arms))
+        rows = self._evidence(vectors)
         sums = np.zeros_like(self.evidence)
+        # Unlike sums[arms] += rows, this counts an arm as often as it was pulled.
         np.add.at(sums, arms, rows)
         self.evidence = self.forget * self.evidence + sums
         self.round += 1
@@ -138,7 +147,10 @@ class Posterior(ABC):
         """(draws, M): samples of <weights, theta>."""
 
     def state(self) -> dict[str, np.ndarray]:
-        return {"round": np.array(self.round), "evidence": self.evidence.copy()}
+        return {
+            "round": np.array(self.round),
+            "evidence": self.evidence.copy(),
+        }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         round_count = checks.restored(state, "round", ())

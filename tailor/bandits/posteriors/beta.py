@@ -22,17 +22,21 @@ class BetaPosterior(Posterior):
             return full, full
         if len(prior) != 2:
             raise InputError(f"a prior of {len(prior)} parts: give one, or a pair (for, against)")
-        return self._full_prior(prior[0]), self._full_prior(prior[1])
+        prior_for, prior_against = prior
+        return self._full_prior(prior_for), self._full_prior(prior_against)
 
     def parameters(self) -> tuple[np.ndarray, np.ndarray]:
         """a and b, (M, K) each."""
         prior_for, prior_against = self.priors()
-        a = np.maximum(self.scale * prior_for + self.evidence[:, :, 0], FLOOR)
-        b = np.maximum(self.scale * prior_against + self.evidence[:, :, 1], FLOOR)
-        return a, b
+        evidence_for = self.evidence[:, :, 0]
+        evidence_against = self.evidence[:, :, 1]
+        a = self.scale * prior_for + evidence_for
+        b = self.scale * prior_against + evidence_against
+        return np.maximum(a, FLOOR), np.maximum(b, FLOOR)
 
     def _evidence(self, vectors: np.ndarray) -> np.ndarray:
-        return np.stack([vectors, 1 - vectors], axis=2)
+        against = 1 - vectors
+        return np.stack([vectors, against], axis=2)
 
     def mean(self) -> np.ndarray:
         a, b = self.parameters()
@@ -57,7 +61,8 @@ class BetaPosterior(Posterior):
             return torch_plan(a, b, v, slots, rng, device=device)
         from tailor.bandits.posteriors.gamma import beta_plan
 
-        plan: np.ndarray = beta_plan(a, b, v, slots, int(rng.integers(2**63)))
+        seed = int(rng.integers(2**63))
+        plan: np.ndarray = beta_plan(a, b, v, slots, seed)
         return plan
 
     def scores(
@@ -73,5 +78,6 @@ class BetaPosterior(Posterior):
         draws = checks.check_slots(draws)
         v = checks.check_weights(self.contest, weights)
         a, b = self.parameters()
-        scores: np.ndarray = beta_scores(a, b, v, draws, int(rng.integers(2**63)))
+        seed = int(rng.integers(2**63))
+        scores: np.ndarray = beta_scores(a, b, v, draws, seed)
         return scores

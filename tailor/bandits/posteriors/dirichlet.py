@@ -30,19 +30,26 @@ class DirichletPosterior(Posterior):
                 "a pair of priors is for multi-label tasks: a Dirichlet has one number a class"
             )
         arms = self.contest.size
-        if np.shape(prior) != (arms, self.contest.task.size + 1):
-            return (np.concatenate([self._full_prior(prior), np.zeros((arms, 1))], axis=1),)
+        parts = self.contest.task.size + 1
+        if np.shape(prior) != (arms, parts):
+            by_class = self._full_prior(prior)
+            no_rest = np.zeros((arms, 1))
+            return (np.concatenate([by_class, no_rest], axis=1),)
         full = np.asarray(prior, dtype=np.float64)
         rest = full[:, -1:]
-        if not ((rest >= 0) & np.isfinite(rest)).all():
+        is_right = (rest >= 0) & np.isfinite(rest)
+        if not is_right.all():
             raise InputError("the prior of the rest, the last column, must be 0 or more and finite")
-        return (np.concatenate([self._full_prior(full[:, :-1]), rest], axis=1),)
+        by_class = self._full_prior(full[:, :-1])
+        return (np.concatenate([by_class, rest], axis=1),)
 
     def parameters(self) -> np.ndarray:
         """(M, K + 1); the last column is the rest."""
         (prior,) = self.priors()
         a = self.scale * prior + self.evidence[:, :, 0]
-        a[:, :-1] = np.maximum(a[:, :-1], FLOOR)
+        # The rest may be 0: it has no weight, and is left out where no arm has any of it.
+        of_classes = a[:, :-1]
+        a[:, :-1] = np.maximum(of_classes, FLOOR)
         return a
 
     def _evidence(self, vectors: np.ndarray) -> np.ndarray:
@@ -52,11 +59,13 @@ class DirichletPosterior(Posterior):
             raise InputError(f"the vector in row {row} sums to {sums[row]:.6g}: the limit is 1")
         lacking = np.maximum(0.0, 1 - sums)
         lacking[lacking < ROUNDING] = 0  # rounding of soft labels is no evidence
-        return np.concatenate([vectors, lacking[:, None]], axis=1)[:, :, None]
+        with_rest = np.concatenate([vectors, lacking[:, None]], axis=1)
+        return with_rest[:, :, None]
 
     def mean(self) -> np.ndarray:
         a = self.parameters()
-        return a[:, :-1] / a.sum(axis=1, keepdims=True)
+        totals = a.sum(axis=1, keepdims=True)
+        return a[:, :-1] / totals
 
     def _groups(self, weights: np.ndarray, aggregate: bool) -> tuple[np.ndarray, np.ndarray]:
         """Parameters (M, G) and weights (G,), the classes of one weight as one group.
@@ -64,15 +73,18 @@ class DirichletPosterior(Posterior):
         Exact, since sums of a Dirichlet's parts are Dirichlet.
         """
         a = self.parameters()
-        v = np.append(checks.check_weights(self.contest, weights), 0.0)
-        if not a[:, -1].any():
+        v = checks.check_weights(self.contest, weights)
+        v = np.append(v, 0.0)
+        has_rest = a[:, -1].any()
+        if not has_rest:
             a = a[:, :-1]
             v = v[:-1]
         if not aggregate:
             return np.ascontiguousarray(a), v
         order = np.argsort(v, kind="stable")
         distinct, starts = np.unique(v[order], return_index=True)
-        return np.ascontiguousarray(np.add.reduceat(a[:, order], starts, axis=1)), distinct
+        sums = np.add.reduceat(a[:, order], starts, axis=1)
+        return np.ascontiguousarray(sums), distinct
 
     def plan(
         self,
@@ -91,7 +103,8 @@ class DirichletPosterior(Posterior):
             return torch_plan(a, None, v, slots, rng, device=device)
         from tailor.bandits.posteriors.gamma import dirichlet_plan
 
-        plan: np.ndarray = dirichlet_plan(a, v, slots, int(rng.integers(2**63)))
+        seed = int(rng.integers(2**63))
+        plan: np.ndarray = dirichlet_plan(a, v, slots, seed)
         return plan
 
     def scores(
@@ -106,5 +119,6 @@ class DirichletPosterior(Posterior):
 
         draws = checks.check_slots(draws)
         a, v = self._groups(weights, aggregate)
-        scores: np.ndarray = dirichlet_scores(a, v, draws, int(rng.integers(2**63)))
+        seed = int(rng.integers(2**63))
+        scores: np.ndarray = dirichlet_scores(a, v, draws, seed)
         return scores

@@ -34,16 +34,21 @@ def surprise(outcomes: Outcomes, task: Task) -> np.ndarray:
     surprise_of_ones = y * (1 - p)
     if task.kind == "multi-class":
         return surprise_of_ones
-    return np.where(outcomes.weights < 0, 1 - (1 - y) * p, surprise_of_ones)
+    surprise_of_zeros = (1 - y) * p
+    wants_zeros = outcomes.weights < 0
+    return np.where(wants_zeros, 1 - surprise_of_zeros, surprise_of_ones)
 
 
-KINDS: dict[str, Callable[[Outcomes, Task], np.ndarray]] = {"labels": labels, "surprise": surprise}
+KINDS: dict[str, Callable[[Outcomes, Task], np.ndarray]] = {
+    "labels": labels,
+    "surprise": surprise,
+}
 
 
-def find_evidence(given: str | Evidence) -> Callable[[Outcomes, Task], Any]:
+def find_evidence(evidence: str | Evidence) -> Callable[[Outcomes, Task], Any]:
     """Evidence by its name, or from a user's own function."""
-    if callable(given):
-        return lambda outcomes, task: given(outcomes)
-    if given not in KINDS:
-        raise UnknownName("evidence", given, KINDS)
-    return KINDS[given]
+    if callable(evidence):
+        return lambda outcomes, task: evidence(outcomes)
+    if evidence not in KINDS:
+        raise UnknownName("evidence", evidence, KINDS)
+    return KINDS[evidence]

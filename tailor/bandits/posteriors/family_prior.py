@@ -35,18 +35,25 @@ class FamilyPrior:
         names, family = np.unique(np.array(contest.families), return_inverse=True)
         is_dirichlet = evidence.shape[2] == 1
         if is_dirichlet:
+            # Every pick adds 1 over all parts.
             picks = evidence.sum(axis=(1, 2))
         else:
+            # Every pick adds 1 to each class.
             picks = evidence.sum(axis=2).max(axis=1)
-        family_picks = np.bincount(family, weights=picks, minlength=len(names))[family]
-        share = (family_picks / (family_picks + self.worth))[:, None]
+        picks_by_family = np.bincount(family, weights=picks, minlength=len(names))
+        family_picks = picks_by_family[family]
+        share = family_picks / (family_picks + self.worth)
+        share = share[:, None]
+        hits = evidence[:, :, 0]
         if is_dirichlet:
-            return self._dirichlet(evidence[:, :, 0], classes, family, share)
-        mean = _family_means(evidence[:, :, 0], evidence.sum(axis=2), classes, family)
+            return self._dirichlet(hits, classes, family, share)
+        picks_by_class = evidence.sum(axis=2)
+        mean = _family_means(hits, picks_by_class, classes, family)
         return self._mixed(share, mean), self._mixed(share, 1 - mean)
 
     def _mixed(self, share: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        mixed: np.ndarray = (1 - share) + share * self.worth * mean
+        uniform = 1 - share
+        mixed: np.ndarray = uniform + share * self.worth * mean
         return mixed
 
     def _dirichlet(
@@ -58,15 +65,21 @@ class FamilyPrior:
     ) -> np.ndarray:
         """hits (M, K + 1), the rest last -> (M, K + 1)."""
         size = hits.shape[1] - 1
-        picks = np.broadcast_to(hits.sum(axis=1, keepdims=True), hits.shape)
+        totals = hits.sum(axis=1, keepdims=True)
+        picks = np.broadcast_to(totals, hits.shape)
         mean = _family_means(hits, picks, classes, family)
         is_own = np.zeros_like(mean, bool)
-        is_own[np.flatnonzero(classes >= 0), classes[classes >= 0]] = True
+        arms_with_class = np.flatnonzero(classes >= 0)
+        is_own[arms_with_class, classes[arms_with_class]] = True
         # What is left after the own class is shared out as the others were found.
         others = np.where(is_own, 0, mean)
-        left = 1 - np.where(is_own, mean, 0).sum(axis=1, keepdims=True)
-        others_total = np.maximum(others.sum(axis=1, keepdims=True), _TINY)
-        mean = np.where(is_own, mean, others * left / others_total)
+        own = np.where(is_own, mean, 0)
+        left = 1 - own.sum(axis=1, keepdims=True)
+        others_total = others.sum(axis=1, keepdims=True)
+        others_total = np.maximum(others_total, _TINY)
+        mean_of_others = others * left / others_total
+        mean = np.where(is_own, mean, mean_of_others)
+        # The uniform prior expects nothing of the rest.
         uniform = np.append(np.ones(size), 0.0)
         prior: np.ndarray = (1 - share) * uniform + share * self.worth * mean
         prior[:, :size] = np.maximum(prior[:, :size], _TINY)
@@ -88,16 +101,22 @@ def _family_means(
     parts = np.arange(hits.shape[1])
     for number in np.unique(family):
         rows = np.flatnonzero(family == number)
-        is_own = classes[rows][:, None] == parts
-        other_hits = np.where(is_own, 0, hits[rows]).sum(axis=0)
-        other_picks = np.where(is_own, 0, picks[rows]).sum(axis=0)
-        own_hits = np.where(is_own, hits[rows], 0).sum()
-        own_picks = np.where(is_own, picks[rows], 0).sum()
-        own_mean = _ratio(own_hits, own_picks)
-        mean[rows] = np.where(is_own, own_mean, _ratio(other_hits, other_picks))
+        own_classes = classes[rows]
+        is_own = own_classes[:, None] == parts
+        family_hits = hits[rows]
+        family_picks = picks[rows]
+        other_hits = np.where(is_own, 0, family_hits)
+        other_picks = np.where(is_own, 0, family_picks)
+        other_means = _ratio(other_hits.sum(axis=0), other_picks.sum(axis=0))
+        # An arm has but one own class, so those of all arms of the family are pooled.
+        own_hits = np.where(is_own, family_hits, 0)
+        own_picks = np.where(is_own, family_picks, 0)
+        own_mean = _ratio(own_hits.sum(), own_picks.sum())
+        mean[rows] = np.where(is_own, own_mean, other_means)
     return mean
 
 
 def _ratio(hits: np.ndarray, picks: np.ndarray) -> np.ndarray:
-    ratio = np.where(picks > 0, hits / np.maximum(picks, _TINY), 0.5)
+    shares = hits / np.maximum(picks, _TINY)
+    ratio = np.where(picks > 0, shares, 0.5)
     return np.clip(ratio, _TINY, 1 - _TINY)

@@ -23,7 +23,13 @@ CHUNK = 256
 
 
 @njit(cache=True, nogil=True)
-def _gamma(d: float, c: float, squeeze: float, boost: float, state: Any) -> tuple[float, Any]:
+def _gamma(
+    d: float,
+    c: float,
+    squeeze: float,
+    boost: float,
+    state: Any,
+) -> tuple[float, Any]:
     """One gamma number; the four constants are those of _constants."""
     while True:
         x, state = normal(state)
@@ -34,14 +40,20 @@ def _gamma(d: float, c: float, squeeze: float, boost: float, state: Any) -> tupl
         t = t * t * t
         u, state = uniform(state)
         square = x * x
-        if u < 1.0 - bound * square * square or (
-            u > 0.0 and math.log(u) < 0.5 * square + d * (1.0 - t + math.log(t))
-        ):
+        # The squeeze accepts most draws without a logarithm.
+        surely_below = 1.0 - bound * square * square
+        if u < surely_below:
             break
+        if u > 0.0:
+            cube_term = 1.0 - t + math.log(t)
+            log_limit = 0.5 * square + d * cube_term
+            if math.log(u) < log_limit:
+                break
+    number = d * t
     if boost > 0.0:
         e, state = exponential(state)
-        return d * t * math.exp(-e * boost), state
-    return d * t, state
+        number = number * math.exp(-e * boost)
+    return number, state
 
 
 @njit(cache=True, nogil=True)
@@ -58,7 +70,10 @@ def _constants(shape: float) -> tuple[float, float, float, float]:
         boost = 1.0 / shape
         shape = shape + 1.0
     d = shape - 1.0 / 3.0
-    return d, 1.0 / math.sqrt(9.0 * d), min(0.0331, 1.0 / (54.0 * d)), boost
+    c = 1.0 / math.sqrt(9.0 * d)
+    tight = 1.0 / (54.0 * d)
+    squeeze = min(0.0331, tight)
+    return d, c, squeeze, boost
 
 
 @njit(cache=True, nogil=True)
@@ -74,33 +89,45 @@ def gamma_numbers(shape: float, draws: int, seed: int) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def _beta_row(a: np.ndarray, b: np.ndarray, v: np.ndarray, out: np.ndarray, state: Any) -> None:
+def _beta_row(
+    a: np.ndarray,
+    b: np.ndarray,
+    v: np.ndarray,
+    out: np.ndarray,
+    state: Any,
+) -> None:
     """a, b, v (K,): one arm's <v, theta>, theta ~ Beta(a, b), into out (draws,)."""
     out[:] = 0.0
     for k in range(v.size):
         weight = v[k]
         if weight == 0.0:
             continue
-        if a[k] <= 0.0 and b[k] > 0.0:
+        shape_for = a[k]
+        shape_against = b[k]
+        # With one shape at 0 theta is not random: it is 0, or 1.
+        if shape_for <= 0.0 and shape_against > 0.0:
             continue
-        if b[k] <= 0.0 and a[k] > 0.0:
+        if shape_against <= 0.0 and shape_for > 0.0:
             for j in range(out.size):
                 out[j] += weight
             continue
         chance = 0.5
-        if a[k] > 0.0:
-            chance = a[k] / (a[k] + b[k])
-            d1, c1, squeeze1, boost1 = _constants(a[k])
-            d2, c2, squeeze2, boost2 = _constants(b[k])
+        if shape_for > 0.0:
+            chance = shape_for / (shape_for + shape_against)
+            d1, c1, squeeze1, boost1 = _constants(shape_for)
+            d2, c2, squeeze2, boost2 = _constants(shape_against)
         for j in range(out.size):
-            hit, miss = 0.0, 0.0
-            if a[k] > 0.0:
+            hit = 0.0
+            miss = 0.0
+            if shape_for > 0.0:
                 hit, state = _gamma(d1, c1, squeeze1, boost1, state)
                 miss, state = _gamma(d2, c2, squeeze2, boost2, state)
             total = hit + miss
             if total > 0.0:
-                out[j] += weight * (hit / total)
-            else:  # both shapes so small that all mass sits at 0 and 1
+                theta = hit / total
+                out[j] += weight * theta
+            else:
+                # Both shapes are so small that all mass sits at 0 and 1.
                 u, state = uniform(state)
                 if u < chance:
                     out[j] += weight
@@ -112,21 +139,27 @@ def _one_class(a: np.ndarray, state: Any) -> tuple[int, Any]:
     u, state = uniform(state)
     total = a.sum()
     if total <= 0.0:
-        return min(a.size - 1, int(u * a.size)), state
+        position = int(u * a.size)
+        return min(a.size - 1, position), state
     left = u * total
-    last = 0
+    drawn = 0
     for g in range(a.size):
-        if a[g] > 0.0:
-            last = g
-            left -= a[g]
+        part = a[g]
+        if part > 0.0:
+            drawn = g
+            left -= part
             if left < 0.0:
                 break
-    return last, state
+    return drawn, state
 
 
 @njit(cache=True, nogil=True)
 def _dirichlet_row(
-    a: np.ndarray, v: np.ndarray, out: np.ndarray, total: np.ndarray, state: Any
+    a: np.ndarray,
+    v: np.ndarray,
+    out: np.ndarray,
+    total: np.ndarray,
+    state: Any,
 ) -> None:
     """a, v (G,): one arm's <v, theta>, theta ~ Dirichlet(a), into out (draws,); total (draws,) is
     scratch.
@@ -136,18 +169,22 @@ def _dirichlet_row(
     out[:] = 0.0
     total[:] = 0.0
     for g in range(v.size):
-        if a[g] <= 0.0:
+        shape = a[g]
+        if shape <= 0.0:
             continue
-        d, c, squeeze, boost = _constants(a[g])
+        d, c, squeeze, boost = _constants(shape)
         weight = v[g] - base
         for j in range(out.size):
             x, state = _gamma(d, c, squeeze, boost, state)
             total[j] += x
             out[j] += weight * x
     for j in range(out.size):
-        if total[j] > 0.0:
-            out[j] = base + out[j] / total[j]
+        drawn_total = total[j]
+        if drawn_total > 0.0:
+            above_base = out[j] / drawn_total
+            out[j] = base + above_base
         else:
+            # All parts underflowed to 0: the mass sits on a single class.
             g, state = _one_class(a, state)
             out[j] = v[g]
 
@@ -162,12 +199,14 @@ def _argmax_columns(scores: np.ndarray, best: np.ndarray, state: Any) -> None:
         ties = 1
         arm = 0
         for i in range(1, scores.shape[0]):
-            if scores[i, j] > top:
-                top = scores[i, j]
+            score = scores[i, j]
+            if score > top:
+                top = score
                 ties = 1
                 arm = i
-            elif scores[i, j] == top:
+            elif score == top:
                 ties += 1
+                # The n-th of the tied replaces the earlier ones with chance 1/n.
                 u, state = uniform(state)
                 if u * ties < 1.0:
                     arm = i
@@ -175,62 +214,104 @@ def _argmax_columns(scores: np.ndarray, best: np.ndarray, state: Any) -> None:
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def beta_scores(a: np.ndarray, b: np.ndarray, v: np.ndarray, draws: int, seed: int) -> np.ndarray:
+def beta_scores(
+    a: np.ndarray,
+    b: np.ndarray,
+    v: np.ndarray,
+    draws: int,
+    seed: int,
+) -> np.ndarray:
     """a, b (M, K), v (K,) float64 -> (draws, M) float64 of <v, theta>, theta_k ~ Beta(a_k, b_k)."""
     arms = a.shape[0]
     out = np.empty((draws, arms))
-    for chunk in prange((draws + CHUNK - 1) // CHUNK):
-        n = min(CHUNK, draws - chunk * CHUNK)
+    chunks = (draws + CHUNK - 1) // CHUNK
+    for chunk in prange(chunks):
+        start = chunk * CHUNK
+        n = min(CHUNK, draws - start)
+        stop = start + n
         row = np.empty(n)
         for i in range(arms):
-            _beta_row(a[i], b[i], v, row, stream(seed, chunk, i))
-            out[chunk * CHUNK : chunk * CHUNK + n, i] = row
+            state = stream(seed, chunk, i)
+            _beta_row(a[i], b[i], v, row, state)
+            out[start:stop, i] = row
     return out
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def dirichlet_scores(a: np.ndarray, v: np.ndarray, draws: int, seed: int) -> np.ndarray:
+def dirichlet_scores(
+    a: np.ndarray,
+    v: np.ndarray,
+    draws: int,
+    seed: int,
+) -> np.ndarray:
     """a (M, G), v (G,) float64 -> (draws, M) float64 of <v, theta>, theta ~ Dirichlet(a)."""
     arms = a.shape[0]
     out = np.empty((draws, arms))
-    for chunk in prange((draws + CHUNK - 1) // CHUNK):
-        n = min(CHUNK, draws - chunk * CHUNK)
+    chunks = (draws + CHUNK - 1) // CHUNK
+    for chunk in prange(chunks):
+        start = chunk * CHUNK
+        n = min(CHUNK, draws - start)
+        stop = start + n
         row = np.empty(n)
         scratch = np.empty(n)
         for i in range(arms):
-            _dirichlet_row(a[i], v, row, scratch, stream(seed, chunk, i))
-            out[chunk * CHUNK : chunk * CHUNK + n, i] = row
+            state = stream(seed, chunk, i)
+            _dirichlet_row(a[i], v, row, scratch, state)
+            out[start:stop, i] = row
     return out
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def beta_plan(a: np.ndarray, b: np.ndarray, v: np.ndarray, draws: int, seed: int) -> np.ndarray:
+def beta_plan(
+    a: np.ndarray,
+    b: np.ndarray,
+    v: np.ndarray,
+    draws: int,
+    seed: int,
+) -> np.ndarray:
     """a, b (M, K), v (K,) float64 -> (draws,) int64: the arm with the largest <v, theta> in each
     draw.
     """
     arms = a.shape[0]
     best = np.empty(draws, np.int64)
-    for chunk in prange((draws + CHUNK - 1) // CHUNK):
-        n = min(CHUNK, draws - chunk * CHUNK)
+    chunks = (draws + CHUNK - 1) // CHUNK
+    for chunk in prange(chunks):
+        start = chunk * CHUNK
+        n = min(CHUNK, draws - start)
+        stop = start + n
         scores = np.empty((arms, n))
         for i in range(arms):
-            _beta_row(a[i], b[i], v, scores[i], stream(seed, chunk, i))
-        _argmax_columns(scores, best[chunk * CHUNK : chunk * CHUNK + n], stream(seed, chunk, arms))
+            state = stream(seed, chunk, i)
+            _beta_row(a[i], b[i], v, scores[i], state)
+        # Ties have a stream of their own, after those of the arms.
+        tie_state = stream(seed, chunk, arms)
+        _argmax_columns(scores, best[start:stop], tie_state)
     return best
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def dirichlet_plan(a: np.ndarray, v: np.ndarray, draws: int, seed: int) -> np.ndarray:
+def dirichlet_plan(
+    a: np.ndarray,
+    v: np.ndarray,
+    draws: int,
+    seed: int,
+) -> np.ndarray:
     """a (M, G), v (G,) float64 -> (draws,) int64: the arm with the largest <v, theta> in each
     draw.
     """
     arms = a.shape[0]
     best = np.empty(draws, np.int64)
-    for chunk in prange((draws + CHUNK - 1) // CHUNK):
-        n = min(CHUNK, draws - chunk * CHUNK)
+    chunks = (draws + CHUNK - 1) // CHUNK
+    for chunk in prange(chunks):
+        start = chunk * CHUNK
+        n = min(CHUNK, draws - start)
+        stop = start + n
         scores = np.empty((arms, n))
         scratch = np.empty(n)
         for i in range(arms):
-            _dirichlet_row(a[i], v, scores[i], scratch, stream(seed, chunk, i))
-        _argmax_columns(scores, best[chunk * CHUNK : chunk * CHUNK + n], stream(seed, chunk, arms))
+            state = stream(seed, chunk, i)
+            _dirichlet_row(a[i], v, scores[i], scratch, state)
+        # Ties have a stream of their own, after those of the arms.
+        tie_state = stream(seed, chunk, arms)
+        _argmax_columns(scores, best[start:stop], tie_state)
     return best

@@ -40,23 +40,33 @@ _EXPONENTIAL_TAIL = 7.69711747013105
 def _layers(tail: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Right edges x (257,) of the layers, widest first, and the density there (257,)."""
     if kind == "normal":
-        tail_area = math.sqrt(math.pi / 2) * float(erfc(tail / math.sqrt(2)))
-        area = tail * math.exp(-0.5 * tail * tail) + tail_area
+        beyond_tail = float(erfc(tail / math.sqrt(2)))
+        tail_area = math.sqrt(math.pi / 2) * beyond_tail
+        density_at_tail = math.exp(-0.5 * tail * tail)
+        area = tail * density_at_tail + tail_area
     else:
         area = (tail + 1) * math.exp(-tail)
 
     def density(x: float) -> float:
-        return math.exp(-0.5 * x * x) if kind == "normal" else math.exp(-x)
+        if kind == "normal":
+            return math.exp(-0.5 * x * x)
+        return math.exp(-x)
 
     def inverse(y: float) -> float:
-        return math.sqrt(-2 * math.log(y)) if kind == "normal" else -math.log(y)
+        if kind == "normal":
+            return math.sqrt(-2 * math.log(y))
+        return -math.log(y)
 
     edges = np.zeros(257)
     edges[0] = area / density(tail)
     edges[1] = tail
+    # Every layer has the same area, so its width tells how much higher the next one begins.
     for i in range(1, 255):
-        edges[i + 1] = inverse(area / edges[i] + density(edges[i]))
-    return edges, np.array([density(x) for x in edges])
+        edge = edges[i]
+        height = area / edge
+        edges[i + 1] = inverse(height + density(edge))
+    densities = np.array([density(edge) for edge in edges])
+    return edges, densities
 
 
 NORMAL_X, NORMAL_F = _layers(_NORMAL_TAIL, "normal")
@@ -66,8 +76,10 @@ _EXP_X, _EXP_F = _layers(_EXPONENTIAL_TAIL, "exponential")
 @njit(cache=True, nogil=True)
 def mix(counter: Any) -> Any:
     """A 64-bit hash of the counter."""
-    z = (counter ^ (counter >> _S30)) * _MIX1
-    z = (z ^ (z >> _S27)) * _MIX2
+    z = counter ^ (counter >> _S30)
+    z = z * _MIX1
+    z = z ^ (z >> _S27)
+    z = z * _MIX2
     return z ^ (z >> _S31)
 
 
@@ -76,16 +88,21 @@ def stream(seed: int, first: int, second: int) -> Any:
     """The start of a stream of its own for (seed, first, second), hashed so that starts lie far
     apart.
     """
-    key = mix(np.uint64(seed) + _STEP)
-    key = mix(key ^ mix(np.uint64(first) + _STEP))
-    return mix(key ^ mix(np.uint64(second) * _MIX1 + _STEP))
+    seed_key = mix(np.uint64(seed) + _STEP)
+    first_key = mix(np.uint64(first) + _STEP)
+    second_key = mix(np.uint64(second) * _MIX1 + _STEP)
+    key = mix(seed_key ^ first_key)
+    return mix(key ^ second_key)
 
 
 @njit(cache=True, nogil=True)
 def uniform(state: Any) -> tuple[float, Any]:
     """A number in [0, 1) and the stream after it."""
     state = state + _STEP
-    return np.float64(mix(state) >> _S11) * _UNIT53, state
+    bits = mix(state)
+    # The upper 53 bits: as many as a float64 holds exactly.
+    whole = np.float64(bits >> _S11)
+    return whole * _UNIT53, state
 
 
 @njit(cache=True, nogil=True)
@@ -98,10 +115,15 @@ def _normal_edge(layer: Any, size: float, state: Any) -> tuple[float, Any]:
         while True:
             w, state = uniform(state)
             x = -math.log(1.0 - u) / _NORMAL_TAIL
-            if -2.0 * math.log(1.0 - w) > x * x:
+            limit = -2.0 * math.log(1.0 - w)
+            if limit > x * x:
                 return _NORMAL_TAIL + x, state
             u, state = uniform(state)
-    if NORMAL_F[layer] + u * (NORMAL_F[layer + 1] - NORMAL_F[layer]) < math.exp(-0.5 * size * size):
+    low = NORMAL_F[layer]
+    high = NORMAL_F[layer + 1]
+    height = low + u * (high - low)
+    density = math.exp(-0.5 * size * size)
+    if height < density:
         return size, state
     return -1.0, state
 
@@ -113,12 +135,17 @@ def normal(state: Any) -> tuple[float, Any]:
         state = state + _STEP
         bits = mix(state)
         layer = np.int64(bits & _BYTE)
-        size = np.float64(bits >> _S12) * _UNIT52 * NORMAL_X[layer]
+        fraction = np.float64(bits >> _S12) * _UNIT52
+        size = fraction * NORMAL_X[layer]
         if size >= NORMAL_X[layer + 1]:
             size, state = _normal_edge(layer, size, state)
             if size < 0:
                 continue
-        return (size if (bits >> _S8) & _ONE else -size), state
+        # The bit above those of the layer is the sign.
+        is_positive = (bits >> _S8) & _ONE
+        if is_positive:
+            return size, state
+        return -size, state
 
 
 @njit(cache=True, nogil=True)
@@ -129,12 +156,16 @@ def exponential(state: Any) -> tuple[float, Any]:
         state = state + _STEP
         bits = mix(state)
         layer = np.int64(bits & _BYTE)
-        x = np.float64(bits >> _S12) * _UNIT52 * _EXP_X[layer]
+        fraction = np.float64(bits >> _S12) * _UNIT52
+        x = fraction * _EXP_X[layer]
         if x < _EXP_X[layer + 1]:
             return shift + x, state
         if layer == 0:
             shift += _EXPONENTIAL_TAIL  # the tail of an exponential is an exponential again
             continue
         u, state = uniform(state)
-        if _EXP_F[layer] + u * (_EXP_F[layer + 1] - _EXP_F[layer]) < math.exp(-x):
+        low = _EXP_F[layer]
+        high = _EXP_F[layer + 1]
+        height = low + u * (high - low)
+        if height < math.exp(-x):
             return shift + x, state

@@ -34,12 +34,17 @@ class LabelSummary:
         counts = np.asarray(self.counts, dtype=np.float64)
         if counts.shape != (size,):
             raise InputError(f"counts have shape {counts.shape}: give one a class, ({size},)")
-        if not (np.isfinite(counts) & (counts >= 0)).all():
-            raise InputError(f"counts hold {counts[~(counts >= 0)]}: they must be 0 or more")
-        if self.labelled < 0 or (counts > self.labelled + 1e-6).any():
+        is_right = np.isfinite(counts) & (counts >= 0)
+        if not is_right.all():
+            negative = counts[~(counts >= 0)]
+            raise InputError(f"counts hold {negative}: they must be 0 or more")
+        # Soft labels add up with rounding.
+        limit = self.labelled + 1e-6
+        if self.labelled < 0 or (counts > limit).any():
             raise InputError(
                 f"a class is counted {counts.max():g} times among {self.labelled} labelled examples"
             )
+        # The class is frozen: this is the way to keep the counts as an array of floats.
         object.__setattr__(self, "counts", counts)
 
 
@@ -54,16 +59,20 @@ class Reward(ABC):
     def weights(self, summary: LabelSummary) -> np.ndarray:
         """v (K,) float64. Raises InputError where class_weights() gave anything else."""
         task = summary.task
-        v = np.array(self.class_weights(summary), dtype=np.float64)
-        if v.shape != (task.size,):
-            raise InputError(f"weights have shape {v.shape}: give one a class, ({task.size},)")
-        limit = 1 / task.size
-        wrong = ~(np.abs(v) <= limit * (1 + 1e-6))  # float32 may round up; NaN fails too
-        if wrong.any():
-            k = int(np.flatnonzero(wrong)[0])
+        size = task.size
+        class_weights = self.class_weights(summary)
+        v = np.array(class_weights, dtype=np.float64)
+        if v.shape != (size,):
+            raise InputError(f"weights have shape {v.shape}: give one a class, ({size},)")
+        limit = 1 / size
+        # float32 may round up; NaN compares as false and so is found too.
+        is_right = np.abs(v) <= limit * (1 + 1e-6)
+        if not is_right.all():
+            wrong_classes = np.flatnonzero(~is_right)
+            k = int(wrong_classes[0])
             raise InputError(
-                f"weight of class {task.classes[k]!r} is {v[k]:.6g}: with {task.size} classes it "
-                f"must lie in [-1/{task.size}, 1/{task.size}]; scale the vector"
+                f"weight of class {task.classes[k]!r} is {v[k]:.6g}: with {size} classes it "
+                f"must lie in [-1/{size}, 1/{size}]; scale the vector"
             )
         return v
 

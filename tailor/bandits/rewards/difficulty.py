@@ -35,7 +35,8 @@ class Difficulty(Reward):
         difficulty = summary.difficulty
         if difficulty is None:
             return np.full(size, 1 / size)
-        v: np.ndarray = difficulty / (max(difficulty.max(), 1e-9) * size)
+        hardest = max(difficulty.max(), 1e-9)
+        v: np.ndarray = difficulty / (hardest * size)
         return v
 
 
@@ -52,8 +53,11 @@ def class_difficulty(rounds: Sequence[Outcomes], size: int) -> np.ndarray:
     news = np.ones(size)
     seen = np.full(size, 2.0)
     for age, outcomes in enumerate(reversed(rounds)):
+        fading = FADES**age
         y = np.asarray(outcomes.labels, np.float64)
-        news += FADES**age * (y * (1 - outcomes.probabilities())).sum(axis=0)
-        seen += FADES**age * y.sum(axis=0)
+        p = outcomes.probabilities()
+        surprise = y * (1 - p)
+        news += fading * surprise.sum(axis=0)
+        seen += fading * y.sum(axis=0)
     share: np.ndarray = news / seen
     return share

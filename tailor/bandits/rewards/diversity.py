@@ -39,8 +39,14 @@ class Diversity(Reward):
 
     def class_weights(self, summary: LabelSummary) -> np.ndarray:
         task = summary.task
-        v: np.ndarray = 1 / (task.size * np.maximum(1, summary.counts) ** self.power)
-        negative = task.kind == "multi-label" if self.negative is None else self.negative
+        # A class that was never found counts as found once: nothing is divided by 0.
+        counts = np.maximum(1, summary.counts)
+        v: np.ndarray = 1 / (task.size * counts**self.power)
+        negative = self.negative
+        if negative is None:
+            negative = task.kind == "multi-label"
         if not negative:
             return v
-        return np.where(summary.counts > summary.labelled / 2, -v, v)
+        half = summary.labelled / 2
+        is_common = summary.counts > half
+        return np.where(is_common, -v, v)

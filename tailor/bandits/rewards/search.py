@@ -19,4 +19,5 @@ class Search(Reward):
     """
 
     def class_weights(self, summary: LabelSummary) -> np.ndarray:
-        return np.full(summary.task.size, 1 / summary.task.size)
+        size = summary.task.size
+        return np.full(size, 1 / size)

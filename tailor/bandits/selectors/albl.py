@@ -47,18 +47,25 @@ class ALBL(ExponentialWeights):
     @property
     def floor(self) -> float:
         arms = self.contest.size
-        return min(1 / arms, math.sqrt(math.log(arms) / (arms * max(1, self.contest.total))))
+        total = max(1, self.contest.total)
+        rate = math.sqrt(math.log(arms) / (arms * total))
+        return min(1 / arms, rate)
 
     def reward(self, fit: Fit) -> float:
         return weighted_accuracy(fit, self.contest.total)
 
     def step(self, reward: float, p: np.ndarray) -> np.ndarray:
-        bonus = confidence(self.contest, self.delta) if self.bonus == "pulled" else 0.0
-        added: np.ndarray = self.floor / 2 * (reward / p + bonus / p)
+        bonus = 0.0
+        if self.bonus == "pulled":
+            bonus = confidence(self.contest, self.delta)
+        rate = self.floor / 2
+        added: np.ndarray = rate * (reward / p + bonus / p)
         return added
 
     def bonus_for_every_arm(self, p: np.ndarray) -> np.ndarray | float:
         if self.bonus == "pulled":
             return 0.0
-        added: np.ndarray = self.floor / 2 * confidence(self.contest, self.delta) / p
+        rate = self.floor / 2
+        bonus = confidence(self.contest, self.delta)
+        added: np.ndarray = rate * bonus / p
         return added

@@ -31,13 +31,20 @@ class COMB(EXP4):
     name = "comb"
 
     def reward(self, fit: Fit) -> float:
-        rates = np.clip(np.asarray(fit.rates, dtype=np.float64), 0, 1)
-        if self.contest.task.kind == "multi-class":
+        task = self.contest.task
+        rates = np.asarray(fit.rates, dtype=np.float64)
+        rates = np.clip(rates, 0, 1)
+        if task.kind == "multi-class":
             total = rates.sum()
             shares = rates / total if total > 0 else rates
-            entropy = -float(xlogy(shares, shares).sum()) / math.log(self.contest.task.size)
+            nats = xlogy(shares, shares).sum()
+            most = math.log(task.size)
         else:
-            nats = xlogy(rates, rates) + xlogy(1 - rates, 1 - rates)
-            entropy = -float(nats.mean()) / math.log(2)
+            absent = 1 - rates
+            nats_by_class = xlogy(rates, rates) + xlogy(absent, absent)
+            nats = nats_by_class.mean()
+            most = math.log(2)
+        entropy = -float(nats) / most
+        # Rounding may leave [0, 1] by a little.
         entropy = min(1.0, max(0.0, entropy))
         return math.expm1(entropy) / math.expm1(1)

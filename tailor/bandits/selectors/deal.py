@@ -63,7 +63,10 @@ class DEAL(EXP4):
         """Rounds until the weights start anew."""
         arms = self.contest.size
         per_budget = self.contest.rounds / self.variation
-        return max(1, math.ceil((arms * math.log(arms)) ** (1 / 3) * per_budget ** (2 / 3)))
+        arms_factor = (arms * math.log(arms)) ** (1 / 3)
+        rounds_factor = per_budget ** (2 / 3)
+        rounds = math.ceil(arms_factor * rounds_factor)
+        return max(1, rounds)
 
     def reward(self, fit: Fit) -> float:
         return weighted_accuracy(fit, self.contest.total)
@@ -71,7 +74,8 @@ class DEAL(EXP4):
     def bonus_for_every_arm(self, p: np.ndarray) -> np.ndarray | float:
         if self.bonus is None:
             return 0.0
-        added: np.ndarray = self.floor * confidence(self.contest, self.delta) / p
+        bonus = confidence(self.contest, self.delta)
+        added: np.ndarray = self.floor * bonus / p
         return added
 
     def learn(self, outcomes: Outcomes) -> None:
@@ -81,7 +85,9 @@ class DEAL(EXP4):
             self.log_weights = np.zeros(self.contest.size)
 
     def state(self) -> dict[str, np.ndarray]:
-        return {**super().state(), "round": np.array(self.round)}
+        state = super().state()
+        state["round"] = np.array(self.round)
+        return state
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         round_count = restored(state, "round", ())

@@ -35,8 +35,12 @@ class ExponentialWeights(Selector):
 
     def probabilities(self) -> np.ndarray:
         """p (M,): (1 - M * floor) * w / sum(w) + floor."""
-        w = np.exp(self.log_weights - self.log_weights.max())
-        p: np.ndarray = (1 - self.contest.size * self.floor) * w / w.sum() + self.floor
+        floor = self.floor
+        # Shifted so that the largest weight is 1: none overflows.
+        shifted = self.log_weights - self.log_weights.max()
+        w = np.exp(shifted)
+        above_floors = 1 - self.contest.size * floor
+        p: np.ndarray = above_floors * w / w.sum() + floor
         return p
 
     def chances(self, plan: np.ndarray) -> np.ndarray:
@@ -46,20 +50,23 @@ class ExponentialWeights(Selector):
         check_weights(self.contest, weights)
         slots = check_slots(slots)
         p = self.probabilities()
-        plan = rng.choice(self.contest.size, size=slots, p=p / p.sum())
+        # rng.choice() checks that they sum to 1, which rounding may have spoilt.
+        p = p / p.sum()
+        plan = rng.choice(self.contest.size, size=slots, p=p)
         return plan.astype(np.int64)
 
     def learn(self, outcomes: Outcomes) -> None:
         arms, _ = check_outcomes(self.contest, outcomes)
         fit = check_fit(self.contest, outcomes, self.name)
-        reward = self.reward(fit) if fit.reward is None else float(fit.reward)
+        if fit.reward is None:
+            reward = self.reward(fit)
+        else:
+            reward = float(fit.reward)
         pulls = np.bincount(arms, minlength=self.contest.size)
         p = self.probabilities()
-        log_weights = (
-            self.log_weights
-            + pulls * self.step(reward, p)
-            + len(arms) * self.bonus_for_every_arm(p)
-        )
+        steps = pulls * self.step(reward, p)
+        bonuses = len(arms) * self.bonus_for_every_arm(p)
+        log_weights = self.log_weights + steps + bonuses
         self.log_weights = log_weights - log_weights.max()
 
     @abstractmethod
@@ -80,7 +87,8 @@ class ExponentialWeights(Selector):
         return {"log_weights": self.log_weights.copy()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        self.log_weights = restored(state, "log_weights", self.log_weights.shape).astype(np.float64)
+        log_weights = restored(state, "log_weights", self.log_weights.shape)
+        self.log_weights = log_weights.astype(np.float64)
 
 
 class EXP4(ExponentialWeights):
@@ -88,7 +96,8 @@ class EXP4(ExponentialWeights):
 
     @property
     def floor(self) -> float:
-        return exploration(self.contest.size, self.contest.total) / self.contest.size
+        arms = self.contest.size
+        return exploration(arms, self.contest.total) / arms
 
     def step(self, reward: float, p: np.ndarray) -> np.ndarray:
         added: np.ndarray = self.floor * reward / p
@@ -103,7 +112,9 @@ def check_delta(delta: float) -> float:
 
 def confidence(contest: Contest, delta: float) -> float:
     """EXP4.P's bonus before it is divided by p: sqrt(ln(M / delta) / (M T))."""
-    return math.sqrt(math.log(contest.size / delta) / (contest.size * max(1, contest.total)))
+    arms = contest.size
+    total = max(1, contest.total)
+    return math.sqrt(math.log(arms / delta) / (arms * total))
 
 
 def weighted_accuracy(fit: Fit, total: int) -> float:
@@ -112,9 +123,13 @@ def weighted_accuracy(fit: Fit, total: int) -> float:
     """
     correct = np.asarray(fit.correct, dtype=np.float64)
     chances = np.asarray(fit.chances, dtype=np.float64)
-    return float(np.clip((correct / chances).sum() / (fit.pool * total), 0, 1))
+    weighted = correct / chances
+    accuracy = weighted.sum() / (fit.pool * total)
+    return float(np.clip(accuracy, 0, 1))
 
 
 def exploration(arms: int, total: int) -> float:
     """EXP4's mixing rate g = sqrt(M ln M / ((e - 1) T)), at most 1."""
-    return min(1.0, math.sqrt(arms * math.log(arms) / ((math.e - 1) * max(1, total))))
+    slots = max(1, total)
+    squared = arms * math.log(arms) / ((math.e - 1) * slots)
+    return min(1.0, math.sqrt(squared))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tailor.bandits.base import Outcomes, Selector
@@ -28,16 +30,20 @@ class FixedArm(Selector):
 
     def reset(self) -> None:
         contest = self.contest
-        chosen = [i for i, name in enumerate(contest.arms) if name == self.arm]
+        chosen = _positions(contest.arms, self.arm)
+        # An arm's name goes before that of a family.
         if not chosen:
-            chosen = [i for i, family in enumerate(contest.families) if family == self.arm]
+            chosen = _positions(contest.families, self.arm)
         if not chosen:
-            raise UnknownName("arm or family", str(self.arm), {*contest.arms, *contest.families})
+            names = {*contest.arms, *contest.families}
+            raise UnknownName("arm or family", str(self.arm), names)
         self.chosen = np.array(chosen, dtype=np.int64)
 
     def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         check_weights(self.contest, weights)
-        return self.chosen[rng.integers(len(self.chosen), size=check_slots(slots))]
+        slots = check_slots(slots)
+        turns = rng.integers(len(self.chosen), size=slots)
+        return self.chosen[turns]
 
     def learn(self, outcomes: Outcomes) -> None:
         check_outcomes(self.contest, outcomes)
@@ -46,3 +52,7 @@ class FixedArm(Selector):
         chances = np.zeros(self.contest.size)
         chances[self.chosen] = 1 / len(self.chosen)
         return chances
+
+
+def _positions(names: Sequence[str], name: str) -> list[int]:
+    return [position for position, candidate in enumerate(names) if candidate == name]

@@ -39,9 +39,10 @@ class LinearThompsonSampling(Selector):
     sums: np.ndarray  # (M, R) of scaled rewards
 
     def reset(self) -> None:
+        arms = self.contest.size
         self.vectors = np.zeros((0, self.contest.task.size))
-        self.pulls = np.zeros((self.contest.size, 0))
-        self.sums = np.zeros((self.contest.size, 0))
+        self.pulls = np.zeros((arms, 0))
+        self.sums = np.zeros((arms, 0))
 
     def gaussian(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """weights v (K,) -> mean and variance of K <v, theta_i>, (M,) each."""
@@ -52,10 +53,17 @@ class LinearThompsonSampling(Selector):
         cross = past_vectors @ x  # (R,)
         root = np.sqrt(self.pulls)
         # Sigma = I - X' D (I + D G D)^-1 D X with D = diag(root), for each arm
-        inner = np.eye(len(past_vectors)) + root[:, :, None] * gram * root[:, None, :]
-        left = np.linalg.solve(inner, (root * cross)[:, :, None])[:, :, 0] * root  # (M, R)
-        mean = self.sums @ cross - np.einsum("mr,rs,ms->m", left, gram, self.sums)
-        return mean, np.maximum(0.0, x @ x - left @ cross)
+        identity = np.eye(len(past_vectors))
+        scaled_gram = root[:, :, None] * gram * root[:, None, :]
+        inner = identity + scaled_gram
+        right_sides = root * cross
+        solved = np.linalg.solve(inner, right_sides[:, :, None])
+        left = solved[:, :, 0] * root  # (M, R)
+        shrinkage = np.einsum("mr,rs,ms->m", left, gram, self.sums)
+        mean = self.sums @ cross - shrinkage
+        variance = x @ x - left @ cross
+        # Rounding may take a variance near 0 below it.
+        return mean, np.maximum(0.0, variance)
 
     def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         slots = check_slots(slots)
@@ -63,27 +71,33 @@ class LinearThompsonSampling(Selector):
         spread = np.sqrt(variance)
         plan = np.empty(slots, np.int64)
         for start in range(0, slots, BLOCK):
-            count = min(BLOCK, slots - start)
-            scores = mean + spread * rng.standard_normal((count, len(mean)))
-            plan[start : start + count] = argmax_ties(scores, rng)
+            stop = min(start + BLOCK, slots)
+            noise = rng.standard_normal((stop - start, len(mean)))
+            scores = mean + spread * noise
+            plan[start:stop] = argmax_ties(scores, rng)
         return plan
 
     def learn(self, outcomes: Outcomes) -> None:
         arms, labels = check_outcomes(self.contest, outcomes)
         v = check_weights(self.contest, outcomes.weights)
         column = self._column_of(v)
-        rewards = self.contest.task.size * (labels @ v)
-        self.pulls[:, column] += np.bincount(arms, minlength=self.contest.size)
-        self.sums[:, column] += np.bincount(arms, weights=rewards, minlength=self.contest.size)
+        contest = self.contest
+        rewards = contest.task.size * (labels @ v)
+        pulls = np.bincount(arms, minlength=contest.size)
+        sums = np.bincount(arms, weights=rewards, minlength=contest.size)
+        self.pulls[:, column] += pulls
+        self.sums[:, column] += sums
 
     def _column_of(self, v: np.ndarray) -> int:
         """The column of `pulls` and `sums` for this vector (K,); a new one where it is new."""
-        equal_rows = np.flatnonzero((self.vectors == v).all(axis=1))
+        is_equal = (self.vectors == v).all(axis=1)
+        equal_rows = np.flatnonzero(is_equal)
         if equal_rows.size:
             return int(equal_rows[0])
+        one_column_more = ((0, 0), (0, 1))
         self.vectors = np.vstack([self.vectors, v])
-        self.pulls = np.pad(self.pulls, ((0, 0), (0, 1)))
-        self.sums = np.pad(self.sums, ((0, 0), (0, 1)))
+        self.pulls = np.pad(self.pulls, one_column_more)
+        self.sums = np.pad(self.sums, one_column_more)
         return len(self.vectors) - 1
 
     def state(self) -> dict[str, np.ndarray]:
@@ -95,9 +109,10 @@ class LinearThompsonSampling(Selector):
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         rows = len(state["vectors"]) if "vectors" in state else 0
+        arms = self.contest.size
         vectors = restored(state, "vectors", (rows, self.contest.task.size))
-        pulls = restored(state, "pulls", (self.contest.size, rows))
-        sums = restored(state, "sums", (self.contest.size, rows))
+        pulls = restored(state, "pulls", (arms, rows))
+        sums = restored(state, "sums", (arms, rows))
         self.vectors = vectors.astype(np.float64)
         self.pulls = pulls.astype(np.float64)
         self.sums = sums.astype(np.float64)

@@ -24,10 +24,12 @@ class RandomMeta(Selector):
 
     def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         check_weights(self.contest, weights)
-        return rng.integers(self.contest.size, size=check_slots(slots), dtype=np.int64)
+        slots = check_slots(slots)
+        return rng.integers(self.contest.size, size=slots, dtype=np.int64)
 
     def learn(self, outcomes: Outcomes) -> None:
         check_outcomes(self.contest, outcomes)
 
     def chances(self, plan: np.ndarray) -> np.ndarray:
-        return np.full(self.contest.size, 1 / self.contest.size)
+        arms = self.contest.size
+        return np.full(arms, 1 / arms)

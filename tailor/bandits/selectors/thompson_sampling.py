@@ -95,7 +95,8 @@ class ThompsonSampling(Selector):
 
     def learn(self, outcomes: Outcomes) -> None:
         arms, _ = check_outcomes(self.contest, outcomes)
-        self.posterior.learn(arms, self.evidence(outcomes, self.contest.task))
+        vectors = self.evidence(outcomes, self.contest.task)
+        self.posterior.learn(arms, vectors)
 
     def beliefs(self) -> np.ndarray:
         return self.posterior.mean()
