@@ -94,11 +94,18 @@ class BadgeCursor(Cursor):
         if self.ledger.count == 0:
             return self._largest_norm()
         if self._race is None:
-            self._race = LazyLargest(self._clocks.first_bounds(), self._clocks, self.view.ties)
+            bounds = self._clocks.first_bounds()
+            self._race = LazyLargest(bounds, self._clocks, self.view.ties)
         index, value = self._race.largest()
-        if value == -np.inf:  # all that is left are copies of what was taken
-            return random_free(self.ledger.free, self.view.free_ids, self._rng)
-        self._clocks.now = -value
+        all_are_copies = value == -np.inf
+        if all_are_copies:  # of what was taken: none of their clocks ever rings
+            return random_free(
+                self.ledger.free,
+                self.view.free_ids,
+                self._rng,
+            )
+        ringing_time = -value
+        self._clocks.now = ringing_time
         return index
 
     def _largest_norm(self) -> int:
@@ -106,13 +113,20 @@ class BadgeCursor(Cursor):
         import torch
 
         rough = self._rough.masked_fill(self.view.closed, -1)
-        least = rough.amax() * (1 - 2 * SLACK)
-        rivals = (rough >= least).nonzero().squeeze(1)
-        norms = torch.cat(
-            [squared_norms(parts(self.view, ids)) for ids in rivals.split(CHUNK)],
-        )
-        largest = rivals[norms == norms.amax()].cpu().numpy()
-        return int(largest[self.view.ties[largest].argmin()])
+        # Both the largest and a rival may be off by SLACK, hence twice as much.
+        tolerance = 1 - 2 * SLACK
+        least = rough.amax() * tolerance
+        is_rival = rough >= least
+        rivals = is_rival.nonzero().squeeze(1)
+        chunks = []
+        for ids in rivals.split(CHUNK):
+            embeddings = parts(self.view, ids)
+            chunks.append(squared_norms(embeddings))
+        norms = torch.cat(chunks)
+        is_largest = norms == norms.amax()
+        largest = rivals[is_largest].cpu().numpy()
+        first_by_ties = self.view.ties[largest].argmin()
+        return int(largest[first_by_ties])
 
 
 class Clocks:
@@ -131,21 +145,28 @@ class Clocks:
         self._view = view
         self._rough = rough
         self._centres = Centres(view)
-        waiting = torch.from_numpy(rng.standard_exponential(view.size)).to(view.device)
+        # Drawn by NumPy, so that the picks are the same on every device.
+        drawn = rng.standard_exponential(view.size)
+        waiting = torch.from_numpy(drawn).to(view.device)
         self._arrivals = waiting.new_empty(0)  # when each centre came
         # Of every clock, (N,):
         self._waiting = waiting
         self._since = torch.zeros_like(waiting)
         self._rate = torch.full_like(waiting, torch.inf)
-        self._known = torch.zeros(view.size, dtype=torch.int64, device=view.device)
+        self._centres_counted = torch.zeros(
+            view.size,
+            dtype=torch.int64,
+            device=view.device,
+        )
         # Of those at hand, all of which were stopped at the same time:
-        self._ids = self._known[:0]
+        self._ids = self._centres_counted[:0]
 
     def add_centres(self, positions: torch.Tensor) -> None:
         import torch
 
         self._centres.add(positions)
-        came_now = self._arrivals.new_full((len(positions),), self.now)
+        count = len(positions)
+        came_now = self._arrivals.new_full((count,), self.now)
         self._arrivals = torch.cat([self._arrivals, came_now])
 
     def first_bounds(self) -> torch.Tensor:
@@ -154,9 +175,12 @@ class Clocks:
 
         norms = self._rough.double().sqrt()
         smallest = self._centres.norms.amin().sqrt()
-        rate = (norms + smallest).square() * (1 + SLACK)
-        bounds = -(self._waiting / rate).masked_fill(self._view.closed, torch.inf)
-        taken = self._view.to_device(self._view.ledger.taken.copy())
+        largest_distances = norms + smallest
+        rate = largest_distances.square() * (1 + SLACK)
+        ringing_times = self._waiting / rate
+        bounds = -ringing_times.masked_fill(self._view.closed, torch.inf)
+        ledger = self._view.ledger
+        taken = self._view.to_device(ledger.taken.copy())
         bounds[taken] = -torch.inf
         return bounds
 
@@ -168,21 +192,28 @@ class Clocks:
         self._ids = ids
         self._parts = parts(self._view, ids)
         self._norms = squared_norms(self._parts)
-        known = self._known[ids]
+        counted = self._centres_counted[ids]
         since = self._since[ids, None]
-        start = int(known.amin())
+        start = int(counted.amin())
         distances = self._distances(start)
+        # A centre that a clock's rate counts already must not slow it down a second time.
         centres = torch.arange(start, self._centres.count, device=ids.device)
-        distances = distances.masked_fill_(centres < known[:, None], torch.inf)
+        is_counted = centres < counted[:, None]
+        distances = distances.masked_fill_(is_counted, torch.inf)
         # After each centre's arrival the rate is the smallest distance so far.
-        rates = torch.cat([self._rate[ids, None], distances], 1)
+        old_rate = self._rate[ids, None]
+        rates = torch.cat([old_rate, distances], 1)
         falling = rates.cummin(1).values
-        times = torch.cat([since, self._arrivals[start:].maximum(since)], 1)
+        arrivals = self._arrivals[start:].maximum(since)
+        times = torch.cat([since, arrivals], 1)
         now = times.new_full((len(ids), 1), self.now)
         ends = torch.cat([times[:, 1:], now], 1)
         spans = ends - times
-        used = torch.where(spans > 0, falling * spans, 0).sum(1)
-        self._left = (self._waiting[ids] - used).clamp_(min=0)
+        # A rate may be infinite, and infinity times an empty span is not a number.
+        used_in_spans = torch.where(spans > 0, falling * spans, 0)
+        used = used_in_spans.sum(1)
+        left = self._waiting[ids] - used
+        self._left = left.clamp_(min=0)
         self._rate_now = falling[:, -1]
         self._stop()
         return self._values()
@@ -191,10 +222,13 @@ class Clocks:
         """All clocks at hand stopped at the same time, and the centres since then came just now."""
         import torch
 
-        passed = self._rate_now * (self.now - self._stopped)
-        self._left = (self._left - passed).clamp_(min=0)
-        if self._known_at_stop < self._centres.count:
-            nearest = self._distances(self._known_at_stop).amin(1)
+        span = self.now - self._stopped
+        used = self._rate_now * span
+        left = self._left - used
+        self._left = left.clamp_(min=0)
+        if self._counted_at_stop < self._centres.count:
+            distances = self._distances(self._counted_at_stop)
+            nearest = distances.amin(1)
             self._rate_now = torch.minimum(self._rate_now, nearest)
         self._stop()
         return self._values()
@@ -202,13 +236,15 @@ class Clocks:
     def _stop(self) -> None:
         """What is known of those at hand holds from now on."""
         self._stopped = self.now
-        self._known_at_stop = self._centres.count
+        self._counted_at_stop = self._centres.count
 
     def _values(self) -> torch.Tensor:
         import torch
 
-        rings = self.now + self._left / self._rate_now
-        return -torch.where(self._rate_now > 0, rings, torch.inf)  # a copy of a centre never rings
+        waits = self._left / self._rate_now
+        rings = self.now + waits
+        ever_rings = self._rate_now > 0  # a copy of a centre never does
+        return -torch.where(ever_rings, rings, torch.inf)
 
     def _store(self) -> None:
         """Keep what is known of those at hand, before others come."""
@@ -216,7 +252,7 @@ class Clocks:
             self._waiting[self._ids] = self._left
             self._rate[self._ids] = self._rate_now
             self._since[self._ids] = self._stopped
-            self._known[self._ids] = self._known_at_stop
+            self._centres_counted[self._ids] = self._counted_at_stop
 
     def _distances(self, start: int) -> torch.Tensor:
         """(n, count - start) squared distances of those at hand to the centres from `start` on,
@@ -229,5 +265,6 @@ class Clocks:
         norms = self._norms[:, None] + self._centres.norms[start:]
         products = self._centres.products(self._parts, start)
         squared = norms - 2 * products
-        rounding = 16 * torch.finfo(norms.dtype).eps * norms
+        epsilon = torch.finfo(norms.dtype).eps
+        rounding = 16 * epsilon * norms
         return squared.masked_fill_(squared <= rounding, 0)

@@ -37,7 +37,8 @@ class Arm:
 
     def open(self, view: PoolView, pulls: int, rng: np.random.Generator) -> Cursor:
         """Prepare for `pulls` takes in this round."""
-        return self.strategy.open([self], view, [pulls], [rng])[0]
+        cursors = self.strategy.open([self], view, [pulls], [rng])
+        return cursors[0]
 
 
 class Cursor(ABC):
@@ -105,16 +106,15 @@ class Strategy(ABC):
     def arms(self, task: Task) -> list[Arm]:
         """The family's arms for a task. Raises InputError where it has none for such tasks."""
         if task.kind not in self.tasks:
-            raise InputError(
-                f"{self.name!r} is for {' or '.join(sorted(self.tasks))} tasks, this one is "
-                f"{task.kind}"
-            )
+            kinds = " or ".join(sorted(self.tasks))
+            raise InputError(f"{self.name!r} is for {kinds} tasks, this one is {task.kind}")
         if not self.per_class:
             return [Arm(self, self.name)]
-        return [
-            Arm(self, f"{self.name}[{class_name}]", klass)
-            for klass, class_name in enumerate(task.classes)
-        ]
+        arms = []
+        for klass, class_name in enumerate(task.classes):
+            arm_name = f"{self.name}[{class_name}]"
+            arms.append(Arm(self, arm_name, klass))
+        return arms
 
     @abstractmethod
     def open(
@@ -160,10 +160,12 @@ def random_free(
     for _ in range(16):
         if len(candidates) == 0:
             break
-        index = int(candidates[rng.integers(len(candidates))])
+        number = rng.integers(len(candidates))
+        index = int(candidates[number])
         if ledger_free[index]:
             return index
     free = np.flatnonzero(ledger_free)
     if len(free) == 0:
         raise Exhausted("every example has been taken")
-    return int(free[rng.integers(len(free))])
+    number = rng.integers(len(free))
+    return int(free[number])

@@ -64,10 +64,10 @@ class ClusterMargin(Strategy):
         pulls: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
-        return [
-            ClusterMarginCursor(view, self, count, rng)
-            for count, rng in zip(pulls, rngs, strict=True)
-        ]
+        cursors: list[Cursor] = []
+        for count, rng in zip(pulls, rngs, strict=True):
+            cursors.append(ClusterMarginCursor(view, self, count, rng))
+        return cursors
 
     def cluster(self, features: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """features (n, d) -> (n,) cluster numbers."""
@@ -78,24 +78,40 @@ class ClusterMargin(Strategy):
             return np.zeros(count, np.int64)
         features = features.astype(np.float64)
         features -= features.mean(0)  # an offset that all share would drown their differences below
-        sampled = np.sort(rng.permutation(count)[: self.sample])
+        shuffled = rng.permutation(count)
+        sampled = np.sort(shuffled[: self.sample])
         tree = linkage(features[sampled], method="average")
-        groups = max(1, len(sampled) // self.members)
-        numbers = fcluster(tree, groups, criterion="maxclust")
-        of_sampled = np.unique(numbers, return_inverse=True)[1]  # 0, 1, ... without gaps
+        most_clusters = max(1, len(sampled) // self.members)
+        numbers = fcluster(tree, most_clusters, criterion="maxclust")
+        # 0, 1, ... without gaps
+        _, sampled_clusters = np.unique(numbers, return_inverse=True)
         if len(sampled) == count:
-            return of_sampled
-        means = np.stack(
-            [
-                features[sampled[of_sampled == group]].mean(0)
-                for group in range(of_sampled.max() + 1)
-            ]
-        )
+            return sampled_clusters
+        means = _cluster_means(features, sampled, sampled_clusters)
         # |x - m|^2 without |x|^2, which is the same for all means.
-        distances = (means**2).sum(1) - 2 * features @ means.T
+        squared_means = (means**2).sum(1)
+        distances = squared_means - 2 * features @ means.T
         clusters = np.argmin(distances, axis=1)
-        clusters[sampled] = of_sampled
+        clusters[sampled] = sampled_clusters
         return clusters
+
+
+def _cluster_means(
+    features: np.ndarray,
+    rows: np.ndarray,
+    clusters: np.ndarray,
+) -> np.ndarray:
+    """(c, d) the mean of each cluster.
+
+    features  (n, d)
+    rows      (s,) the rows of features that are clustered
+    clusters  (s,) the cluster of each, 0 to c - 1
+    """
+    means = []
+    for cluster in range(clusters.max() + 1):
+        members = rows[clusters == cluster]
+        means.append(features[members].mean(0))
+    return np.stack(means)
 
 
 class ClusterMarginCursor(Cursor):
@@ -121,22 +137,27 @@ class ClusterMarginCursor(Cursor):
     def take(self) -> int:
         while True:
             while self._queue:
-                if self.ledger.free[self._queue[-1]]:
-                    return self._queue[-1]
+                candidate = self._queue[-1]
+                if self.ledger.free[candidate]:
+                    return candidate
                 self._queue.pop()
             self._fill()
 
     def _fill(self) -> None:
         """Cluster the next candidates and queue them."""
+        end = self._used + self._count
         if self._used == len(self._ranked):
-            self._ranked = Margin().ranked(self.view, None, self._used + self._count)
-        candidates = self._ranked[self._used : self._used + self._count]
+            self._ranked = Margin().ranked(self.view, None, end)
+        candidates = self._ranked[self._used : end]
         if len(candidates) == 0:
             raise Exhausted("every example has been taken")
         self._used += len(candidates)
-        rows = self.view.feature_rows(self.view.to_device(candidates.copy()))
-        clusters = self._strategy.cluster(rows.cpu().numpy(), self._rng)
-        self._queue = round_robin(candidates, clusters, self._rng)[::-1]
+        positions = self.view.to_device(candidates.copy())
+        rows = self.view.feature_rows(positions)
+        features = rows.cpu().numpy()
+        clusters = self._strategy.cluster(features, self._rng)
+        in_order = round_robin(candidates, clusters, self._rng)
+        self._queue = in_order[::-1]
 
 
 def round_robin(
@@ -149,10 +170,15 @@ def round_robin(
     candidates (n,) positions, clusters (n,) the number of each one's cluster.
     """
     shuffled = rng.permutation(len(candidates))
-    by_cluster = shuffled[np.argsort(clusters[shuffled], kind="stable")]
+    # A stable sort keeps the members of a cluster in random order.
+    within_shuffled = np.argsort(clusters[shuffled], kind="stable")
+    by_cluster = shuffled[within_shuffled]
     numbers = clusters[by_cluster]
     # Its place within its cluster is the turn in which a candidate is taken.
-    turns = np.arange(len(numbers)) - np.searchsorted(numbers, numbers)
-    sizes = np.bincount(clusters)[numbers]
+    cluster_starts = np.searchsorted(numbers, numbers)
+    turns = np.arange(len(numbers)) - cluster_starts
+    cluster_sizes = np.bincount(clusters)
+    sizes = cluster_sizes[numbers]
     order = np.lexsort((numbers, sizes, turns))
-    return candidates[by_cluster[order]].tolist()
+    in_order = candidates[by_cluster[order]]
+    return in_order.tolist()

@@ -85,11 +85,16 @@ class CoresetCursor(Cursor):
             if self._search is not None:
                 self._search.remove(new_centres)
         if self._distances.count == 0:
-            return random_free(self.ledger.free, self.view.free_ids, self._rng)
+            return random_free(
+                self.ledger.free,
+                self.view.free_ids,
+                self._rng,
+            )
         if self._search is None:
             bounds = self._distances.first_bounds()
             self._search = LazyLargest(bounds, self._distances, self.view.ties)
-        return self._search.largest()[0]
+        index, _ = self._search.largest()
+        return index
 
 
 class CentreDistances:
@@ -103,12 +108,14 @@ class CentreDistances:
 
     def __init__(self, view: PoolView) -> None:
         self._view = view
-        centres = np.concatenate([view.labelled, view.pending])
-        self._centres = view.feature_rows(view.to_device(centres))
-        # Of every example, (N,): the squared distance to the nearest centre that it knows of, and
-        # how many it knows of.
-        self._nearest = view.to_device(np.full(view.size, np.inf))
-        self._known = view.to_device(np.zeros(view.size, np.int64))
+        positions = np.concatenate([view.labelled, view.pending])
+        self._centres = view.feature_rows(view.to_device(positions))
+        # Of every example, (N,): the squared distance to the nearest centre that it was measured
+        # against, and how many those are.
+        nearest = np.full(view.size, np.inf)
+        self._nearest = view.to_device(nearest)
+        centres_measured = np.zeros(view.size, np.int64)
+        self._centres_measured = view.to_device(centres_measured)
 
     @property
     def count(self) -> int:
@@ -118,7 +125,8 @@ class CentreDistances:
     def add_centres(self, positions: torch.Tensor) -> None:
         import torch
 
-        self._centres = torch.cat([self._centres, self._view.feature_rows(positions)])
+        new_centres = self._view.feature_rows(positions)
+        self._centres = torch.cat([self._centres, new_centres])
 
     def first_bounds(self) -> torch.Tensor:
         """(N,) float64: no squared distance is larger.
@@ -129,30 +137,38 @@ class CentreDistances:
 
         first = self._centres[:FIRST]
         self._origin = first.double().mean(0)
-        bounds = self._view.per_row(partial(_bounds, first, self._origin))
+        bounds_of = partial(_bounds, first, self._origin)
+        bounds = self._view.per_row(bounds_of)
         bounds.masked_fill_(self._view.closed, -torch.inf)
-        taken = self._view.to_device(self._view.ledger.taken.copy())
+        ledger = self._view.ledger
+        taken = self._view.to_device(ledger.taken.copy())
         bounds[taken] = -torch.inf
         return bounds
 
     def load(self, ids: torch.Tensor) -> torch.Tensor:
         self._ids = ids
-        self._points = Points(self._view.feature_rows(ids).double(), self._origin)
-        return self._measure(int(self._known[ids].amin()))
+        features = self._view.feature_rows(ids).double()
+        self._points = Points(features, self._origin)
+        fewest_measured = self._centres_measured[ids].amin()
+        return self._measure(int(fewest_measured))
 
     def renew(self) -> torch.Tensor:
-        return self._measure(int(self._known[self._ids[0]]))
+        # Those at hand are always measured together, so the first speaks for all.
+        first = self._ids[0]
+        return self._measure(int(self._centres_measured[first]))
 
     def _measure(self, start: int) -> torch.Tensor:
-        """(n,) of those at hand, who know all centres before `start`."""
+        """(n,) of those at hand, which were measured against all centres before `start`."""
         import torch
 
         ids = self._ids
         for first in range(start, self.count, TOGETHER):
-            centres = Points(self._centres[first : first + TOGETHER].double(), self._origin)
-            nearest = squared_distances(self._points, centres).amin(1)
+            features = self._centres[first : first + TOGETHER]
+            centres = Points(features.double(), self._origin)
+            distances = squared_distances(self._points, centres)
+            nearest = distances.amin(1)
             self._nearest[ids] = torch.minimum(self._nearest[ids], nearest)
-        self._known[ids] = self.count
+        self._centres_measured[ids] = self.count
         return self._nearest[ids]
 
 
@@ -174,7 +190,8 @@ def squared_distances(points: Points, centres: Points) -> torch.Tensor:
     products = points.rows @ centres.rows.T
     squared = sums - 2 * products
     # Rounding must not tell a copy from its original.
-    rounding = 16 * torch.finfo(sums.dtype).eps * sums
+    epsilon = torch.finfo(sums.dtype).eps
+    rounding = 16 * epsilon * sums
     return squared.masked_fill_(squared <= rounding, 0)
 
 
@@ -186,7 +203,10 @@ def _bounds(
 ) -> torch.Tensor:
     """(n,) float64: no squared distance to the nearest of centres (c, d) is larger."""
     points = Points(view.feature_rows(part), origin)
-    others = Points(centres, origin)
-    squared, nearest = squared_distances(points, others).min(1)
-    terms = points.norms + others.norms[nearest]
-    return (squared + SLACK * terms).double()
+    centre_points = Points(centres, origin)
+    distances = squared_distances(points, centre_points)
+    squared, nearest = distances.min(1)
+    # Rounding grows with the terms that went into the distance, not with the distance itself.
+    terms = points.norms + centre_points.norms[nearest]
+    bounds = squared + SLACK * terms
+    return bounds.double()

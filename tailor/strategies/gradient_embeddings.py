@@ -26,21 +26,27 @@ def parts(view: PoolView, which: slice | torch.Tensor) -> Parts:
     their norms, which single precision would lose.
     """
     probs = view.rows(which)
-    residuals = probs.double() - view.task.predicted(probs).double()
-    return residuals, view.feature_rows(which).double()
+    predicted = view.task.predicted(probs)
+    residuals = probs.double() - predicted.double()
+    features = view.feature_rows(which)
+    return residuals, features.double()
 
 
 def rough_parts(view: PoolView, which: slice | torch.Tensor) -> Parts:
     """As parts(), in the precision that the view has: for passes over the whole pool."""
     probs = view.rows(which)
-    residuals = probs - view.task.predicted(probs).to(probs.dtype)
-    return residuals, view.feature_rows(which)
+    predicted = view.task.predicted(probs)
+    residuals = probs - predicted.to(probs.dtype)
+    features = view.feature_rows(which)
+    return residuals, features
 
 
 def squared_norms(embeddings: Parts) -> torch.Tensor:
     """(n,) |a|^2 |h|^2."""
     a, h = embeddings
-    return a.square().sum(1) * h.square().sum(1)
+    squared_a = a.square().sum(1)
+    squared_h = h.square().sum(1)
+    return squared_a * squared_h
 
 
 def rough_squared_norms(view: PoolView) -> torch.Tensor:
@@ -49,7 +55,8 @@ def rough_squared_norms(view: PoolView) -> torch.Tensor:
 
 
 def _rough_squared_norms(view: PoolView, part: slice) -> torch.Tensor:
-    return squared_norms(rough_parts(view, part))
+    embeddings = rough_parts(view, part)
+    return squared_norms(embeddings)
 
 
 def unit_parts(embeddings: Parts) -> Parts:
@@ -57,14 +64,22 @@ def unit_parts(embeddings: Parts) -> Parts:
     from torch.nn.functional import normalize
 
     a, h = embeddings
-    return normalize(a, dim=1, eps=1e-30), normalize(h, dim=1, eps=1e-30)
+    unit_a = normalize(a, dim=1, eps=1e-30)
+    unit_h = normalize(h, dim=1, eps=1e-30)
+    return unit_a, unit_h
 
 
 def cosines(rows: Parts, others: Parts) -> torch.Tensor:
     """(n, m) cosines of embeddings with others, both given by unit_parts()."""
+    return _inner_products(rows, others)
+
+
+def _inner_products(rows: Parts, others: Parts) -> torch.Tensor:
+    """(n, m) of embeddings with others."""
     a, h = rows
     other_a, other_h = others
-    return (a @ other_a.T).mul_(h @ other_h.T)
+    products = a @ other_a.T
+    return products.mul_(h @ other_h.T)
 
 
 class Centres:
@@ -80,14 +95,15 @@ class Centres:
         self.view = view
         self.count = 0
         self.norms = torch.empty(0, dtype=torch.float64, device=view.device)
-        self._store: tuple[torch.Tensor, ...] = ()  # both parts, with room for more rows
+        self._store: tuple[torch.Tensor, ...] = ()  # both parts, longer than `count`
 
     def add(self, positions: torch.Tensor) -> None:
         """positions (n,) int64."""
         import torch
 
         new = parts(self.view, positions)
-        self.norms = torch.cat([self.norms, squared_norms(new)])
+        new_norms = squared_norms(new)
+        self.norms = torch.cat([self.norms, new_norms])
         needed = self.count + len(positions)
         if not self._store or needed > len(self._store[0]):
             self._grow(new, needed)
@@ -98,15 +114,19 @@ class Centres:
     def _grow(self, new: Parts, needed: int) -> None:
         """Twice what is needed: adding costs O(1) on average."""
         room = max(64, 2 * needed)
-        grown = tuple(part.new_empty(room, part.shape[1]) for part in new)
+        grown = []
+        for part in new:
+            width = part.shape[1]
+            grown.append(part.new_empty(room, width))
         for larger, stored in zip(grown, self._store):
             larger[: self.count] = stored[: self.count]
-        self._store = grown
+        self._store = tuple(grown)
 
     def products(self, rows: Parts, start: int) -> torch.Tensor:
         """(n, count - start): inner products of embeddings, given by their parts, with the centres
         from `start` on.
         """
-        a, h = rows
-        centre_a, centre_h = (stored[start : self.count] for stored in self._store)
-        return (a @ centre_a.T).mul_(h @ centre_h.T)
+        stored_a, stored_h = self._store
+        centre_a = stored_a[start : self.count]
+        centre_h = stored_h[start : self.count]
+        return _inner_products(rows, (centre_a, centre_h))

@@ -51,23 +51,27 @@ class LazyLargest:
         self._bounds = bounds
         self._values = values
         self._ties = torch.from_numpy(ties).to(bounds.device)
-        self._ids = torch.empty(0, dtype=torch.int64, device=bounds.device)  # at hand, by ties
-        self._gone = torch.empty(0, dtype=torch.bool, device=bounds.device)  # of those, taken
-        self._highest_outside = np.inf  # the highest bound of what is not at hand
+        # At hand, in the order of ties, and which of those are taken:
+        self._ids = torch.empty(0, dtype=torch.int64, device=bounds.device)
+        self._gone = torch.empty(0, dtype=torch.bool, device=bounds.device)
+        # The highest bound of what is not at hand:
+        self._highest_outside = np.inf
 
     def remove(self, positions: torch.Tensor) -> None:
         """These are taken: never offer them again."""
         import torch
 
         self._bounds[positions] = -torch.inf
-        self._gone |= torch.isin(self._ids, positions)
+        taken_now = torch.isin(self._ids, positions)
+        self._gone |= taken_now
 
     def largest(self) -> tuple[int, float]:
         """(position, value); value -inf where nothing is worth anything."""
         import torch
 
         if len(self._ids):
-            values = self._values.renew().masked_fill(self._gone, -torch.inf)
+            renewed = self._values.renew()
+            values = renewed.masked_fill(self._gone, -torch.inf)
         else:
             values = self._load(BUFFER)
         size = BUFFER
@@ -75,14 +79,17 @@ class LazyLargest:
             # max() gives the first of equal values, and those at hand stand in the order of ties.
             top, place = values.max(0)
             best = float(top)
-            if best > self._highest_outside or self._highest_outside == -np.inf:
+            nothing_outside = self._highest_outside == -np.inf
+            if best > self._highest_outside or nothing_outside:
                 break
+            # What was computed tightens the bounds, so that others come to hand.
             self._bounds[self._ids] = values
             size *= 4
             if size > MOST:
                 return self._search_all(best)
             values = self._load(size)
         position = int(self._ids[place])
+        # Back to a few, since all at hand are renewed for every pick.
         if size > BUFFER:
             self._bounds[self._ids] = values
             self._load(BUFFER)
@@ -90,13 +97,17 @@ class LazyLargest:
 
     def _search_all(self, best: float) -> tuple[int, float]:
         """Bring every value up to date whose bound reaches the best one known."""
-        rivals = (self._bounds >= best).nonzero().squeeze(1)
-        offered = rivals[~self._bounds[rivals].isneginf()]
+        is_rival = self._bounds >= best
+        rivals = is_rival.nonzero().squeeze(1)
+        is_gone = self._bounds[rivals].isneginf()
+        offered = rivals[~is_gone]
         for ids in offered.split(BUFFER):
             self._bounds[ids] = self._values.load(ids)
         top = self._bounds.amax()
-        winners = (self._bounds == top).nonzero().squeeze(1)
-        position = int(winners[self._ties[winners].argmin()])
+        is_winner = self._bounds == top
+        winners = is_winner.nonzero().squeeze(1)
+        first_by_ties = self._ties[winners].argmin()
+        position = int(winners[first_by_ties])
         self._load(BUFFER)
         return position, float(top)
 
@@ -107,8 +118,12 @@ class LazyLargest:
         count = min(count, len(self._bounds))
         looked_at = min(count + 1, len(self._bounds))
         highest, ids = self._bounds.topk(looked_at)
-        self._highest_outside = float(highest[count]) if looked_at > count else -np.inf
+        self._highest_outside = -np.inf
+        if looked_at > count:
+            self._highest_outside = float(highest[count])
         kept = ids[:count]
-        self._ids = kept[self._ties[kept].argsort()]
+        by_ties = self._ties[kept].argsort()
+        self._ids = kept[by_ties]
         self._gone = self._bounds[self._ids].isneginf()
-        return self._values.load(self._ids).masked_fill(self._gone, float("-inf"))
+        values = self._values.load(self._ids)
+        return values.masked_fill(self._gone, float("-inf"))

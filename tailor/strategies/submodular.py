@@ -71,23 +71,30 @@ class Submodular(Strategy):
         pulls: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
-        return [SubmodularCursor(view, self.query_set(view, rng), self.eta) for rng in rngs]
+        cursors: list[Cursor] = []
+        for rng in rngs:
+            queries = self.query_set(view, rng)
+            cursors.append(SubmodularCursor(view, queries, self.eta))
+        return cursors
 
     def query_set(self, view: PoolView, rng: np.random.Generator) -> np.ndarray:
         """Positions of up to `queries` random labelled examples of each class, each once."""
         chosen = []
         for klass in range(view.task.size):
-            members = view.labelled[view.labels[:, klass] == 1]
-            chosen.append(rng.permutation(members)[: self.queries])
+            is_member = view.labels[:, klass] == 1
+            members = view.labelled[is_member]
+            shuffled = rng.permutation(members)
+            chosen.append(shuffled[: self.queries])
+        # In a multi-label task an example may have been chosen for several classes.
         return np.unique(np.concatenate(chosen))
 
     def opening_work(self, shape: PoolShape) -> OpeningWork:
         queries = min(self.queries * shape.classes, shape.labelled)
         width = shape.classes + shape.features
-        return OpeningWork(
-            bytes_read=shape.probability_bytes + shape.feature_bytes,
-            flops=2.0 * shape.examples * queries * width,
-        )
+        bytes_read = shape.probability_bytes + shape.feature_bytes
+        # A multiplication and an addition for each number of each pair.
+        flops = 2.0 * shape.examples * queries * width
+        return OpeningWork(bytes_read=bytes_read, flops=flops)
 
 
 class SubmodularCursor(Cursor):
@@ -95,9 +102,11 @@ class SubmodularCursor(Cursor):
 
     def __init__(self, view: PoolView, queries: np.ndarray, eta: float) -> None:
         super().__init__(view)
-        self._gains = Gains(view, queries, eta) if len(queries) else None
-        if self._gains is not None:
-            self._search = LazyLargest(self._gains.first_bounds(), self._gains, view.ties)
+        self._gains: Gains | None = None
+        if len(queries):
+            self._gains = Gains(view, queries, eta)
+            bounds = self._gains.first_bounds()
+            self._search = LazyLargest(bounds, self._gains, view.ties)
 
     def take(self) -> int:
         if self._gains is None:
@@ -108,7 +117,8 @@ class SubmodularCursor(Cursor):
         if len(taken):
             self._gains.cover(taken)
             self._search.remove(taken)
-        return self._search.largest()[0]
+        index, _ = self._search.largest()
+        return index
 
 
 class Gains:
@@ -117,15 +127,18 @@ class Gains:
     def __init__(self, view: PoolView, queries: np.ndarray, eta: float) -> None:
         self._view = view
         self._eta = eta
-        self._queries = unit_parts(parts(view, view.to_device(queries)))
-        self._covered = self._queries[0].new_zeros(len(queries))  # (Q,) max over A of s_qj
+        positions = view.to_device(queries)
+        self._queries = unit_parts(parts(view, positions))
+        residuals, _ = self._queries
+        self._covered = residuals.new_zeros(len(queries))  # (Q,) max over A of s_qj
 
     def cover(self, positions: torch.Tensor) -> None:
         """These joined A."""
         import torch
 
-        similarities = cosines(unit_parts(parts(self._view, positions)), self._queries)
-        self._covered = torch.maximum(self._covered, similarities.amax(0))
+        similarities = self._similarities_of(positions)
+        newly_covered = similarities.amax(0)
+        self._covered = torch.maximum(self._covered, newly_covered)
 
     def first_bounds(self) -> torch.Tensor:
         """(N,) float64: no gain is larger."""
@@ -136,12 +149,22 @@ class Gains:
         return bounds.masked_fill_(self._view.closed, -torch.inf)
 
     def load(self, ids: torch.Tensor) -> torch.Tensor:
-        self._similarities = cosines(unit_parts(parts(self._view, ids)), self._queries)  # (n, Q)
-        self._relevance = self._eta * self._similarities.amax(1)
+        self._similarities = self._similarities_of(ids)
+        largest = self._similarities.amax(1)
+        self._relevance = self._eta * largest
         return self.renew()
 
     def renew(self) -> torch.Tensor:
-        return gains(self._similarities, self._covered, self._relevance)
+        return gains(
+            self._similarities,
+            self._covered,
+            self._relevance,
+        )
+
+    def _similarities_of(self, positions: torch.Tensor) -> torch.Tensor:
+        """(n, Q) cosines with the queries."""
+        embeddings = parts(self._view, positions)
+        return cosines(unit_parts(embeddings), self._queries)
 
 
 def gains(
@@ -155,7 +178,9 @@ def gains(
     covered       (Q,) how far each query is covered already
     relevance     (n,) eta * its largest cosine
     """
-    return (similarities - covered).clamp_(min=0).sum(1) + relevance
+    improvements = similarities - covered
+    coverage = improvements.clamp_(min=0).sum(1)
+    return coverage + relevance
 
 
 def _first_bounds(
@@ -166,10 +191,14 @@ def _first_bounds(
     part: slice,
 ) -> torch.Tensor:
     """(n,) float64: no gain is larger."""
-    rows = unit_parts(rough_parts(view, part))
-    a, h = queries
-    similarities = cosines(rows, (a.to(rows[0].dtype), h.to(rows[1].dtype)))
+    embeddings = rough_parts(view, part)
+    a, h = unit_parts(embeddings)
+    query_a, query_h = queries
+    # The queries are rounded to the precision of the pass, and not the rows raised to theirs.
+    rough_queries = (query_a.to(a.dtype), query_h.to(h.dtype))
+    similarities = cosines((a, h), rough_queries)
     relevance = eta * similarities.amax(1)
-    rough = gains(similarities, covered.to(similarities.dtype), relevance)
+    rough_covered = covered.to(similarities.dtype)
+    rough_gains = gains(similarities, rough_covered, relevance)
     most = len(covered) + eta  # what an example can add
-    return rough.double() + SLACK * most
+    return rough_gains.double() + SLACK * most

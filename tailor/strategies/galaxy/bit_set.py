@@ -48,7 +48,8 @@ def highest_bit(word):
 def add(bits, levels, position):
     for level in range(len(levels) - 1):
         word = levels[level] + (position >> 6)
-        bits[word] |= np.uint64(1) << np.uint64(position & 63)
+        bit = np.uint64(1) << np.uint64(position & 63)
+        bits[word] |= bit
         position >>= 6
 
 
@@ -65,10 +66,22 @@ def remove(bits, levels, position):
 
 
 @njit(cache=True, nogil=True)
-def _descend(bits, levels, level, position):
+def _lowest_below(bits, levels, level, position):
+    """The lowest position that a bit of a summary at this level stands for."""
     while level > 0:
         level -= 1
-        position = (position << 6) + lowest_bit(bits[levels[level] + position])
+        word = bits[levels[level] + position]
+        position = (position << 6) + lowest_bit(word)
+    return position
+
+
+@njit(cache=True, nogil=True)
+def _highest_below(bits, levels, level, position):
+    """The highest position that a bit of a summary at this level stands for."""
+    while level > 0:
+        level -= 1
+        word = bits[levels[level] + position]
+        position = (position << 6) + highest_bit(word)
     return position
 
 
@@ -85,10 +98,7 @@ def last_up_to(bits, levels, position):
         kept = bits[levels[level] + word] & at_or_below
         if kept != np.uint64(0):
             position = (word << 6) + highest_bit(kept)
-            while level > 0:
-                level -= 1
-                position = (position << 6) + highest_bit(bits[levels[level] + position])
-            return position
+            return _highest_below(bits, levels, level, position)
         position = word - 1
     return -1
 
@@ -103,6 +113,7 @@ def first_from(bits, levels, position):
         at_or_above = ~np.uint64(0) << np.uint64(position & 63)
         kept = bits[levels[level] + word] & at_or_above
         if kept != np.uint64(0):
-            return _descend(bits, levels, level, (word << 6) + lowest_bit(kept))
+            position = (word << 6) + lowest_bit(kept)
+            return _lowest_below(bits, levels, level, position)
         position = word + 1
     return -1

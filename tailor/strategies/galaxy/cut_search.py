@@ -53,7 +53,9 @@ def _push_cut(state, cuts, size, low, high):
     """
     length = high - low - 1
     if length > 0 and _is_open(state, low, high):
-        return push(cuts, size, (length << 31) | (POSITION_MASK - low))
+        from_the_top = POSITION_MASK - low
+        key = (length << 31) | from_the_top
+        return push(cuts, size, key)
     return cuts, size
 
 
@@ -62,22 +64,23 @@ def build(state, label, cuts):
     """Fill in the state of a new line, and find its open cuts -> (cuts, how many)."""
     size = 0
     count = len(label)
-    known = NO_LABEL
+    # Upwards for the nearest label below each wall, then downwards for the nearest above.
+    nearest = NO_LABEL
     for i in range(count):
         if state.kind[i] == LABELLED:
-            known = label[i]
+            nearest = label[i]
         if state.kind[i] == FREE:
             add(state.frees, state.levels, i)
         else:
             add(state.walls, state.levels, i)
-            state.below[i] = known
-    known = NO_LABEL
+            state.below[i] = nearest
+    nearest = NO_LABEL
     high = -1
     for i in range(count - 1, -1, -1):
         if state.kind[i] == LABELLED:
-            known = label[i]
+            nearest = label[i]
         if state.kind[i] != FREE:
-            state.above[i] = known
+            state.above[i] = nearest
             if high >= 0:
                 cuts, size = _push_cut(state, cuts, size, i, high)
             high = i
@@ -143,11 +146,13 @@ def mark(state, sorted_ids, positions, cuts, size, indices, labels):
     """As LineGraph.mark -> (cuts, how many, whether a label came or went)."""
     relabelled = False
     for i in range(len(indices)):
-        place = np.searchsorted(sorted_ids, indices[i])
-        if place == len(sorted_ids) or sorted_ids[place] != indices[i]:
+        index = indices[i]
+        label = labels[i]
+        place = np.searchsorted(sorted_ids, index)
+        if place == len(sorted_ids) or sorted_ids[place] != index:
             continue
         position = positions[place]
-        if labels[i] == WITHDRAWN:
+        if label == WITHDRAWN:
             if state.kind[position] == LABELLED:
                 cuts, size = _withdraw(state, cuts, size, position)
                 relabelled = True
@@ -156,7 +161,7 @@ def mark(state, sorted_ids, positions, cuts, size, indices, labels):
             remove(state.frees, state.levels, position)
             add(state.walls, state.levels, position)
             state.kind[position] = PENDING
-            if labels[i] == NO_LABEL:
+            if label == NO_LABEL:
                 low = last_up_to(state.walls, state.levels, position - 1)
                 high = first_from(state.walls, state.levels, position + 1)
                 if low >= 0:
@@ -167,8 +172,8 @@ def mark(state, sorted_ids, positions, cuts, size, indices, labels):
                     cuts, size = _push_cut(state, cuts, size, low, position)
                 if high >= 0:
                     cuts, size = _push_cut(state, cuts, size, position, high)
-        if labels[i] != NO_LABEL:
-            cuts, size = _spread(state, cuts, size, position, labels[i])
+        if label != NO_LABEL:
+            cuts, size = _spread(state, cuts, size, position, label)
             relabelled = True
     return cuts, size, relabelled
 
@@ -179,11 +184,15 @@ def shortest_cut(state, cuts, size):
     length); -1 where there is none.
     """
     while size > 0:
-        length = cuts[0] >> 31
-        low = POSITION_MASK - (cuts[0] & POSITION_MASK)
+        key = cuts[0]
+        length = key >> 31
+        low = POSITION_MASK - (key & POSITION_MASK)
         high = low + length + 1
-        if first_from(state.walls, state.levels, low + 1) == high and _is_open(state, low, high):
-            return size, low + 1 + length // 2, length
+        # Stale where a wall has come between, or the labels on the two sides agree by now.
+        next_wall = first_from(state.walls, state.levels, low + 1)
+        if next_wall == high and _is_open(state, low, high):
+            middle = low + 1 + length // 2
+            return size, middle, length
         size = pop(cuts, size)
     return size, -1, -1
 
@@ -194,7 +203,8 @@ def _push_near(heap, size, place, distance, upward):
     search.
     """
     from_the_top = POSITION_MASK - place
-    return push(heap, size, (distance << 32) | (from_the_top << 1) | upward)
+    key = (distance << 32) | (from_the_top << 1) | upward
+    return push(heap, size, key)
 
 
 @njit(cache=True, nogil=True)
@@ -211,10 +221,11 @@ def closed_cuts(state):
             high = first_from(state.walls, state.levels, high + 1)
         if high < 0:
             break
+        negative_below = state.kind[low] == LABELLED and state.below[low] == 0
+        positive_above = state.above[high] == 1
         if (
-            state.kind[low] == LABELLED
-            and state.below[low] == 0
-            and state.above[high] == 1
+            negative_below
+            and positive_above
             and not 0 <= first_from(state.frees, state.levels, low) < high
         ):
             place = last_up_to(state.frees, state.levels, low)

@@ -43,8 +43,10 @@ class LineBoard:
             self.kind[view.pending] = LABELLED
             self._known = np.concatenate([view.labelled, view.pending])
             labels = np.concatenate([labels, self.predicted(view.pending)])
-        self._labels = np.ascontiguousarray(labels.T)  # (K, n): a class is read at once
-        self._row = np.zeros(view.size, np.int64)  # where a known label stands
+        # (K, n), since the labels of a class are read together.
+        self._labels = np.ascontiguousarray(labels.T)
+        # Where the label of a known example stands among those, (N,).
+        self._row = np.zeros(view.size, np.int64)
         self._row[self._known] = np.arange(len(self._known))
         self._labelled_ties = view.ties[view.labelled]
         self._block: tuple[slice, np.ndarray] | None = None
@@ -55,13 +57,16 @@ class LineBoard:
             return np.zeros(len(positions), np.int8)
         rows = self._row[positions]
         is_labelled = self.kind[positions] == LABELLED
-        return self._labels[klass][rows] * is_labelled
+        class_labels = self._labels[klass]
+        return class_labels[rows] * is_labelled
 
     def predicted(self, positions: np.ndarray) -> np.ndarray:
         """(n, K) int8: the model's own labels."""
-        rows = self.view.rows(self.view.to_device(positions))
+        indices = self.view.to_device(positions)
+        rows = self.view.rows(indices)
         predicted = self.view.task.predicted(rows)
-        return predicted.cpu().numpy().astype(np.int8)
+        on_cpu = predicted.cpu().numpy()
+        return on_cpu.astype(np.int8)
 
     def known_line(self, klass: int) -> tuple[LineSegment, np.ndarray]:
         """A class's line with the labelled alone (n), lowest first, and their labels (n,)."""
@@ -72,9 +77,18 @@ class LineBoard:
     def known_examples(self, klass: int) -> tuple[LineSegment, np.ndarray]:
         """As known_line, in any order."""
         column = self._labelled_column(klass)
-        key = line_key(column, self.view.labelled_max) if self.multiclass else column
-        segment = LineSegment(self.view.labelled, key, column, self._labelled_ties)
-        return segment, self._labels[klass][: len(column)]
+        key = column
+        if self.multiclass:
+            key = line_key(column, self.view.labelled_max)
+        segment = LineSegment(
+            ids=self.view.labelled,
+            key=key,
+            prob=column,
+            ties=self._labelled_ties,
+        )
+        # The labelled come first; after them stand predicted labels of what is pending.
+        labels = self._labels[klass]
+        return segment, labels[: len(column)]
 
     def _labelled_column(self, klass: int) -> np.ndarray:
         """(n,) the probabilities that the labelled have of a class."""
@@ -82,9 +96,10 @@ class LineBoard:
         block = slice(first, first + COLUMNS)
         # Neighbouring columns are kept, since classes are asked for in turn.
         if self._block is None or self._block[0] != block:
-            columns = np.ascontiguousarray(self.view.labelled_rows[:, block].T)
-            self._block = (block, columns)
-        return self._block[1][klass - first]
+            rows = self.view.labelled_rows[:, block]
+            self._block = (block, np.ascontiguousarray(rows.T))
+        _, columns = self._block
+        return columns[klass - first]
 
     def ends(self, klass: int) -> Ranges:
         """The keys of labelled neighbours that differ.
@@ -92,36 +107,42 @@ class LineBoard:
         Some that tie with an end but lie outside come along. They do no harm: from one such stretch
         to the next all labels are the same, so what lies there is never in an open cut.
         """
-        return label_changes(*self.known_examples(klass))
+        known, labels = self.known_examples(klass)
+        return label_changes(known, labels)
 
     def line(self, ids: np.ndarray, klass: int) -> LineGraph:
         """The line over ids (s,), lowest first; what is set aside is left out."""
         kind = self.kind[ids]
         on_line = kind != OFF_THE_LINE
         ids = ids[on_line]
-        return LineGraph(ids, kind[on_line], self.labels(ids, klass))
+        labels = self.labels(ids, klass)
+        return LineGraph(ids, kind[on_line], labels)
 
     def mark(self, line: LineGraph, klass: int, taken: np.ndarray, labels: Told) -> None:
         """A class's line hears that examples were taken, and that labels came."""
         if len(taken):
-            line.mark(taken, self.stand_ins(taken, klass))
+            stand_ins = self.stand_ins(taken, klass)
+            line.mark(taken, stand_ins)
         if labels and self.pending == "revealed":
-            positions = [index for index, _ in labels]
-            values = [WITHDRAWN if label is None else label[klass] for _, label in labels]
-            line.mark(
-                np.array(positions, np.int64),
-                np.array(values, np.int8),
-            )
+            positions = np.empty(len(labels), np.int64)
+            values = np.full(len(labels), WITHDRAWN, np.int8)
+            for number, (index, label) in enumerate(labels):
+                positions[number] = index
+                if label is not None:
+                    values[number] = label[klass]
+            line.mark(positions, values)
 
     def stand_ins(self, taken: np.ndarray, klass: int) -> np.ndarray:
         """(n,) int8: what stands for the label of an example until it is known."""
         if self.pending == "predicted":
-            return self.predicted(taken.copy())[:, klass]
+            predicted = self.predicted(taken.copy())
+            return predicted[:, klass]
         return np.full(len(taken), NO_LABEL, np.int8)
 
     def whole_line(self, column: torch.Tensor, klass: int) -> LineGraph:
         """With every example on it. column (N,): the class's probabilities."""
-        ids = np.flatnonzero(self.kind != OFF_THE_LINE)
+        on_line = self.kind != OFF_THE_LINE
+        ids = np.flatnonzero(on_line)
         return self._line_of(ids, column, klass)
 
     def open_line(self, column: torch.Tensor, klass: int) -> LineGraph:
@@ -130,12 +151,18 @@ class LineBoard:
 
         low, high = self.ends(klass)
         if len(low) == 0:
-            return self.line(np.empty(0, np.int64), klass)
-        key = line_key(column, self.view.row_max) if self.multiclass else column
+            nothing = np.empty(0, np.int64)
+            return self.line(nothing, klass)
+        key = column
+        if self.multiclass:
+            key = line_key(column, self.view.row_max)
+        lows = self.view.to_device(low)
+        highs = self.view.to_device(high)
         # The last range that begins at or below each key, -1 where there is none.
-        number = torch.searchsorted(self.view.to_device(low), key, right=True) - 1
-        end = self.view.to_device(high)[number.clamp(min=0)]
-        is_within = (number >= 0) & (key <= end)
+        number = torch.searchsorted(lows, key, right=True) - 1
+        has_range = number >= 0
+        end = highs[number.clamp(min=0)]
+        is_within = has_range & (key <= end)
         ids = is_within.nonzero().squeeze(1)
         return self._line_of(ids.cpu().numpy(), column, klass)
 
@@ -147,5 +174,6 @@ class LineBoard:
         if self.multiclass:
             row_max = self.view.row_max[rows].cpu().numpy()
             key = line_key(prob, row_max)
-        order = line_order(key, prob, self.view.ties[ids])
+        ties = self.view.ties[ids]
+        order = line_order(key, prob, ties)
         return self.line(ids[order], klass)

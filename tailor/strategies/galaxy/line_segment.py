@@ -35,18 +35,21 @@ class LineSegment:
 
     def sorted(self) -> LineSegment:
         """The same examples, lowest first."""
-        return self[line_order(self.key, self.prob, self.ties)]
+        order = line_order(self.key, self.prob, self.ties)
+        return self[order]
 
     def places_of(self, others: LineSegment) -> np.ndarray:
         """(n,) int64: where each of the others stands, or would stand, in this one, which is
         sorted.
         """
         places = np.empty(len(others), np.int64)
-        for i, wanted in enumerate(zip(others.key, others.prob, others.ties)):
+        columns = (self.key, self.prob, self.ties)
+        wanted_rows = zip(others.key, others.prob, others.ties)
+        for i, wanted in enumerate(wanted_rows):
             low = 0
             high = len(self)
             # Each column narrows the run of those that are equal in the columns before.
-            for column, value in zip((self.key, self.prob, self.ties), wanted):
+            for column, value in zip(columns, wanted):
                 run = column[low:high]
                 high = low + np.searchsorted(run, value, side="right")
                 low = low + np.searchsorted(run, value)
@@ -89,8 +92,9 @@ class RangeSearch:
         lows = [low for low, _ in ranges.values()]
         highs = [high for _, high in ranges.values()]
         counts = [len(low) for low in lows]
+        ends = np.cumsum(counts)
         self._classes = np.array(list(ranges), np.int64)
-        self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self._starts = np.concatenate([[0], ends]).astype(np.int64)
         self._lows = np.concatenate(lows)
         self._highs = np.concatenate(highs)
         self._bottoms = np.array([low[0] for low in lows])
@@ -98,9 +102,14 @@ class RangeSearch:
 
     def find(self, view: PoolView, part: slice) -> Found:
         """In a part of a view's rows."""
-        some = len(self._classes) < view.task.size
-        probs = view.rows(part, self._classes if some else None).cpu().numpy()
-        columns = np.arange(len(self._classes)) if some else self._classes
+        if len(self._classes) < view.task.size:
+            class_rows = view.rows(part, self._classes)
+            columns = np.arange(len(self._classes))
+        else:
+            # No copy of the rows for all classes.
+            class_rows = view.rows(part)
+            columns = self._classes
+        probs = class_rows.cpu().numpy()
         row_max = np.empty(0, probs.dtype)
         if isinstance(view.task, MultiClass):
             row_max = view.row_max[part].cpu().numpy()
@@ -114,32 +123,40 @@ class RangeSearch:
             self._lows,
             self._highs,
         )
-        return which, LineSegment(
-            ids=rows + (view.start + part.start),
+        start = view.start + part.start
+        ties = view.ties[part]
+        segment = LineSegment(
+            ids=rows + start,
             key=keys,
             prob=probs[rows, columns[which]],
-            ties=view.ties[part][rows],
+            ties=ties[rows],
         )
+        return which, segment
 
     def __call__(self, part: PoolView) -> Found:
         return self.find(part, slice(0, part.size))
 
     def join(self, answers: list[Found]) -> Found:
         which = np.concatenate([numbers for numbers, _ in answers])
-        return which, join_segments([segment for _, segment in answers])
+        segments = [segment for _, segment in answers]
+        return which, join_segments(segments)
 
     def by_class(self, found: Found) -> dict[int, LineSegment]:
         """Each class's examples, sorted as on its line."""
         which, segment = found
         # As few bits as will do: NumPy sorts 16 of them by radix.
-        small = which.astype(np.min_scalar_type(len(self._classes)))
+        count = len(self._classes)
+        small = which.astype(np.min_scalar_type(count))
         order = np.argsort(small, kind="stable")
-        numbers = np.arange(len(self._classes) + 1)
+        numbers = np.arange(count + 1)
         ends = np.searchsorted(which[order], numbers)
-        return {
-            klass: segment[order[ends[number] : ends[number + 1]]].sorted()
-            for number, klass in enumerate(self._classes.tolist())
-        }
+        segments = dict[int, LineSegment]()
+        for number, klass in enumerate(self._classes.tolist()):
+            first = ends[number]
+            end = ends[number + 1]
+            of_class = segment[order[first:end]]
+            segments[klass] = of_class.sorted()
+        return segments
 
 
 def segments_in_ranges(
@@ -150,11 +167,15 @@ def segments_in_ranges(
 
     search: takes the question to every part of the pool, and joins the answers.
     """
-    not_empty = {klass: ends for klass, ends in ranges.items() if len(ends[0])}
+    not_empty = dict[int, Ranges]()
+    for klass, (low, high) in ranges.items():
+        if len(low):
+            not_empty[klass] = (low, high)
     segments = dict[int, LineSegment]()
     if not_empty:
         range_search = RangeSearch(not_empty)
-        segments = range_search.by_class(search(range_search))
+        found = search(range_search)
+        segments = range_search.by_class(found)
     return {klass: segments.get(klass, EMPTY_SEGMENT) for klass in ranges}
 
 
@@ -185,7 +206,8 @@ def line_order(key: np.ndarray, prob: np.ndarray, ties: np.ndarray) -> np.ndarra
     in_run[1:] = same
     in_run[:-1] |= same
     begins_run = np.concatenate([[True], ~same])
-    run = np.cumsum(begins_run)[in_run]
+    run_numbers = np.cumsum(begins_run)
+    run = run_numbers[in_run]
     members = order[in_run]
     within_runs = np.lexsort((ties[members], prob[members], run))
     order[in_run] = members[within_runs]

@@ -16,8 +16,10 @@ _BINS = 1024
 @njit(cache=True, nogil=True, inline="always")
 def _score(p, row_max, i):
     """As line_key: p - max p, or p where that is 0; without row_max, p."""
-    if len(row_max) > 0 and p < row_max[i]:
-        return p - row_max[i]
+    if len(row_max) > 0:
+        largest = row_max[i]
+        if p < largest:
+            return p - largest
     return p
 
 
@@ -34,23 +36,29 @@ def _index(bottoms, tops, starts, lows, highs):
     """(bins a unit of the score (c,), bit sets of the bins that a stretch reaches into (c, BINS /
     64), the last stretch that begins before each bin, else the first (c, BINS + 1))
     """
+    count = len(bottoms)
     scales = np.zeros_like(bottoms)
-    reached = np.zeros((len(bottoms), _BINS // 64), np.uint64)
-    before = np.empty((len(bottoms), _BINS + 1), np.int32)
-    for j in range(len(bottoms)):
-        if tops[j] - bottoms[j] > 1e-30:  # else all in one bin
-            scales[j] = _BINS / (tops[j] - bottoms[j])
+    reached = np.zeros((count, _BINS // 64), np.uint64)
+    before = np.empty((count, _BINS + 1), np.int32)
+    for j in range(count):
+        bottom = bottoms[j]
+        width = tops[j] - bottom
+        if width > 1e-30:  # else all in one bin
+            scales[j] = _BINS / width
+        scale = scales[j]
+        first_stretch = starts[j]
+        end_stretch = starts[j + 1]
         next_bin = 0
-        for stretch in range(starts[j], starts[j + 1]):
-            first = _bin(lows[stretch], bottoms[j], scales[j])
-            last = _bin(highs[stretch], bottoms[j], scales[j])
+        for stretch in range(first_stretch, end_stretch):
+            first = _bin(lows[stretch], bottom, scale)
+            last = _bin(highs[stretch], bottom, scale)
             for place in range(first, last + 1):
                 bit = np.uint64(1) << np.uint64(place & 63)
                 reached[j, place >> 6] |= bit
             while next_bin <= first:
-                before[j, next_bin] = max(stretch - 1, starts[j])
+                before[j, next_bin] = max(stretch - 1, first_stretch)
                 next_bin += 1
-        before[j, next_bin:] = starts[j + 1] - 1
+        before[j, next_bin:] = end_stretch - 1
     return scales, reached, before
 
 
@@ -84,21 +92,29 @@ def find_hits(probs, row_max, classes, bottoms, tops, starts, lows, highs):
     for i in prange(len(probs)):
         for word in range(words):
             hits = np.uint64(0)
-            for j in range(word << 6, min((word + 1) << 6, len(classes))):
-                score = _score(probs[i, classes[j]], row_max, i)
+            first_class = word << 6
+            end_class = min((word + 1) << 6, len(classes))
+            for j in range(first_class, end_class):
+                p = probs[i, classes[j]]
+                score = _score(p, row_max, i)
                 if not bottoms[j] <= score <= tops[j]:
                     continue
                 place = _bin(score, bottoms[j], scales[j])
-                if not (reached[j, place >> 6] >> np.uint64(place & 63)) & one:
+                bins = reached[j, place >> 6]
+                if not (bins >> np.uint64(place & 63)) & one:
                     continue
-                if _within(score, lows, highs, before[j, place], before[j, place + 1]):
+                first = before[j, place]
+                last = before[j, place + 1]
+                if _within(score, lows, highs, first, last):
                     hits |= one << np.uint64(j & 63)
                     counts[i + 1] += 1
             hit[i, word] = hits
+    # Rows are counted first, so that each knows where to write and all can write at once.
     ends = np.cumsum(counts)
-    rows = np.empty(ends[-1], np.int64)
-    which = np.empty(ends[-1], np.int64)
-    scores = np.empty(ends[-1], probs.dtype)
+    total = ends[-1]
+    rows = np.empty(total, np.int64)
+    which = np.empty(total, np.int64)
+    scores = np.empty(total, probs.dtype)
     for i in prange(len(probs)):
         place = ends[i]
         for word in range(words):
@@ -106,9 +122,10 @@ def find_hits(probs, row_max, classes, bottoms, tops, starts, lows, highs):
             j = word << 6
             while hits != np.uint64(0):
                 if hits & one:
+                    p = probs[i, classes[j]]
                     rows[place] = i
                     which[place] = j
-                    scores[place] = _score(probs[i, classes[j]], row_max, i)
+                    scores[place] = _score(p, row_max, i)
                     place += 1
                 hits >>= one
                 j += 1
