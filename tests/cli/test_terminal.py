@@ -120,9 +120,11 @@ def test_a_shell_completes_commands_runs_and_families(tmp_path, words, expected)
     assert done.stdout.split() == expected, done.stderr
 
 
-def test_the_script_for_a_shell_is_shown():
+def test_the_script_for_a_shell_is_shown(monkeypatch):
     from typer.testing import CliRunner
 
+    # The shell is named here: where tests run in the background there is none to be found.
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     shown = CliRunner().invoke(app, ["--show-completion", "bash"], prog_name="tailor").output
     assert "_TAILOR_COMPLETE=complete_bash" in shown
 

@@ -18,7 +18,7 @@ from tailor.cli.label import find_or_begin
 from tailor.pools import open_pool
 from tailor.pools.file_cache import user_folder
 from tailor.run.project import Project
-from tailor.web.examples import Examples, Picture
+from tailor.web.examples import EncodedPicture, Examples
 
 
 def begin(address):
@@ -123,4 +123,6 @@ def test_pictures_are_shown_though_the_cache_holds_just_one(storage, tmp_path):
     asked = list(pool.ids) * 8
     with ThreadPoolExecutor(6) as threads:
         seen = list(threads.map(lambda one: Examples(pool, memory=0).picture(one, 64), asked))
-    assert [one for one, picture in zip(asked, seen) if not isinstance(picture, Picture)] == []
+    assert [
+        one for one, picture in zip(asked, seen) if not isinstance(picture, EncodedPicture)
+    ] == []

@@ -161,7 +161,9 @@ def test_a_missing_library_is_named(address, extra, monkeypatch):
 
     monkeypatch.setattr("fsspec.core.url_to_fs", missing)
     with pytest.raises(
-        InputError, match=rf"{address} can't be read \(no such library\): .*'tailor\[{extra}\]'"
+        InputError,
+        match=rf"{address} can't be read \(no such library\): "
+        rf".*'tailor-active-learning\[{extra}\]'",
     ):
         open_pool(address)
 
