@@ -4,41 +4,36 @@ storage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
 
 from tailor.bandits import Contest, Fit, Selector, make_selector
-from tailor.bandits.rewards import LabelSummary, Reward, make_reward
-from tailor.bandits.rewards.difficulty import class_difficulty
+from tailor.bandits.rewards import Reward, make_reward
 from tailor.common.checks import (
-    check_array,
     check_device,
-    check_flag,
     check_function,
     check_instance,
-    check_number,
     check_seed,
     check_whole,
 )
-from tailor.errors import InputError
-from tailor.selection.array_view import Dropout, FineTune, make_view
+from tailor.selection.array_view import Dropout, FineTune
 from tailor.selection.class_edits import ClassEdit
 from tailor.selection.label_table import LabelTable
 from tailor.selection.learner_round import LearnerRound
-from tailor.selection.model_fit import measure_fit
-from tailor.selection.pool_view import PoolView
-from tailor.selection.round import Batch, check_needs
-from tailor.selection.selector_history import LearnedRound, SelectorHistory
+from tailor.selection.round import Batch
+from tailor.selection.round_planner import (
+    OwnReward,
+    RoundPlanner,
+    RoundRequest,
+    class_weights,
+)
+from tailor.selection.selector_history import SelectorHistory
 from tailor.selection.view_checks import check_positions
 from tailor.strategies import NARROW, Arm, Strategy, make_arms
 from tailor.task import Task
-
-#: (round, picks (n,), labels (n, K), model before, model after) -> [0, 1]
-OwnReward = Callable[[int, np.ndarray, np.ndarray, Any, Any], float]
 
 
 class Learner:
@@ -94,28 +89,16 @@ class Learner:
         self.batch_size = check_whole(batch, "batch")
         self.device = check_device(device)
         self._rounds = check_whole(rounds, "rounds")
-        self._seed = check_seed(seed)
-        self._own_reward = check_function(own_reward, "own_reward", optional=True)
-        self._model_before: Any = None  # what own_reward was given as the last model
+        seed = check_seed(seed)
+        own_reward = check_function(own_reward, "own_reward", optional=True)
+        self._planner = RoundPlanner(own_reward, seed)
         self._strategies = strategies if strategies is not None else NARROW[task.kind]
         self.arms = make_arms(self._strategies, task)
-        self.history = SelectorHistory(make_selector(selector), self._contest(), self.label_table)
+        contest = _contest_of(task, self.arms, self._rounds, self.batch_size)
+        self.history = SelectorHistory(make_selector(selector), contest, self.label_table)
         self.reward = make_reward(reward)
         #: the round that is open; None where none is
         self.current_round: LearnerRound | None = None
-
-    def _contest(self) -> Contest:
-        def class_of(arm: Arm) -> int:
-            return -1 if arm.klass is None else arm.klass
-
-        return Contest(
-            self.task,
-            tuple(arm.name for arm in self.arms),
-            tuple(arm.family for arm in self.arms),
-            tuple(class_of(arm) for arm in self.arms),
-            self._rounds,
-            self.batch_size,
-        )
 
     @property
     def contest(self) -> Contest:
@@ -155,6 +138,8 @@ class Learner:
         twin = copy(self)
         twin.label_table = self.label_table.copy()
         twin.history = self.history.copy(twin.label_table)
+        # The planner remembers the model of the latest round, and each has its own rounds now.
+        twin._planner = copy(self._planner)
         twin.current_round = None
         return twin
 
@@ -186,10 +171,19 @@ class Learner:
         made. Where it fails nothing has changed, and the next call gives what this one would have
         given.
         """
-        with self._unlearned_on_error():
-            draft = self._draft_round(probs, features, size, finetune, dropout, model, allow_short)
+        request = RoundRequest(
+            probs,
+            features,
+            size,
+            finetune,
+            dropout,
+            model,
+            allow_short,
+        )
+        with self.history.unlearned_on_error():
+            draft = self._planner.draft(self, request)
             batch, predicted = draft.draw()
-        self._begin_round(draft, model if model is not None else probs)
+        self._begin_round(draft, request)
         draft.enter(batch, predicted)
         return batch
 
@@ -207,98 +201,25 @@ class Learner:
         """As ask(), but picks are made one at a time, and labels told meanwhile reach the arms that
         use them.
         """
-        with self._unlearned_on_error():
-            draft = self._draft_round(probs, features, size, finetune, dropout, model, allow_short)
-        self._begin_round(draft, model if model is not None else probs)
-        return draft
-
-    @contextmanager
-    def _unlearned_on_error(self) -> Iterator[None]:
-        """The selector must learn before it plans. Where anything fails after that, it has not."""
-        before = self.selector.state()
-        try:
-            yield
-        except BaseException:
-            self.selector.restore(before)
-            raise
-
-    def _draft_round(
-        self,
-        probs: Any,
-        features: Any,
-        size: int | None,
-        finetune: FineTune | None,
-        dropout: Dropout | None,
-        model: Any,
-        allow_short: bool,
-    ) -> LearnerRound:
-        """A round that is planned and opened, and of which nothing but the selector knows yet."""
-        label_table = self.label_table
-        size, left = self._check_size(size, allow_short)
-        check_function(finetune, "finetune", optional=True)
-        check_function(dropout, "dropout", optional=True)
-        self._check_rows(probs)
-        seeds = np.random.SeedSequence((self._seed, self.round)).generate_state(3, np.uint64)
-        tie_seed, plan_seed, arm_seed = (int(seed) for seed in seeds)
-        view = make_view(
-            self.task,
+        request = RoundRequest(
             probs,
             features,
-            labelled=label_table.labelled,
-            labels=label_table.labels,
-            free=label_table.free,
-            pending=label_table.pending,
-            finetune=finetune,
-            dropout=dropout,
-            seed=tie_seed,
-            device=self.device,
+            size,
+            finetune,
+            dropout,
+            model,
+            allow_short,
         )
-        check_needs(view, self.arms)
-        learned = self._answers_to_learn(view, model)
-        weights = self._class_weights(len(label_table.labelled), learned)
-        if learned is not None:
-            self.selector.learn(learned.outcomes)
-        plan = self.selector.plan(min(size, left), weights, np.random.default_rng(plan_seed))
-        return LearnerRound(
-            self,
-            view,
-            plan,
-            arm_seed,
-            weights,
-            requested=size,
-            learned=learned,
-        )
+        with self.history.unlearned_on_error():
+            draft = self._planner.draft(self, request)
+        self._begin_round(draft, request)
+        return draft
 
-    def _check_rows(self, probs: Any) -> None:
-        """Raise InputError where there are more or fewer predictions than examples."""
-        if hasattr(probs, "shape"):
-            shape = probs.shape
-        else:
-            shape = check_array(probs, "probabilities").shape
-        pool = self.label_table.pool
-        if len(shape) == 2 and shape[0] != pool:
-            raise InputError(f"probabilities have {shape[0]} rows, the pool has {pool} examples")
-
-    def _check_size(self, size: int | None, allow_short: bool) -> tuple[int, int]:
-        """(how many to ask for, how many are left)"""
-        size = self.batch_size if size is None else check_whole(size, "size")
-        left = int(self.label_table.free.sum())
-        allow_short = check_flag(allow_short, "allow_short")
-        if left == 0:
-            raise InputError("no example is left to ask: all are labelled, pending or skipped")
-        if size > left and not allow_short:
-            raise InputError(
-                f"{size} examples were asked for, {left} are left: pass allow_short=True to take "
-                "them all"
-            )
-        return size, left
-
-    def _begin_round(self, draft: LearnerRound, model: Any) -> None:
+    def _begin_round(self, draft: LearnerRound, request: RoundRequest) -> None:
         """The drafted round becomes the learner's."""
         self.history.open_round(draft.learned_round, draft.weights)
         self.current_round = draft
-        if self._own_reward is not None:
-            self._model_before = model
+        self._planner.begin(request)
 
     def replay_round(
         self,
@@ -313,7 +234,8 @@ class Learner:
         learned  (n,) the positions it learned from; by default all answers that it has not learned
                  from yet
         """
-        learned_round = self.history.gather(self.history.to_learn(learned), fit)
+        positions = self.history.to_learn(learned)
+        learned_round = self.history.gather(positions, fit)
         if learned_round is not None:
             self.history.replay(learned_round)
         self.history.open_round(learned_round, weights)
@@ -334,18 +256,21 @@ class Learner:
         if self.label_table.tell(positions, rows):
             self.history.answers_changed()
         if self.current_round is not None:
-            self.current_round.hear(self._seen_by_arms(positions))
+            seen = self._seen_by_arms(positions)
+            self.current_round.hear(seen)
 
     def skip(self, positions: Any) -> None:
         """These can't be answered: don't offer them again, and let no arm learn from them."""
         self.label_table.skip(positions)
         if self.current_round is not None:
-            self.current_round.withdraw(self._seen_by_arms(positions))
+            seen = self._seen_by_arms(positions)
+            self.current_round.withdraw(seen)
 
     def offer_again(self, positions: Any) -> None:
         """Skipped examples may be asked again."""
         self.label_table.offer_again(positions)
-        self.history.drop(check_positions(positions, self.label_table.pool, "positions"))
+        offered = check_positions(positions, self.label_table.pool, "positions")
+        self.history.drop(offered)
 
     def withdraw(self, positions: Any) -> None:
         """These answers are no more: what was asked waits again, and neither the selector nor the
@@ -353,11 +278,14 @@ class Learner:
         round on.
         """
         withdrawn = check_positions(positions, self.label_table.pool, "positions")
-        labelled = withdrawn[self.label_table.has_label(withdrawn)]
+        # Before they go: only what had a label was heard of.
+        had_label = self.label_table.has_label(withdrawn)
+        labelled = withdrawn[had_label]
         if self.label_table.withdraw(withdrawn):
             self.history.answers_changed()
         if self.current_round is not None:
-            self.current_round.forget(self._seen_by_arms(labelled))
+            seen = self._seen_by_arms(labelled)
+            self.current_round.forget(seen)
 
     def _seen_by_arms(self, positions: Any) -> np.ndarray:
         """Those of these positions that do not belong to the hold-out."""
@@ -376,7 +304,7 @@ class Learner:
         before = self.contest
         self.task = change.after
         self.arms = make_arms(self._strategies, self.task)
-        contest = self._contest()
+        contest = _contest_of(self.task, self.arms, self._rounds, self.batch_size)
         arms = _arms_after(change, before, contest)
         self.label_table.reclass(change, arms)
         self.history.reclass(change, contest, arms)
@@ -386,50 +314,31 @@ class Learner:
 
     def check_can_plan(self) -> None:
         """Raise InputError where the selector or the reward can't go on with these classes."""
-        weights = self._class_weights(self.label_table.answered)
-        self.selector.plan(1, weights, np.random.default_rng(0))
+        weights = class_weights(self, self.label_table.answered)
+        rng = np.random.default_rng(0)
+        self.selector.plan(1, weights, rng)
 
-    # ------------------------------------------------------------------ learning
 
-    def _class_weights(self, labelled: int, learned: LearnedRound | None = None) -> np.ndarray:
-        """v (K,) for the next round. learned: what the selector learns from as it is opened."""
-        difficulty = None
-        if self.reward.needs_difficulty:
-            difficulty = class_difficulty(self.history.outcomes_today(learned), self.task.size)
-        return self.reward.weights(
-            LabelSummary(self.task, self.round, self.label_table.counts, labelled, difficulty)
-        )
-
-    def _answers_to_learn(self, view: PoolView, model: Any) -> LearnedRound | None:
-        """What the selector learns from before it plans; None before the first round."""
-        if self.history.weights is None:
-            return None
-        positions = self.history.to_learn()
-        fit = None
-        if self.selector.needs_fit:
-            fit = measure_fit(view, self.label_table, self._users_reward(view, positions, model))
-        return self.history.gather(positions, fit)
-
-    def _users_reward(self, view: PoolView, positions: np.ndarray, model: Any) -> float | None:
-        if self._own_reward is None:
-            return None
-        labels = self.label_table.labels_of(positions)
-        model_after = model if model is not None else view.predictions
-        reward = self._own_reward(
-            self.round - 1,
-            positions,
-            labels,
-            self._model_before,
-            model_after,
-        )
-        if not 0 <= check_number(reward, "what own_reward gave", "it must lie in [0, 1]") <= 1:
-            raise InputError(f"own_reward gave {reward}: it must lie in [0, 1]")
-        return reward
+def _contest_of(task: Task, arms: Sequence[Arm], rounds: int, batch_size: int) -> Contest:
+    """The arms, as a selector sees them."""
+    names = tuple(arm.name for arm in arms)
+    families = tuple(arm.family for arm in arms)
+    classes = tuple(-1 if arm.klass is None else arm.klass for arm in arms)
+    return Contest(
+        task,
+        names,
+        families,
+        classes,
+        rounds,
+        batch_size,
+    )
 
 
 def _arms_after(change: ClassEdit, before: Contest, after: Contest) -> np.ndarray:
     """(M,) the arm of `after` that each arm of `before` has become."""
-    arm_of = {key: arm for arm, key in enumerate(zip(after.families, after.classes))}
+    # Family and class tell arms apart: names of classes may have changed.
+    keys_after = zip(after.families, after.classes)
+    arm_of = {key: arm for arm, key in enumerate(keys_after)}
     arms = []
     for family, klass in zip(before.families, before.classes):
         new_class = change.place[klass] if klass >= 0 else klass

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 
@@ -102,6 +103,16 @@ class SelectorHistory:
     def answers_changed(self) -> None:
         """An answer that was learned from is another now, or gone."""
         self._is_stale = True
+
+    @contextmanager
+    def unlearned_on_error(self) -> Iterator[None]:
+        """The selector must learn before it plans. Where anything fails after that, it has not."""
+        before = self.selector.state()
+        try:
+            yield
+        except BaseException:
+            self.selector.restore(before)
+            raise
 
     def to_learn(self, among: np.ndarray | None = None) -> np.ndarray:
         """(n,) positions of answered picks, late ones too, that were not learned from yet.
