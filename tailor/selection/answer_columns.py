@@ -38,7 +38,9 @@ class AnswerColumns:
         had_label = self.labels.has(positions)
         changed = np.ones(len(positions), bool)
         old_labels = self.labels.get(positions[had_label])
-        changed[had_label] = (old_labels != labels[had_label]).any(1)
+        new_labels = labels[had_label]
+        differs = old_labels != new_labels
+        changed[had_label] = differs.any(1)
         self.labels.set(positions[changed], labels[changed])
         self.skipped[positions] = False
         return changed
@@ -52,12 +54,14 @@ class AnswerColumns:
         """These can't be answered. Raises InputError where one has a label."""
         has_label = self.labels.has(positions)
         if has_label.any():
-            raise InputError(f"example {positions[has_label][0]} has a label: it can't be skipped")
+            labelled = positions[has_label]
+            raise InputError(f"example {labelled[0]} has a label: it can't be skipped")
         self.skipped[positions] = True
 
     def unskip(self, positions: np.ndarray) -> None:
         """These may be answered again. Raises InputError where one was not skipped."""
-        not_skipped = positions[~self.skipped[positions]]
+        is_skipped = self.skipped[positions]
+        not_skipped = positions[~is_skipped]
         if len(not_skipped):
             raise InputError(f"example {not_skipped[0]} is not skipped: nothing to offer again")
         self.skipped[positions] = False

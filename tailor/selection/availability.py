@@ -44,10 +44,13 @@ class Availability:
 
     def readable(self, part: Any = slice(None)) -> np.ndarray:
         """bool for each position of a part: it can be read and is there."""
-        hidden = self.unreadable[part] | self.absent[part]
+        unreadable = self.unreadable[part]
+        absent = self.absent[part]
+        hidden = np.logical_or(unreadable, absent)
         return np.logical_not(hidden)
 
     def for_arms(self, part: Any = slice(None)) -> np.ndarray:
         """bool for each position of a part: an arm may ask for it."""
+        readable = self.readable(part)
         only_holdout = self.for_holdout[part]
-        return np.logical_and(self.readable(part), np.logical_not(only_holdout))
+        return np.logical_and(readable, np.logical_not(only_holdout))

@@ -28,8 +28,10 @@ class ClassEdit:
     place: tuple[int, ...]  # (K,)
 
     def __post_init__(self) -> None:
-        is_known = all(0 <= k < self.after.size for k in self.place)
-        if len(self.place) != self.before.size or not is_known:
+        new_classes = range(self.after.size)
+        is_known = all(k in new_classes for k in self.place)
+        is_complete = len(self.place) == self.before.size
+        if not is_complete or not is_known:
             raise InputError(
                 f"places {self.place} do not lead from {self.before.size} classes to "
                 f"{self.after.size}"
@@ -38,8 +40,10 @@ class ClassEdit:
     @property
     def only_names(self) -> bool:
         """Whether every class stays where it was, alone."""
+        if self.before.size != self.after.size:
+            return False
         unmoved = tuple(range(self.after.size))
-        return self.before.size == self.after.size and self.place == unmoved
+        return self.place == unmoved
 
     def labels(self, labels: np.ndarray) -> np.ndarray:
         """(n, K) of 0 and 1 -> (n, K'): a class that several became is there where one of them
@@ -49,8 +53,10 @@ class ClassEdit:
 
     def shares(self, rows: np.ndarray) -> np.ndarray:
         """(n, K) probabilities -> (n, K'). A new class gets 0: nobody knew of it."""
-        join = np.add if isinstance(self.after, MultiClass) else np.maximum
-        return self._join_columns(rows, join)
+        if isinstance(self.after, MultiClass):
+            return self._join_columns(rows, np.add)
+        # Classes that do not exclude each other: a sum could be beyond 1.
+        return self._join_columns(rows, np.maximum)
 
     def weights(self, v: np.ndarray) -> np.ndarray:
         """v (K,) -> (K',), in [-1/K', 1/K'] again. A new class is worth the most, as one that was
@@ -58,28 +64,38 @@ class ClassEdit:
         """
         if self.only_names:
             return v.copy()  # to the last bit
-        scaled = v * self.before.size / self.after.size
-        total = np.zeros(self.after.size)
+        size = self.after.size
+        scaled = v * self.before.size / size
+        total = np.zeros(size)
         np.add.at(total, list(self.place), scaled)
-        members = np.bincount(self.place, minlength=self.after.size)
+        members = np.bincount(self.place, minlength=size)
+        # A new class has no members: its mean is not used, and must not divide by 0.
         mean = total / np.maximum(members, 1)
-        return np.where(members > 0, mean, 1 / self.after.size)
+        is_old = members > 0
+        largest = 1 / size
+        return np.where(is_old, mean, largest)
 
     def indices(self, classes: Sequence[int]) -> list[int]:
         """Class indices of before -> those of after, ascending, each once."""
-        return sorted({self.place[k] for k in classes})
+        new_classes = {self.place[k] for k in classes}
+        return sorted(new_classes)
 
     def _join_columns(self, rows: np.ndarray, join: np.ufunc) -> np.ndarray:
-        joined = np.zeros((len(rows), self.after.size), rows.dtype)
+        shape = (len(rows), self.after.size)
+        joined = np.zeros(shape, rows.dtype)
         for old, new in enumerate(self.place):
-            joined[:, new] = join(joined[:, new], rows[:, old])
+            column = joined[:, new]
+            # Into the column itself, which is a view of the matrix.
+            join(column, rows[:, old], out=column)
         return joined
 
 
 def added(task: Task, name: str) -> ClassEdit:
     """A new class joins at the end."""
-    after = type(task)((*task.classes, name))
-    return ClassEdit(task, after, tuple(range(task.size)))
+    names = (*task.classes, name)
+    after = type(task)(names)
+    unmoved = tuple(range(task.size))
+    return ClassEdit(task, after, unmoved)
 
 
 def renamed(task: Task, old: str, new: str) -> ClassEdit:
@@ -88,7 +104,8 @@ def renamed(task: Task, old: str, new: str) -> ClassEdit:
     names = list(task.classes)
     names[index] = new
     after = type(task)(tuple(names))
-    return ClassEdit(task, after, tuple(range(task.size)))
+    unmoved = tuple(range(task.size))
+    return ClassEdit(task, after, unmoved)
 
 
 def merged(task: Task, old: str, into: str) -> ClassEdit:
@@ -104,5 +121,9 @@ def merged(task: Task, old: str, into: str) -> ClassEdit:
             f"{old!r} can't be merged into {into!r}: {task.kind} needs {task.fewest_classes} "
             "classes"
         )
-    place = tuple(names.index(into if name == old else name) for name in task.classes)
-    return ClassEdit(task, type(task)(names), place)
+    place = []
+    for name in task.classes:
+        new_name = into if name == old else name
+        place.append(names.index(new_name))
+    after = type(task)(names)
+    return ClassEdit(task, after, tuple(place))

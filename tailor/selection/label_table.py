@@ -36,8 +36,9 @@ class LabelTotal:
 
     def add(self, labels: np.ndarray, sign: int) -> None:
         """labels (n, K) came (sign 1) or went (-1)."""
+        by_class = labels.sum(0, dtype=np.int64)
         self.examples += sign * len(labels)
-        self.by_class += sign * labels.sum(0, dtype=np.int64)
+        self.by_class += sign * by_class
 
 
 class LabelTable:
@@ -125,12 +126,15 @@ class LabelTable:
         """
         is_answered = self.answers.labels.mask | self.answers.skipped
         is_pending = self.picks.stands & ~is_answered
-        return self.picks.without_holdout(np.flatnonzero(is_pending))
+        pending = np.flatnonzero(is_pending)
+        return self.picks.without_holdout(pending)
 
     @property
     def free(self) -> np.ndarray:
         """(N,) bool: what an arm may ask for."""
-        return self.untouched() & self.availability.for_arms()
+        untouched = self.untouched()
+        for_arms = self.availability.for_arms()
+        return untouched & for_arms
 
     # ------------------------------------------------------------------ everything
 
@@ -138,7 +142,8 @@ class LabelTable:
     def holdout_labelled(self) -> np.ndarray:
         """(n,) positions of the hold-out that have a label, ascending."""
         labelled = self.answers.labels.positions
-        return labelled[self.picks.is_holdout(labelled)]
+        in_holdout = self.picks.is_holdout(labelled)
+        return labelled[in_holdout]
 
     def has_label(self, positions: np.ndarray | int) -> np.ndarray:
         """bool for each, the hold-out's too."""
@@ -151,8 +156,10 @@ class LabelTable:
 
     def untouched(self, part: Any = slice(None)) -> np.ndarray:
         """bool for each position of a part: neither asked, told nor skipped."""
-        is_answered = self.answers.labels.has(part) | self.answers.skipped[part]
-        is_touched = is_answered | self.picks.stands[part]
+        has_label = self.answers.labels.has(part)
+        is_skipped = self.answers.skipped[part]
+        is_asked = self.picks.stands[part]
+        is_touched = has_label | is_skipped | is_asked
         return np.logical_not(is_touched)
 
     # ------------------------------------------------------------------ changes
@@ -163,12 +170,14 @@ class LabelTable:
         labels = self.task.check_labels(labels)
         if len(labels) != len(told):
             raise InputError(f"{len(told)} positions but {len(labels)} labels")
+        # Answers that are replaced leave the totals first.
         self._count(told, -1)
         changed = self.answers.tell(told, labels)
         self._count(told, 1)
         # One that was learned from and withdrawn has its label again: that is a change, too.
         is_learned = self.picks.learned[told]
-        return bool((changed & is_learned).any())
+        concerns_selector = changed & is_learned
+        return bool(concerns_selector.any())
 
     def withdraw(self, positions: Any) -> bool:
         """These answers are no more: what was asked waits again; whether one is gone that the
@@ -179,7 +188,8 @@ class LabelTable:
         self._count(withdrawn, -1)
         self.answers.withdraw(withdrawn)
         is_learned = self.picks.learned[withdrawn]
-        return bool((had_label & is_learned).any())
+        concerns_selector = had_label & is_learned
+        return bool(concerns_selector.any())
 
     def skip(self, positions: Any) -> None:
         """These can't be answered. Raises InputError where one has a label."""
@@ -197,15 +207,15 @@ class LabelTable:
         self.task = change.after
         self.answers.reclass(change)
         self.picks.reclass(change, arms)
-        labels = self.answers.labels
+        # Classes that became one may both have been in a row: the totals can't be added up.
         self.total = LabelTotal(change.after.size)
         self.holdout_total = LabelTotal(change.after.size)
-        self.total.add(labels.get(labels.positions), 1)
-        self.holdout_total.add(labels.get(self.holdout_labelled), 1)
+        self._count(self.answers.labels.positions, 1)
 
     def _count(self, positions: np.ndarray, sign: int) -> None:
         """Add the labels of those of the positions that have one (sign 1), or take them off."""
-        labelled = positions[self.has_label(positions)]
+        has_label = self.has_label(positions)
+        labelled = positions[has_label]
         labels = self.answers.labels.get(labelled)
         in_holdout = self.picks.is_holdout(labelled)
         self.total.add(labels, sign)
@@ -220,7 +230,11 @@ def count_askable(table: LabelTable, most: int) -> int:
     start = 0
     while count < most and start < table.pool:
         part = slice(start, start + STRETCH)
-        is_askable = table.untouched(part) & table.availability.readable(part)
+        untouched = table.untouched(part)
+        readable = table.availability.readable(part)
+        is_askable = untouched & readable
         count += int(is_askable.sum())
         start += STRETCH
-    return max(0, min(count, most))
+    # The last part may have had more than was wanted, and `most` may be below 0.
+    count = min(count, most)
+    return max(0, count)

@@ -55,7 +55,9 @@ class LearnerRound(Round):
     @property
     def fit(self) -> Fit | None:
         """What the selector was told of the model then."""
-        return None if self.learned_round is None else self.learned_round.outcomes.fit
+        if self.learned_round is None:
+            return None
+        return self.learned_round.outcomes.fit
 
     def join(self, learner: Learner) -> LearnerRound | None:
         """Go on in the learner of whose copy this round was opened, and which has been told of
@@ -67,15 +69,22 @@ class LearnerRound(Round):
         self._learner = learner
         self._label_table = label_table
         learner.current_round = self
-        self.withdraw(np.flatnonzero(view.ledger.free & ~label_table.free[: view.size]))
-        is_news = ~label_table.unlabelled[: view.size]
+        # The pool may have grown since: the round goes on with the examples that it began with.
+        free_now = label_table.free[: view.size]
+        is_gone = view.ledger.free & ~free_now
+        self.withdraw(np.flatnonzero(is_gone))
+        is_unlabelled = label_table.unlabelled[: view.size]
+        is_news = ~is_unlabelled
         still_labelled = is_news[view.labelled]
         known_positions = view.labelled[still_labelled]
         labels_then = view.labels[still_labelled]
         labels_now = label_table.labels_of(known_positions)
-        is_news[known_positions] = (labels_now != labels_then).any(1)
-        self.hear(np.flatnonzero(is_news))
-        self.forget(view.labelled[~still_labelled])
+        differs = labels_now != labels_then
+        is_news[known_positions] = differs.any(1)
+        news = np.flatnonzero(is_news)
+        self.hear(news)
+        withdrawn = view.labelled[~still_labelled]
+        self.forget(withdrawn)
         return previous_round
 
     def leave(self, previous_round: LearnerRound | None) -> None:
@@ -89,10 +98,13 @@ class LearnerRound(Round):
     def next(self) -> Pick:
         self._check_open()
         if not self._undelivered:
-            self._undelivered.append(super().pick())
+            pick = super().pick()
+            self._undelivered.append(pick)
         pick = self._undelivered[0]
         position = np.array([pick.index])
-        self._enter(position, np.array([pick.arm]), self._predicted(position))
+        arm = np.array([pick.arm])
+        predicted = self._predicted(position)
+        self._enter(position, arm, predicted)
         # Only now: where entering it fails, the same pick comes again.
         del self._undelivered[0]
         return pick
@@ -106,9 +118,14 @@ class LearnerRound(Round):
 
     def draw(self) -> tuple[Batch, np.ndarray]:
         """As batch(), with the model's probabilities of each (b, K), and not entered yet."""
-        requested = self.requested - self._slot + len(self._undelivered)
-        batch = replace(self._pick_rest(), requested=requested)
-        return batch, self._predicted(batch.indices)
+        # Before the rest is picked, which moves the slot. The plan may be shorter than what was
+        # asked for, and the batch has to say so.
+        slots_left = self.requested - self._slot
+        requested = slots_left + len(self._undelivered)
+        picked = self._pick_rest()
+        batch = replace(picked, requested=requested)
+        predicted = self._predicted(batch.indices)
+        return batch, predicted
 
     def enter(self, batch: Batch, predicted: np.ndarray) -> None:
         """Enter what draw() gave as asked."""
@@ -120,22 +137,30 @@ class LearnerRound(Round):
         if self.over:
             return
         self.withdraw(positions)
-        for index, label in zip(positions.tolist(), self._label_table.labels_of(positions)):
+        labels = self._label_table.labels_of(positions)
+        for index, label in zip(positions.tolist(), labels):
             self.reveal(index, label)
 
     def forget(self, positions: np.ndarray) -> None:
         """Labels were withdrawn: the open arms go on without them."""
         if self.over:
             return
+        ledger = self.view.ledger
         for index in positions.tolist():
-            self.view.ledger.withdraw(index)
+            ledger.withdraw(index)
 
     def withdraw(self, positions: np.ndarray) -> None:
         """Told or skipped without being asked: no arm may offer these any more."""
         withdrawn = set(positions.tolist())
-        self._undelivered = [p for p in self._undelivered if p.index not in withdrawn]
-        for index in positions[self.view.ledger.free[positions]].tolist():
-            self.view.ledger.take(index)
+        undelivered = []
+        for pick in self._undelivered:
+            if pick.index not in withdrawn:
+                undelivered.append(pick)
+        self._undelivered = undelivered
+        ledger = self.view.ledger
+        is_free = ledger.free[positions]
+        for index in positions[is_free].tolist():
+            ledger.take(index)
 
     def _check_open(self) -> None:
         if self._learner.current_round is not self:
@@ -143,12 +168,19 @@ class LearnerRound(Round):
 
     def _predicted(self, positions: np.ndarray) -> np.ndarray:
         """(n, K) the model's probabilities of these."""
-        import torch
-
-        rows = self.view.rows(torch.from_numpy(positions).to(self.view.device))
+        rows = self.view.rows(self.view.to_device(positions))
         probs: np.ndarray = rows.cpu().numpy()
         return probs
 
     def _enter(self, positions: np.ndarray, arms: np.ndarray, predicted: np.ndarray) -> None:
-        chances = np.where(arms == NOBODY, 1.0, self.chances[arms])
-        self._label_table.picks.enter(positions, self._number, arms, chances, predicted)
+        # No arm was drawn for a random stand-in: its chance counts as 1.
+        is_nobody = arms == NOBODY
+        chances = np.where(is_nobody, 1.0, self.chances[arms])
+        picks = self._label_table.picks
+        picks.enter(
+            positions,
+            self._number,
+            arms,
+            chances,
+            predicted,
+        )

@@ -44,7 +44,8 @@ class Ledger:
             raise InputError(f"example {index} is not free: it is labelled, taken or set aside")
         if self.count == len(self._taken):
             # Twice the room each time, so that a take costs O(1) on average.
-            self._taken = np.concatenate([self._taken, np.empty_like(self._taken)])
+            unused = np.empty_like(self._taken)
+            self._taken = np.concatenate([self._taken, unused])
         self._taken[self.count] = index
         self.count += 1
         self.left -= 1

@@ -16,24 +16,36 @@ def measure_fit(view: PoolView, label_table: LabelTable, reward: float | None = 
     view    today's predictions
     reward  the user's own, in [0, 1], which the selector takes in place of its own
     """
-    picked = label_table.picks.credited(label_table.labelled)
-    unlabelled = label_table.unlabelled
+    picks = label_table.picks
+    picked = picks.credited(label_table.labelled)
     correct = np.empty(len(picked))
     for start in range(0, len(picked), CHUNK):
         part = slice(start, start + CHUNK)
-        correct[part] = _share_right(view, label_table, picked[part])
-    rates = view.count_predicted(unlabelled) / max(1, int(unlabelled.sum()))
-    return Fit(correct, label_table.picks.chance[picked], rates, label_table.pool, reward)
+        positions = picked[part]
+        correct[part] = _share_right(view, label_table, positions)
+    unlabelled = label_table.unlabelled
+    # Where everything is labelled there is nothing to count, and nothing to divide by.
+    rest = max(1, int(unlabelled.sum()))
+    rates = view.count_predicted(unlabelled) / rest
+    return Fit(
+        correct,
+        picks.chance[picked],
+        rates,
+        label_table.pool,
+        reward,
+    )
 
 
 def _share_right(view: PoolView, label_table: LabelTable, positions: np.ndarray) -> np.ndarray:
     """(n,) float64: the share of its classes that the model has right, of answered examples."""
-    import torch
-
-    rows = view.rows(torch.from_numpy(positions).to(view.device))
-    predicted = view.task.predicted(rows).cpu().numpy()
-    is_right = predicted == (label_table.labels_of(positions) > 0.5)
+    rows = view.rows(view.to_device(positions))
+    predicted = view.task.predicted(rows)
+    labels = label_table.labels_of(positions)
+    has_class = labels > 0.5
+    is_right = predicted.cpu().numpy() == has_class
+    # A multi-class prediction is right as a whole or not at all.
     if isinstance(view.task, MultiClass):
-        return is_right.all(1).astype(np.float64)
-    share: np.ndarray = is_right.mean(1).astype(np.float64)
-    return share
+        share = is_right.all(1)
+    else:
+        share = is_right.mean(1)
+    return share.astype(np.float64)

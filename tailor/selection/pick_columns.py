@@ -95,13 +95,16 @@ class PickColumns:
     def reclass(self, change: ClassEdit, arms: np.ndarray) -> None:
         """The classes are others from now on. arms (M,): what each arm has become."""
         self.predictions.convert(change.shares)
+        # Below 0 are picks of no arm, which stay what they are.
         of_arms = self.arm >= 0
-        self.arm[of_arms] = arms[self.arm[of_arms]]
+        arms_before = self.arm[of_arms]
+        self.arm[of_arms] = arms[arms_before]
 
     @property
     def positions(self) -> np.ndarray:
         """(n,) all that were ever asked for, ascending."""
-        return np.flatnonzero(self.round != NEVER)
+        was_asked = self.round != NEVER
+        return np.flatnonzero(was_asked)
 
     @property
     def holdout(self) -> np.ndarray:
@@ -110,32 +113,39 @@ class PickColumns:
 
     def is_holdout(self, positions: np.ndarray | int) -> np.ndarray:
         """bool for each: as `holdout`."""
-        asked_to_measure: np.ndarray = self.arm[positions] == HOLDOUT
-        return asked_to_measure
+        arms = self.arm[positions]
+        in_holdout: np.ndarray = arms == HOLDOUT
+        return in_holdout
 
     def without_holdout(self, positions: np.ndarray) -> np.ndarray:
         """Those of the positions that were not asked for the hold-out."""
-        return positions[self.arm[positions] != HOLDOUT]
+        arms = self.arm[positions]
+        return positions[arms != HOLDOUT]
 
     def get(self, position: int) -> PickFacts | None:
         """The latest pick of an example; None where nobody asked for it."""
         number = int(self.round[position])
         if number == NEVER:
             return None
-        return PickFacts(number, int(self.slot[position]), int(self.arm[position]))
+        slot = int(self.slot[position])
+        arm = int(self.arm[position])
+        return PickFacts(number, slot, arm)
 
     def credited(self, among: np.ndarray) -> np.ndarray:
         """(m,) those of the positions `among` that are standing picks of an arm."""
         of_arms = self.arm[among] >= 0
-        return among[of_arms & self.stands[among]]
+        stands = self.stands[among]
+        return among[of_arms & stands]
 
     def unlearned(self, among: np.ndarray) -> np.ndarray:
         """(m,) as credited(), without those that the selector has heard of."""
         credited = self.credited(among)
-        return credited[~self.learned[credited]]
+        is_learned = self.learned[credited]
+        return credited[~is_learned]
 
     def prediction_of(self, position: int) -> np.ndarray | None:
         """(K,) what the model said when the example was asked; None where it said nothing."""
         if not self.predictions.has(position):
             return None
-        return self.predictions.get(np.array([position]))[0]
+        rows = self.predictions.get(np.array([position]))
+        return rows[0]

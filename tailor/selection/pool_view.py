@@ -64,11 +64,24 @@ class PoolState:
     ) -> PoolState:
         """From what a user gave. Raises InputError where it does not fit a pool of `size`."""
         labelled = check_positions(labelled, size, "labelled")
-        labels = task.check_labels(np.zeros((0, task.size)) if labels is None else labels)
+        if labels is None:
+            labels = np.zeros((0, task.size))
+        labels = task.check_labels(labels)
         if len(labels) != len(labelled):
             raise InputError(f"{len(labelled)} labelled positions but {len(labels)} labels")
         pending = check_positions(pending, size, "pending")
-        return cls(labelled, labels, pending, check_free(free, size, labelled, pending))
+        free = check_free(
+            free,
+            size,
+            labelled,
+            pending,
+        )
+        return cls(
+            labelled,
+            labels,
+            pending,
+            free,
+        )
 
 
 class PoolView(ABC):
@@ -199,7 +212,8 @@ class PoolView(ABC):
     def chunks(self) -> Iterable[slice]:
         """The view's rows, up to CHUNK at a time."""
         for start in range(0, self.size, CHUNK):
-            yield slice(start, min(start + CHUNK, self.size))
+            stop = min(start + CHUNK, self.size)
+            yield slice(start, stop)
 
     def per_row(self, function: RowFunction) -> torch.Tensor:
         """(N,) what function(view, part) -> (n,) gives for every chunk, joined.
@@ -209,15 +223,21 @@ class PoolView(ABC):
         """
         import torch
 
-        return torch.cat([function(self, part) for part in self.chunks()])
+        values = [function(self, part) for part in self.chunks()]
+        return torch.cat(values)
 
     def count_predicted(self, among: np.ndarray) -> np.ndarray:
         """(K,) int64: how many of among (N,) bool the model puts in each class."""
         import torch
 
-        counts = [count_predicted_in(self, part, among[part]) for part in self.chunks()]
-        total: np.ndarray = torch.stack(counts).sum(0).cpu().numpy()
-        return total
+        counts = []
+        for part in self.chunks():
+            counted = count_predicted_in(self, part, among[part])
+            counts.append(counted)
+        # Joined on the device: each number that is sent to the host on its own would wait for it.
+        total = torch.stack(counts).sum(0)
+        on_host: np.ndarray = total.cpu().numpy()
+        return on_host
 
     def columns(self, classes: list[int]) -> Iterable[tuple[int, torch.Tensor]]:
         """(class, its probabilities (N,) contiguous), reading the matrix a block of columns at a
@@ -229,12 +249,14 @@ class PoolView(ABC):
             high = max(block) + 1
             if high - low <= 2 * COLUMNS:
                 # Transposing a few neighbouring columns together reads each row of memory once.
-                turned = self.rows(slice(None), slice(low, high)).T.contiguous()
+                neighbours = self.rows(slice(None), slice(low, high))
+                turned = neighbours.T.contiguous()
                 for klass in block:
                     yield klass, turned[klass - low]
             else:
                 for klass in block:
-                    column = self.rows(slice(None), slice(klass, klass + 1))
+                    only_this = slice(klass, klass + 1)
+                    column = self.rows(slice(None), only_this)
                     yield klass, column.squeeze(1).contiguous()
 
 
@@ -307,8 +329,10 @@ def count_predicted_in(view: PoolView, part: slice, among: np.ndarray) -> torch.
     """(K,) int64: of some of a part's rows, how many the model puts in each class. among (n,)
     bool.
     """
-    predicted: torch.Tensor = view.task.predicted(view.rows(part))
-    return predicted[view.to_device(among)].sum(0)
+    rows = view.rows(part)
+    predicted: torch.Tensor = view.task.predicted(rows)
+    is_counted = view.to_device(among)
+    return predicted[is_counted].sum(0)
 
 
 def tie_keys(size: int, seed: int, start: int = 0) -> np.ndarray:
@@ -316,9 +340,14 @@ def tie_keys(size: int, seed: int, start: int = 0) -> np.ndarray:
     no two are equal.
     """
     golden_ratio = 0x9E3779B97F4A7C15
-    offset = np.uint64((seed * golden_ratio + 1) % 2**64)
-    x = np.arange(start, start + size, dtype=np.uint64) + offset
-    x *= np.uint64(golden_ratio)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (x ^ (x >> np.uint64(31))).view(np.int64)
+    # Python's integers do not overflow: the offset is brought into 64 bits by hand.
+    offset = (seed * golden_ratio + 1) % 2**64
+    keys = np.arange(start, start + size, dtype=np.uint64)
+    keys += np.uint64(offset)
+    keys *= np.uint64(golden_ratio)
+    keys ^= keys >> np.uint64(30)
+    keys *= np.uint64(0xBF58476D1CE4E5B9)
+    keys ^= keys >> np.uint64(27)
+    keys *= np.uint64(0x94D049BB133111EB)
+    keys ^= keys >> np.uint64(31)
+    return keys.view(np.int64)

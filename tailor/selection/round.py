@@ -51,7 +51,11 @@ class Batch:
     @property
     def arm_names(self) -> list[str]:
         """The name of the arm behind each pick."""
-        return [self.names[a] if a != NOBODY else "(nobody)" for a in self.arms]
+        names = []
+        for arm in self.arms:
+            name = "(nobody)" if arm == NOBODY else self.names[arm]
+            names.append(name)
+        return names
 
 
 class Round:
@@ -67,7 +71,9 @@ class Round:
         for arm in check_list(arms, "arms", "arms"):
             check_instance(arm, Arm, "arms", "a list of Arm objects")
         plan = _check_plan(plan, len(arms))
-        check_needs(view, [arms[int(i)] for i in np.unique(plan)])
+        # Arms without a slot are not opened: what they would read may be missing.
+        planned_arms = [arms[arm] for arm in np.unique(plan).tolist()]
+        check_needs(view, planned_arms)
         self.view = view
         self.arms = arms
         self.plan = plan
@@ -85,15 +91,17 @@ class Round:
         pulls = np.bincount(self.plan, minlength=len(self.arms))
         # Arms of one family are opened together, so that they can share a pass over the pool.
         families: dict[int, list[int]] = {}
-        for i in np.flatnonzero(pulls).tolist():
-            families.setdefault(id(self.arms[i].strategy), []).append(i)
+        for number in np.flatnonzero(pulls).tolist():
+            strategy = self.arms[number].strategy
+            members = families.setdefault(id(strategy), [])
+            members.append(number)
         cursors: dict[int, Cursor] = {}
         for members in families.values():
-            opened = self._open_family(
-                [self.arms[i] for i in members],
-                [int(pulls[i]) for i in members],
-                [np.random.default_rng((self._seed, i)) for i in members],
-            )
+            arms = [self.arms[number] for number in members]
+            member_pulls = pulls[members].tolist()
+            # A generator an arm: what it draws does not depend on which others are opened.
+            rngs = [np.random.default_rng((self._seed, number)) for number in members]
+            opened = self._open_family(arms, member_pulls, rngs)
             cursors.update(zip(members, opened, strict=True))
         return cursors
 
@@ -104,7 +112,13 @@ class Round:
         rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
         """Open the pulled arms of one family together."""
-        return arms[0].strategy.open(arms, self.view, pulls, rngs)
+        strategy = arms[0].strategy
+        return strategy.open(
+            arms,
+            self.view,
+            pulls,
+            rngs,
+        )
 
     @property
     def opened(self) -> list[int]:
@@ -117,11 +131,15 @@ class Round:
 
     @property
     def _all_picked(self) -> bool:
-        return self._slot == len(self.plan) or self.view.ledger.left == 0
+        if self._slot == len(self.plan):
+            return True
+        return self.view.ledger.left == 0
 
     def next(self) -> Pick:
         """The pick for the next slot; Exhausted when the plan is done or nothing is left."""
-        return self._undelivered.pop(0) if self._undelivered else self.pick()
+        if self._undelivered:
+            return self._undelivered.pop(0)
+        return self.pick()
 
     def pick(self) -> Pick:
         """As next(), entered in the ledger alone."""
@@ -137,7 +155,8 @@ class Round:
     def repick(self, index: int) -> None:
         """Go through a slot again whose pick is known: the arms move on as they did then."""
         index = check_whole(index, "index", 0, self.view.size - 1)
-        self._take(int(self.plan[self._slot]))
+        planned = int(self.plan[self._slot])
+        self._take(planned)
         self.view.ledger.take(index)
         self._slot += 1
 
@@ -147,12 +166,16 @@ class Round:
         """
         for arm in self._arms_in_turn(planned):
             try:
-                return arm, self._cursors[arm].take()
+                position = self._cursors[arm].take()
             except Exhausted:
                 self._dry.add(arm)
-        free = np.flatnonzero(self.view.ledger.free)
+            else:
+                return arm, position
+        # Seeded by the slot: a round that is gone through again draws the same stand-ins.
         rng = np.random.default_rng((self._seed, len(self.arms), self._slot))
-        return NOBODY, int(free[rng.integers(len(free))])
+        free = np.flatnonzero(self.view.ledger.free)
+        drawn = rng.integers(len(free))
+        return NOBODY, int(free[drawn])
 
     def _arms_in_turn(self, planned: int) -> Iterator[int]:
         """The planned arm, then those of the slots after it, going round; without those that are
@@ -160,11 +183,15 @@ class Round:
         """
         if planned not in self._dry:
             yield planned
-        for arm in chain(self.plan[self._slot + 1 :], self.plan[: self._slot]):
+        later_slots = self.plan[self._slot + 1 :]
+        earlier_slots = self.plan[: self._slot]
+        for slot_arm in chain(later_slots, earlier_slots):
+            # Every arm may have run dry on the way: the rest of a long plan is not gone through.
             if len(self._dry) == len(self._cursors):
                 return
-            if int(arm) not in self._dry:
-                yield int(arm)
+            arm = int(slot_arm)
+            if arm not in self._dry:
+                yield arm
 
     def __iter__(self) -> Iterator[Pick]:
         while not self.over:
@@ -175,7 +202,8 @@ class Round:
         do.
         """
         index = check_whole(index, "index", 0, self.view.size - 1)
-        labels = self.view.task.check_labels(check_array(label, "label")[None])
+        row = check_array(label, "label")
+        labels = self.view.task.check_labels(row[None])
         self.view.ledger.reveal(index, labels[0])
 
     def batch(self) -> Batch:
@@ -191,16 +219,21 @@ class Round:
         before it come with the next call.
         """
         started = time.perf_counter()
-        requested = len(self._undelivered) + len(self.plan) - self._slot
+        slots_left = len(self.plan) - self._slot
+        requested = len(self._undelivered) + slots_left
         while not self._all_picked:
-            self._undelivered.append(Round.pick(self))
+            pick = Round.pick(self)
+            self._undelivered.append(pick)
         self.take_seconds += time.perf_counter() - started
-        picks = self._undelivered
+        indices = [pick.index for pick in self._undelivered]
+        arms = [pick.arm for pick in self._undelivered]
+        planned = [pick.planned for pick in self._undelivered]
+        names = tuple(arm.name for arm in self.arms)
         return Batch(
-            indices=np.array([pick.index for pick in picks], np.int64),
-            arms=np.array([pick.arm for pick in picks], np.int64),
-            planned=np.array([pick.planned for pick in picks], np.int64),
-            names=tuple(arm.name for arm in self.arms),
+            indices=np.array(indices, np.int64),
+            arms=np.array(arms, np.int64),
+            planned=np.array(planned, np.int64),
+            names=names,
             requested=requested,
         )
 
@@ -208,15 +241,22 @@ class Round:
 def _check_plan(plan: np.ndarray, arms: int) -> np.ndarray:
     """(slots,) indices of arms."""
     array = check_array(plan, "plan")
-    is_list_of_integers = array.ndim == 1 and array.dtype.kind in "iu"
-    if not is_list_of_integers or (array.size and not 0 <= array.min() <= array.max() < arms):
+    is_valid = array.ndim == 1 and array.dtype.kind in "iu"
+    # An empty plan has no smallest arm.
+    if is_valid and array.size:
+        lowest = array.min()
+        highest = array.max()
+        is_valid = bool(lowest >= 0 and highest < arms)
+    if not is_valid:
         raise InputError(f"plan is {shown(plan)}: indices of arms, 0 to {arms - 1}, are needed")
     return array
 
 
 def check_needs(view: PoolView, arms: Sequence[Arm]) -> None:
     """Every arm must find what it reads."""
-    for arm in {id(a.strategy): a for a in arms}.values():
+    # Arms of one family read the same: one of each is looked at.
+    arm_of_family = {id(arm.strategy): arm for arm in arms}
+    for arm in arm_of_family.values():
         for need in arm.strategy.needs:
             if not view.has(need):
                 raise InputError(

@@ -23,13 +23,17 @@ class LearnedRound:
 
     def with_labels_of(self, label_table: LabelTable) -> Outcomes:
         """The outcomes with the labels of today; withdrawn ones are left out."""
-        kept = self.only(label_table.has_label(self.positions))
-        return replace(kept.outcomes, labels=label_table.labels_of(kept.positions))
+        has_label = label_table.has_label(self.positions)
+        kept = self.only(has_label)
+        labels = label_table.labels_of(kept.positions)
+        return replace(kept.outcomes, labels=labels)
 
     def only(self, mask: np.ndarray) -> LearnedRound:
         """Some of the picks. mask (n,) bool."""
         outcomes = self.outcomes
-        predicted = None if outcomes.predicted is None else outcomes.predicted[mask]
+        predicted = outcomes.predicted
+        if predicted is not None:
+            predicted = predicted[mask]
         kept = replace(
             outcomes,
             arms=outcomes.arms[mask],
@@ -44,7 +48,8 @@ class LearnedRound:
         fit = outcomes.fit
         if fit is not None:
             # Shares of classes that became one may add up to a little more than 1.
-            fit = replace(fit, rates=np.minimum(1, change.shares(fit.rates[None])[0]))
+            rates = change.shares(fit.rates[None])[0]
+            fit = replace(fit, rates=np.minimum(1, rates))
         predicted = outcomes.predicted
         if predicted is not None:
             predicted = change.shares(predicted)
@@ -88,7 +93,8 @@ class SelectorHistory:
         if self._is_stale:
             self._selector.begin(self.contest)
             for learned in self.rounds:
-                self._selector.learn(learned.with_labels_of(self._label_table))
+                outcomes = learned.with_labels_of(self._label_table)
+                self._selector.learn(outcomes)
             self._is_stale = False
         return self._selector
 
@@ -147,7 +153,8 @@ class SelectorHistory:
     def replay(self, learned: LearnedRound) -> None:
         """Teach a round that was learned elsewhere, unless everything will be taught anew."""
         if not self._is_stale:
-            self._selector.learn(learned.with_labels_of(self._label_table))
+            outcomes = learned.with_labels_of(self._label_table)
+            self._selector.learn(outcomes)
 
     def open_round(self, learned: LearnedRound | None, weights: np.ndarray) -> None:
         """A round begins: what was learned at its opening is entered, once and for all."""
@@ -185,8 +192,11 @@ class SelectorHistory:
         have been learned anew.
         """
         for number, remembered in enumerate(rounds):
-            still_there = np.isin(remembered.positions, self.rounds[number].positions)
-            self.rounds[number] = remembered.only(still_there).reclassed(change, arms)
+            positions_now = self.rounds[number].positions
+            still_there = np.isin(remembered.positions, positions_now)
+            kept = remembered.only(still_there)
+            self.rounds[number] = kept.reclassed(change, arms)
+        # Where a round was opened since, the weights are that round's.
         if weights is not None and len(rounds) == len(self.rounds):
             self.weights = change.weights(weights)
         self._is_stale = True

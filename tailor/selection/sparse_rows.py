@@ -60,12 +60,14 @@ class SparseRows:
 
     def has(self, positions: Any) -> np.ndarray:
         """bool for each of the positions, for a single one, or for each of a slice."""
-        has_row: np.ndarray = self._index[positions] != NO_ROW
+        index = self._index[positions]
+        has_row: np.ndarray = index != NO_ROW
         return has_row
 
     def get(self, positions: np.ndarray) -> np.ndarray:
         """(n, width) the rows of these positions; zeros where there is none."""
-        rows: np.ndarray = self._rows[self._index[positions]]
+        index = self._index[positions]
+        rows: np.ndarray = self._rows[index]
         return rows
 
     def set(self, positions: np.ndarray, rows: np.ndarray) -> None:
@@ -85,7 +87,8 @@ class SparseRows:
         """Put function(rows) in the place of the rows: (n, width) -> (n, another width), zeros to
         zeros.
         """
-        self._rows = function(self._rows[: self._used])
+        used = self._rows[: self._used]
+        self._rows = function(used)
         self._owns_unused = True
 
     def _make_room(self, needed: int) -> None:

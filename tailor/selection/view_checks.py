@@ -52,8 +52,10 @@ def _from_numpy(array: np.ndarray, name: str) -> torch.Tensor:
         )
     # torch neither shares read-only memory without a warning nor knows foreign byte orders.
     if not array.flags.writeable or array.dtype.byteorder == ">":
-        array = array.astype(array.dtype.newbyteorder("="))
-    return torch.from_numpy(np.ascontiguousarray(array))
+        native = array.dtype.newbyteorder("=")
+        array = array.astype(native)
+    contiguous = np.ascontiguousarray(array)
+    return torch.from_numpy(contiguous)
 
 
 def check_probabilities(probs: torch.Tensor, task: Task, first: int = 0) -> torch.Tensor:
@@ -70,21 +72,30 @@ def check_probabilities(probs: torch.Tensor, task: Task, first: int = 0) -> torc
     tolerance = SUM_TOLERANCE[probs.element_size()]
     outside = False
     for start in range(0, len(probs), CHECKED_ROWS):
-        part = full_precision(probs[start : start + CHECKED_ROWS])
+        rows = probs[start : start + CHECKED_ROWS]
+        part = full_precision(rows)
         low, high = part.aminmax()
-        outside = outside or bool(low < 0) or bool(high > 1)
+        if low < 0 or high > 1:
+            outside = True
         is_within = low >= -tolerance and high <= 1 + tolerance  # a NaN fails too
         if not is_within:
             _raise_outside(part, task, first + start, tolerance)
         if isinstance(task, MultiClass):
             _check_sums(part, first + start, tolerance)
-    return probs.clamp(0, 1) if outside else probs
+    # Only where it is needed: clamping copies the whole pool.
+    if outside:
+        return probs.clamp(0, 1)
+    return probs
 
 
 def _raise_outside(part: torch.Tensor, task: Task, first: int, tolerance: float) -> None:
     """Name the first value of a part that is no probability."""
-    is_bad = ~((part >= -tolerance) & (part <= 1 + tolerance))
-    row, column = (int(place) for place in is_bad.nonzero()[0])
+    is_high_enough = part >= -tolerance
+    is_low_enough = part <= 1 + tolerance
+    # A NaN is neither: so what is good is asked for, and the rest is bad.
+    is_bad = ~(is_high_enough & is_low_enough)
+    first_bad = is_bad.nonzero()[0]
+    row, column = first_bad.tolist()
     value = float(part[row, column])
     reason = "not finite"
     if np.isfinite(value):
@@ -96,11 +107,13 @@ def _raise_outside(part: torch.Tensor, task: Task, first: int, tolerance: float)
 
 
 def _check_sums(part: torch.Tensor, first: int, tolerance: float) -> None:
-    off_by = (part.sum(1) - 1).abs()
+    sums = part.sum(1)
+    off_by = (sums - 1).abs()
     if off_by.max() > tolerance:
         row = int(off_by.argmax())
+        total = float(part[row].sum())
         raise InputError(
-            f"probabilities of example {first + row} sum to {float(part[row].sum()):g}: "
+            f"probabilities of example {first + row} sum to {total:g}: "
             f"multi-class rows sum to 1 (within {tolerance:g}); use MultiLabel for independent "
             "classes"
         )
@@ -117,9 +130,12 @@ def check_features(features: torch.Tensor, size: int, first: int = 0) -> None:
         if part.numel() == 0:
             continue
         low, high = part.aminmax()  # both are NaN where there is one
-        if not (np.isfinite(float(low)) and np.isfinite(float(high))):
-            row = int((~part.isfinite().all(1)).nonzero()[0])
-            raise InputError(f"features of example {first + start + row} are not finite")
+        extremes = [float(low), float(high)]
+        if not np.isfinite(extremes).all():
+            is_finite = part.isfinite().all(1)
+            row = int((~is_finite).nonzero()[0])
+            example = first + start + row
+            raise InputError(f"features of example {example} are not finite")
 
 
 def check_positions(positions: Any, size: int, name: str) -> np.ndarray:
@@ -132,13 +148,15 @@ def check_positions(positions: Any, size: int, name: str) -> np.ndarray:
             f"{name} must be a list of positions, got {array.dtype} of shape {array.shape}"
         )
     if array.min() < 0 or array.max() >= size:
-        outside = array[(array < 0) | (array >= size)]
+        is_outside = (array < 0) | (array >= size)
+        outside = array[is_outside]
         raise InputError(
             f"{name} holds position {int(outside[0])}: positions run from 0 to {size - 1}"
         )
     unique, counts = np.unique(array, return_counts=True)
     if len(unique) != len(array):
-        raise InputError(f"{name} holds position {unique[counts > 1][0]} more than once")
+        repeated = unique[counts > 1]
+        raise InputError(f"{name} holds position {repeated[0]} more than once")
     return array.astype(np.int64)
 
 
