@@ -56,5 +56,7 @@ class Bald(ScoreStrategy):
             passes += 1
         if passes == 0:
             raise InputError("dropout() gave no pass: bald needs at least one, ten are usual")
+        mean_entropy = entropies / passes
+        entropy_of_mean = label_entropy(total / passes, view.task)
         # Minus the information, since the smallest score comes first.
-        return entropies / passes - label_entropy(total / passes, view.task)
+        return mean_entropy - entropy_of_mean

@@ -14,7 +14,9 @@ def binary_entropy(p: torch.Tensor) -> torch.Tensor:
     """Entropy of a coin in nats, element by element; exactly 0 at p = 0 and p = 1."""
     import torch
 
-    return -(torch.xlogy(p, p) + torch.xlogy(1 - p, 1 - p))
+    heads = torch.xlogy(p, p)
+    tails = torch.xlogy(1 - p, 1 - p)
+    return -(heads + tails)
 
 
 def label_entropy(probs: torch.Tensor, task: Task) -> torch.Tensor:
@@ -22,5 +24,8 @@ def label_entropy(probs: torch.Tensor, task: Task) -> torch.Tensor:
     import torch
 
     if isinstance(task, MultiClass):
-        return -torch.xlogy(probs, probs).sum(1)
-    return binary_entropy(probs.clamp(0, 1)).sum(1)
+        terms = torch.xlogy(probs, probs)
+        return -terms.sum(1)
+    # Just beyond 0 or 1 the entropy of a coin is not a number.
+    class_entropies = binary_entropy(probs.clamp(0, 1))
+    return class_entropies.sum(1)

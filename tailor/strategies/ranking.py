@@ -74,11 +74,15 @@ def lowest(scores: torch.Tensor, count: int, view: PoolView) -> np.ndarray:
         return np.empty(0, np.int64)
     # Select, then sort only what was selected: O(N + count log count).
     scores = scores.masked_fill(view.closed, float("inf"))
-    limit = scores.topk(count, largest=False, sorted=False).values.amax()
-    chosen = (scores <= limit).nonzero().squeeze(1)
+    selected = scores.topk(count, largest=False, sorted=False)
+    limit = selected.values.amax()
+    # All that tie with the last one selected come along, so that view.ties decides among them.
+    is_chosen = scores <= limit
+    chosen = is_chosen.nonzero().squeeze(1)
     positions = chosen.cpu().numpy()
     chosen_scores = scores[chosen].cpu().numpy()
-    order = np.lexsort((view.ties[positions], chosen_scores))
+    ties = view.ties[positions]
+    order = np.lexsort((ties, chosen_scores))
     return positions[order[:count]]
 
 
@@ -115,17 +119,31 @@ class RankShards:
         answers = []
         for (_, scores), count in zip(scored, self._counts, strict=True):
             positions = lowest(scores, count, part)
-            best = scores[part.to_device(positions)].cpu().numpy()
-            rows = RankedRows(positions + part.start, best, part.ties[positions])
+            best = scores[part.to_device(positions)]
+            rows = RankedRows(
+                positions=positions + part.start,
+                scores=best.cpu().numpy(),
+                ties=part.ties[positions],
+            )
             answers.append(rows)
         return answers
 
     def join(self, answers: list[list[RankedRows]]) -> list[RankedRows]:
         by_arm = zip(*answers)
-        return [_merge(rows, count) for rows, count in zip(by_arm, self._counts, strict=True)]
+        merged = []
+        for rows, count in zip(by_arm, self._counts, strict=True):
+            merged.append(_merge(rows, count))
+        return merged
 
 
 def _merge(rows: Sequence[RankedRows], count: int) -> RankedRows:
-    positions, scores, ties = (np.concatenate(column) for column in zip(*rows))
-    order = np.lexsort((ties, scores))[:count]
-    return RankedRows(positions[order], scores[order], ties[order])
+    positions = np.concatenate([ranked.positions for ranked in rows])
+    scores = np.concatenate([ranked.scores for ranked in rows])
+    ties = np.concatenate([ranked.ties for ranked in rows])
+    order = np.lexsort((ties, scores))
+    best = order[:count]
+    return RankedRows(
+        positions=positions[best],
+        scores=scores[best],
+        ties=ties[best],
+    )

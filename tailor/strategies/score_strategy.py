@@ -55,7 +55,8 @@ class ScoreStrategy(Strategy):
         if not self.per_class:
             yield None, self.score(view)
             return
-        for klass, column in view.columns([k for k in classes if k is not None]):
+        numbers = [klass for klass in classes if klass is not None]
+        for klass, column in view.columns(numbers):
             yield klass, self.class_score(column)
 
     def open(
@@ -67,11 +68,14 @@ class ScoreStrategy(Strategy):
     ) -> list[Cursor]:
         if view.shards is not None:
             return self._open_over(view.shards, arms, view, pulls)
-        scored = self.scores(view, [arm.klass for arm in arms])
+        classes = [arm.klass for arm in arms]
+        scored = self.scores(view, classes)
         cursors: list[Cursor] = []
         for (klass, scores), count in zip(scored, pulls, strict=True):
-            ranked = lowest(scores, first_depth(count), view)
-            cursors.append(RankedCursor(view, ranked, count, self._ranks_on(view, klass, scores)))
+            depth = first_depth(count)
+            ranked = lowest(scores, depth, view)
+            rank = self._ranks_on(view, klass, scores)
+            cursors.append(RankedCursor(view, ranked, count, rank))
         return cursors
 
     def _open_over(
@@ -83,7 +87,8 @@ class ScoreStrategy(Strategy):
     ) -> list[Cursor]:
         """One visit to the shards for all arms."""
         classes = [arm.klass for arm in arms]
-        ranked = self._rank_shards(shards, classes, [first_depth(count) for count in pulls])
+        depths = [first_depth(count) for count in pulls]
+        ranked = self._rank_shards(shards, classes, depths)
         cursors: list[Cursor] = []
         for klass, positions, count in zip(classes, ranked, pulls, strict=True):
             rank = partial(self._rank_one, shards, klass)
@@ -91,7 +96,8 @@ class ScoreStrategy(Strategy):
         return cursors
 
     def _rank_one(self, shards: ShardVisitor, klass: int | None, count: int) -> np.ndarray:
-        return self._rank_shards(shards, [klass], [count])[0]
+        (positions,) = self._rank_shards(shards, [klass], [count])
+        return positions
 
     def _rank_shards(
         self,
@@ -100,11 +106,14 @@ class ScoreStrategy(Strategy):
         counts: Sequence[int],
     ) -> list[np.ndarray]:
         """For each class the positions of its best, in order."""
-        epochs = self.finetune_epochs if Need.FINETUNE in self.needs else None
+        epochs = None
+        if Need.FINETUNE in self.needs:
+            epochs = self.finetune_epochs
+        needs_dropout = Need.DROPOUT in self.needs
         best = shards.visit(
             RankShards(self, classes, counts),
             finetune_epochs=epochs,
-            dropout=Need.DROPOUT in self.needs,
+            dropout=needs_dropout,
         )
         return [rows.positions for rows in best]
 

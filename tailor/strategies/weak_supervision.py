@@ -57,5 +57,9 @@ class WeakSupervision(ScoreStrategy):
         import torch
 
         probs = view.finetuned(self.finetune_epochs)
-        entropies = [binary_entropy(probs[part].double()).mean(1) for part in view.chunks()]
-        return -torch.cat(entropies)
+        chunks = []
+        for part in view.chunks():
+            entropies = binary_entropy(probs[part].double())
+            chunks.append(entropies.mean(1))
+        # Minus the entropy, since the smallest score comes first.
+        return -torch.cat(chunks)

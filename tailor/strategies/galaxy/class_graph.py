@@ -67,18 +67,24 @@ def graphs_in_memory(view: PoolView, pending: str, classes: list[int]) -> Iterab
     board = LineBoard(view, pending)
     if pending != "split":
         for klass, column in view.columns(classes):
-            yield ClassGraph(board, klass, board.whole_line(column, klass))
+            line = board.whole_line(column, klass)
+            yield ClassGraph(board, klass, line)
     elif view.device.type != "cpu":
+        # The compiled search below runs on the CPU: here each class is sought on the device.
         for klass, column in view.columns(classes):
-            yield ClassGraph(board, klass, board.open_line(column, klass))
+            line = board.open_line(column, klass)
+            yield ClassGraph(board, klass, line)
     else:
 
         def search_all(search: RangeSearch) -> Found:
-            return search.join([search.find(view, part) for part in view.chunks()])
+            answers = [search.find(view, part) for part in view.chunks()]
+            return search.join(answers)
 
         ranges = {klass: board.ends(klass) for klass in classes}
-        for klass, segment in segments_in_ranges(ranges, search_all).items():
-            yield ClassGraph(board, klass, board.line(segment.ids, klass))
+        segments = segments_in_ranges(ranges, search_all)
+        for klass, segment in segments.items():
+            line = board.line(segment.ids, klass)
+            yield ClassGraph(board, klass, line)
 
 
 class GalaxyCursor(Cursor):
@@ -92,17 +98,24 @@ class GalaxyCursor(Cursor):
 
     def take(self) -> int:
         taken = self.unseen()
-        labels = self.ledger.revealed[self._seen_labels :]
-        self._seen_labels = len(self.ledger.revealed)
+        revealed = self.ledger.revealed
+        labels = revealed[self._seen_labels :]
+        self._seen_labels = len(revealed)
         for graph in self._graphs:
             graph.hear(taken, labels)
-        _, index = min((graph.shortest_cut() for graph in self._graphs), key=_length)
+        open_cuts = [graph.shortest_cut() for graph in self._graphs]
+        _, index = min(open_cuts, key=_length)
         if index >= 0:
             return index
-        _, index = min((graph.nearest_to_closed() for graph in self._graphs), key=_length)
+        near_closed = [graph.nearest_to_closed() for graph in self._graphs]
+        _, index = min(near_closed, key=_length)
         if index >= 0:
             return index
-        return random_free(self.ledger.free, self.view.free_ids, self._rng)
+        return random_free(
+            self.ledger.free,
+            self.view.free_ids,
+            self._rng,
+        )
 
     def bytes_held(self) -> int:
         return sum(graph.bytes_held() for graph in self._graphs)

@@ -59,7 +59,8 @@ class Galaxy(Strategy):
 
     def __init__(self, *, pending: str = "split") -> None:
         if pending not in MODES:
-            raise InputError(f"pending is {pending!r}: it must be one of {', '.join(MODES)}")
+            modes = ", ".join(MODES)
+            raise InputError(f"pending is {pending!r}: it must be one of {modes}")
         self.pending = pending
 
     def open(
@@ -71,7 +72,10 @@ class Galaxy(Strategy):
     ) -> list[Cursor]:
         classes = [arm.klass for arm in arms if arm.klass is not None]
         graphs = self.graphs(view, classes)
-        return [GalaxyCursor([graph], view, rng) for graph, rng in zip(graphs, rngs, strict=True)]
+        cursors: list[Cursor] = []
+        for graph, rng in zip(graphs, rngs, strict=True):
+            cursors.append(GalaxyCursor([graph], view, rng))
+        return cursors
 
     def graphs(
         self,
@@ -82,7 +86,13 @@ class Galaxy(Strategy):
         """The line of each class. together: one cursor takes from all of them."""
         if view.shards is None:
             return graphs_in_memory(view, self.pending, classes)
-        return graphs_over_shards(view, view.shards, self.pending, classes, together)
+        return graphs_over_shards(
+            view,
+            view.shards,
+            self.pending,
+            classes,
+            together,
+        )
 
     @property
     def hears_answers(self) -> bool:

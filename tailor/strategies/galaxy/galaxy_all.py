@@ -50,6 +50,8 @@ class GalaxyAll(Galaxy):
         rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
         classes = list(range(view.task.size))
-        return [
-            GalaxyCursor(list(self.graphs(view, classes, together=True)), view, rng) for rng in rngs
-        ]
+        cursors: list[Cursor] = []
+        for rng in rngs:
+            graphs = self.graphs(view, classes, together=True)
+            cursors.append(GalaxyCursor(list(graphs), view, rng))
+        return cursors

@@ -15,18 +15,21 @@ def _gaps(key, prob, ties, is_few, few_key, few_prob, few_ties):
     """The lowest and the highest key of the many in each gap between the sorted few: (p + 1,), (p +
     1,); in an empty gap the lowest is above the highest.
     """
-    lowest = np.full(len(few_key) + 1, np.inf, key.dtype)
-    highest = np.full(len(few_key) + 1, -np.inf, key.dtype)
+    gaps = len(few_key) + 1
+    lowest = np.full(gaps, np.inf, key.dtype)
+    highest = np.full(gaps, -np.inf, key.dtype)
     for i in range(len(key)):
         if is_few[i]:
             continue
+        current_key = key[i]
         # how many of the few stand below
         first = 0
         last = len(few_key)
         while first < last:
             middle = (first + last) >> 1
-            below = few_key[middle] < key[i]
-            if few_key[middle] == key[i]:
+            middle_key = few_key[middle]
+            below = middle_key < current_key
+            if middle_key == current_key:
                 below = few_prob[middle] < prob[i]
                 if few_prob[middle] == prob[i]:
                     below = few_ties[middle] < ties[i]
@@ -34,8 +37,8 @@ def _gaps(key, prob, ties, is_few, few_key, few_prob, few_ties):
                 first = middle + 1
             else:
                 last = middle
-        lowest[first] = min(lowest[first], key[i])
-        highest[first] = max(highest[first], key[i])
+        lowest[first] = min(lowest[first], current_key)
+        highest[first] = max(highest[first], current_key)
     return lowest, highest
 
 
@@ -43,9 +46,12 @@ def label_changes(known: LineSegment, labels: np.ndarray) -> Ranges:
     """The keys of neighbours whose labels (n,), 0 or 1, differ, lowest first. The examples come in
     any order.
     """
-    rarer_label = 2 * np.count_nonzero(labels) <= len(labels)
+    positives = np.count_nonzero(labels)
+    # True, or 1, where at most half are positive. Only the rarer ones are sorted.
+    rarer_label = 2 * positives <= len(labels)
     is_few = labels == rarer_label
-    few = known[np.flatnonzero(is_few)].sorted()
+    few_rows = np.flatnonzero(is_few)
+    few = known[few_rows].sorted()
     lowest, highest = _gaps(
         known.key,
         known.prob,

@@ -72,14 +72,22 @@ class LineGraph:
         if len(self.ids) == 0:
             return np.full(len(ids), -1)
         last = len(self.ids) - 1
-        nearest = np.minimum(np.searchsorted(self._sorted_ids, ids), last)
-        is_there = self._sorted_ids[nearest] == ids
-        return np.where(is_there, self._positions[nearest], -1)
+        insertion_points = np.searchsorted(self._sorted_ids, ids)
+        nearest = np.minimum(insertion_points, last)
+        on_line = self._sorted_ids[nearest] == ids
+        return np.where(on_line, self._positions[nearest], -1)
 
     def shortest_cut(self) -> tuple[int, int]:
         """(free examples in it, the example in its middle) of the shortest open cut, or NO_CUT."""
-        self._size, position, length = cut_search.shortest_cut(self._state, self._cuts, self._size)
-        return NO_CUT if position < 0 else (length, int(self.ids[position]))
+        self._size, position, length = cut_search.shortest_cut(
+            self._state,
+            self._cuts,
+            self._size,
+        )
+        if position < 0:
+            return NO_CUT
+        example_id = int(self.ids[position])
+        return length, example_id
 
     def nearest_to_closed(self) -> tuple[int, int]:
         """(distance by rank, the free example nearest to a closed cut), or NO_CUT with no closed
@@ -88,6 +96,11 @@ class LineGraph:
         if self._near is None:
             self._near, self._near_size = cut_search.closed_cuts(self._state)
         self._near_size, position, distance = cut_search.nearest_to_closed(
-            self._state, self._near, self._near_size
+            self._state,
+            self._near,
+            self._near_size,
         )
-        return NO_CUT if position < 0 else (distance, int(self.ids[position]))
+        if position < 0:
+            return NO_CUT
+        example_id = int(self.ids[position])
+        return distance, example_id

@@ -59,19 +59,18 @@ class LiveLineBoard(LineBoard):
             self._heard_taken = ledger.count
             return
         # Of an example that was told several times the last label counts.
-        told = {
-            index: label
-            for index, label in ledger.revealed[self._heard_labels :]
-            if self.kind[index] != OFF_THE_LINE
-        }
+        last_labels = dict[int, np.ndarray | None]()
+        for index, label in ledger.revealed[self._heard_labels :]:
+            if self.kind[index] != OFF_THE_LINE:
+                last_labels[index] = label
         self._heard_labels = len(ledger.revealed)
-        later = [
-            index
-            for index, label in told.items()
-            if label is not None and self.kind[index] != LABELLED
-        ]
+        later = []
+        for index, label in last_labels.items():
+            was_labelled = self.kind[index] == LABELLED
+            if label is not None and not was_labelled:
+                later.append(index)
         self._add(np.array(later, np.int64))
-        for index, label in told.items():
+        for index, label in last_labels.items():
             self._enter(index, label)
 
     def _enter(self, index: int, label: np.ndarray | None) -> None:
@@ -89,7 +88,8 @@ class LiveLineBoard(LineBoard):
         stands[row] = label is not None
         if label is not None:
             labels[row] = label
-            self.news.update(np.flatnonzero(label).tolist())
+            positive_classes = np.flatnonzero(label)
+            self.news.update(positive_classes.tolist())
 
     def _add(self, positions: np.ndarray) -> None:
         """Those that are new count as labelled, at first as the model says."""
@@ -99,15 +99,19 @@ class LiveLineBoard(LineBoard):
         first = len(self._place)
         end = first + len(new)
         if end > len(self._later_rows):
+            # At least twice as many: adding costs O(1) on average.
             self._make_room(max(64, len(new), first))
-        positions = np.array(new, np.int64)
-        rows = self.view.rows(self.view.to_device(positions))
+        new_positions = np.array(new, np.int64)
+        indices = self.view.to_device(new_positions)
+        rows = self.view.rows(indices)
+        largest = rows.amax(1)
         predicted = self.view.task.predicted(rows)
         self._later_rows[first:end] = rows.cpu().numpy()
-        self._later_max[first:end] = rows.amax(1).cpu().numpy()
+        self._later_max[first:end] = largest.cpu().numpy()
         self._later_labels[first:end] = predicted.cpu().numpy()
         self._later_stands[first:end] = True
-        self._place.update(zip(new, range(first, end)))
+        places = range(first, end)
+        self._place.update(zip(new, places))
 
     def _make_room(self, more: int) -> None:
         self._later_rows = _longer(self._later_rows, more)
@@ -126,14 +130,32 @@ class LiveLineBoard(LineBoard):
         ids = np.fromiter(self._place, np.int64)
         count = len(self._place)
         prob = self._later_rows[:count, klass]
-        key = line_key(prob, self._later_max[:count]) if self.multiclass else prob
-        later = LineSegment(ids, key, prob, self.view.ties[ids])
-        stands = self._later_stands[:count]
-        later_labels = self._later_labels[:count, klass]
-        return (
-            join_segments([known[self._first_stands], later[stands]]),
-            np.concatenate([labels[self._first_stands], later_labels[stands]]),
+        key = prob
+        if self.multiclass:
+            key = line_key(prob, self._later_max[:count])
+        later = LineSegment(
+            ids=ids,
+            key=key,
+            prob=prob,
+            ties=self.view.ties[ids],
         )
+        later_labels = self._later_labels[:count, klass]
+        # What was withdrawn keeps its place in the arrays, and is left out here.
+        first_stands = self._first_stands
+        later_stands = self._later_stands[:count]
+        segment = join_segments(
+            [
+                known[first_stands],
+                later[later_stands],
+            ]
+        )
+        all_labels = np.concatenate(
+            [
+                labels[first_stands],
+                later_labels[later_stands],
+            ]
+        )
+        return segment, all_labels
 
     def first_ends(self, klass: int) -> Ranges:
         """Between which neighbours cuts are open; where the model's own labels stand in, or can
@@ -146,10 +168,12 @@ class LiveLineBoard(LineBoard):
             return line.key, line.key
         key = np.concatenate([[-1], line.key, [1]])  # no key lies beyond these ends
         key = key.astype(line.key.dtype)
-        likely = key > (0 if self.multiclass else 0.5)  # what stands in for a label there
-        known = np.concatenate([[0], labels, [1]])
-        is_odd = known != likely
-        changes = np.diff(known) | np.diff(likely)
+        # Above this key the model's own label, which stands in there, is positive.
+        threshold = 0 if self.multiclass else 0.5
+        likely = key > threshold
+        known_labels = np.concatenate([[0], labels, [1]])
+        is_odd = known_labels != likely
+        changes = np.diff(known_labels) | np.diff(likely)
         can_open = changes | is_odd[1:] | is_odd[:-1]
         neighbours = np.flatnonzero(can_open)
         return key[neighbours], key[neighbours + 1]
@@ -157,7 +181,8 @@ class LiveLineBoard(LineBoard):
 
 def _longer(array: np.ndarray, more: int) -> np.ndarray:
     """With room for so many more rows at its end."""
-    room = np.empty_like(array, shape=(more, *array.shape[1:]))
+    shape = (more, *array.shape[1:])
+    room = np.empty_like(array, shape=shape)
     return np.concatenate([array, room])
 
 
@@ -183,7 +208,8 @@ class LiveGraph(ShardedGraph):
         fetched: Ranges,
         segment: LineSegment,
     ) -> None:
-        super().__init__(board, shards, klass, board.line(segment.ids, klass))
+        line = board.line(segment.ids, klass)
+        super().__init__(board, shards, klass, line)
         self._segment = segment
         # Whether every open cut lies on the line.
         self._is_sure = True
@@ -211,17 +237,21 @@ class LiveGraph(ShardedGraph):
         unsure = [graph for graph in self.together if not graph._is_sure]
         missing = {graph.klass: graph._missing() for graph in unsure}
         if any(len(low) for low, _ in missing.values()):
-            likely_next = board.news & board.graphs.keys() - missing.keys()
+            other_classes = board.graphs.keys() - missing.keys()
+            likely_next = board.news & other_classes
             for klass in likely_next:
-                missing[klass] = board.graphs[klass]._missing()
+                graph = board.graphs[klass]
+                missing[klass] = graph._missing()
             board.news.clear()
             segments = segments_in_ranges(missing, self.shards.visit)
             for klass, segment in segments.items():
-                if len(missing[klass][0]):
-                    board.graphs[klass]._extend(missing[klass], segment)
+                ranges = missing[klass]
+                if len(ranges[0]):
+                    board.graphs[klass]._extend(ranges, segment)
         for graph in unsure:
             graph._is_sure = True
-            if graph._around is not None and not graph._has_all_cuts(graph._around):
+            around = graph._around
+            if around is not None and not graph._has_all_cuts(around):
                 graph._around = None
 
     def _missing(self) -> Ranges:
@@ -229,20 +259,25 @@ class LiveGraph(ShardedGraph):
         low, high = self.board.ends(self.klass)
         if len(self._low) == 0:
             return low, high
+        # The last fetched range that begins at or below each, -1 where there is none.
         before = np.searchsorted(self._low, low, side="right") - 1
-        is_missing = (before < 0) | (high > self._high[before])
+        begins_outside = before < 0
+        ends_outside = high > self._high[before]
+        is_missing = begins_outside | ends_outside
         return low[is_missing], high[is_missing]
 
     def _extend(self, fetched: Ranges, segment: LineSegment) -> None:
         """Put on the line what was found in more ranges."""
-        low = np.concatenate([self._low, fetched[0]])
-        high = np.concatenate([self._high, fetched[1]])
+        new_low, new_high = fetched
+        low = np.concatenate([self._low, new_low])
+        high = np.concatenate([self._high, new_high])
         order = np.argsort(low)
         self._low = low[order]
         self._high = np.maximum.accumulate(high[order])
         both = join_segments([self._segment, segment])
-        once = np.unique(both.ids, return_index=True)[1]
-        self._segment = both[once].sorted()
+        # Ranges may overlap: each example once.
+        _, first_rows = np.unique(both.ids, return_index=True)
+        self._segment = both[first_rows].sorted()
         ledger = self.board.view.ledger
         self.line = self.board.line(self._segment.ids, self.klass)
         self.board.mark(self.line, self.klass, ledger.taken, ledger.revealed)

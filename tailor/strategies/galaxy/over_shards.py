@@ -24,10 +24,10 @@ def graphs_over_shards(
     board = LineBoard(view, pending)
     ranges = {klass: board.ends(klass) for klass in classes}
     segments = segments_in_ranges(ranges, shards.visit)
-    graphs = [
-        ShardedGraph(board, shards, klass, board.line(segments[klass].ids, klass))
-        for klass in classes
-    ]
+    graphs = []
+    for klass in classes:
+        line = board.line(segments[klass].ids, klass)
+        graphs.append(ShardedGraph(board, shards, klass, line))
     if together:
         for graph in graphs:
             graph.together = graphs
@@ -45,7 +45,16 @@ def _live_graphs(
     board = LiveLineBoard(view, pending)
     ranges = {klass: board.first_ends(klass) for klass in classes}
     segments = segments_in_ranges(ranges, shards.visit)
-    graphs = [LiveGraph(board, shards, klass, ranges[klass], segments[klass]) for klass in classes]
+    graphs = []
+    for klass in classes:
+        graph = LiveGraph(
+            board,
+            shards,
+            klass,
+            fetched=ranges[klass],
+            segment=segments[klass],
+        )
+        graphs.append(graph)
     if together:
         for graph in graphs:
             graph.together = graphs

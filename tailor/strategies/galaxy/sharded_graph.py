@@ -49,23 +49,33 @@ class AroundCuts:
         segments = list[LineSegment]()
         for number, (_, column) in enumerate(part.columns(self._classes)):
             prob = column.cpu().numpy()[ids]
-            key = line_key(prob, row_max) if isinstance(part.task, MultiClass) else prob
-            segment = LineSegment(ids + part.start, key, prob, part.ties[ids])
+            key = prob
+            if isinstance(part.task, MultiClass):
+                key = line_key(prob, row_max)
+            segment = LineSegment(
+                ids=ids + part.start,
+                key=key,
+                prob=prob,
+                ties=part.ties[ids],
+            )
             segments.append(self._near(number, segment))
         return segments
 
     def join(self, answers: list[list[LineSegment]]) -> list[LineSegment]:
         by_class = zip(*answers)
-        return [
-            self._near(number, join_segments(segments)) for number, segments in enumerate(by_class)
-        ]
+        joined = list[LineSegment]()
+        for number, segments in enumerate(by_class):
+            segment = join_segments(segments)
+            joined.append(self._near(number, segment))
+        return joined
 
     def _near(self, number: int, segment: LineSegment) -> LineSegment:
-        segment = segment.sorted()
-        is_near = np.zeros(len(segment), bool)
-        for first, end in self._windows(number, segment):
-            is_near[max(0, first) : end] = True
-        return segment[is_near]
+        line = segment.sorted()
+        is_near = np.zeros(len(line), bool)
+        for first, end in self._windows(number, line):
+            start = max(0, first)
+            is_near[start:end] = True
+        return line[is_near]
 
     def _windows(self, number: int, segment: LineSegment) -> list[tuple[int, int]]:
         """(first, one past the last) around each cut; below 0 or above the size where the line
@@ -73,9 +83,9 @@ class AroundCuts:
         """
         below, above = self._cuts[number]
         reach = self._reach[number]
-        first = segment.places_of(below) - reach
-        end = segment.places_of(above) + 1 + reach
-        return list(zip(first.tolist(), end.tolist()))
+        firsts = segment.places_of(below) - reach
+        ends = segment.places_of(above) + 1 + reach
+        return list(zip(firsts.tolist(), ends.tolist()))
 
     def line(self, number: int, segment: LineSegment, board: LineBoard) -> LineGraph:
         """The line around the cuts. Where it breaks off before the pool does, a stand-in without an
@@ -85,10 +95,13 @@ class AroundCuts:
         covered = 0
         breaks = 0
         for first, end in self._windows(number, segment):
-            if first >= covered and (pieces or first >= 0):
+            is_apart = first >= covered
+            begins_inside = bool(pieces) or first >= 0
+            if is_apart and begins_inside:
                 breaks += 1
                 pieces.append(_stand_in(breaks))
-            pieces.append(segment.ids[max(first, covered, 0) : end])
+            start = max(first, covered, 0)
+            pieces.append(segment.ids[start:end])
             covered = max(covered, end)
         if covered <= len(segment):
             pieces.append(_stand_in(breaks + 1))
@@ -169,34 +182,46 @@ class ShardedGraph(ClassGraph):
         if not searching:
             return
         around = AroundCuts(
-            [graph.klass for graph in searching],
-            cuts,
-            [graph.reach for graph in searching],
+            classes=[graph.klass for graph in searching],
+            cuts=cuts,
+            reach=[graph.reach for graph in searching],
         )
         segments = self.shards.visit(around)
         ledger = self.board.view.ledger
-        for number, (graph, segment) in enumerate(zip(searching, segments, strict=True)):
+        with_segments = zip(searching, segments, strict=True)
+        for number, (graph, segment) in enumerate(with_segments):
             line = around.line(number, segment, self.board)
-            self.board.mark(line, graph.klass, ledger.taken, ledger.revealed)
+            self.board.mark(
+                line,
+                graph.klass,
+                ledger.taken,
+                ledger.revealed,
+            )
             graph._around = line
 
     def cuts(self) -> Cuts:
         """Labelled negatives, and the labelled positive next above each."""
         line, labels = self.board.known_line(self.klass)
-        negatives = np.flatnonzero(np.diff(labels) == 1)
+        turns_positive = np.diff(labels) == 1
+        negatives = np.flatnonzero(turns_positive)
         return line[negatives], line[negatives + 1]
 
     def _has_all_cuts(self, around: LineGraph) -> bool:
         """Whether the two ends of every cut, as they are now, stand on this line with all that lies
         between.
         """
-        breaks = np.cumsum(around.ids < 0)
-        below, above = (around.places(ends.ids) for ends in self.cuts())
+        negatives, positives = self.cuts()
+        below = around.places(negatives.ids)
+        above = around.places(positives.ids)
         if (below < 0).any() or (above < 0).any():
             return False
-        return np.array_equal(breaks[below], breaks[above])
+        # Stand-ins mark where the line breaks off: none may lie between the two ends.
+        is_break = around.ids < 0
+        breaks_before = np.cumsum(is_break)
+        return np.array_equal(breaks_before[below], breaks_before[above])
 
 
 def _empty_line() -> LineGraph:
+    no_ids = np.empty(0, np.int64)
     nothing = np.empty(0, np.int8)
-    return LineGraph(np.empty(0, np.int64), kind=nothing, label=nothing)
+    return LineGraph(no_ids, kind=nothing, label=nothing)
