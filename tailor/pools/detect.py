@@ -46,8 +46,8 @@ def find_kind(source: Any) -> str:
     if has_items and not is_plain_or_pandas:
         return "torch"
     raise InputError(
-        f"can't open a {type(source).__name__} as a pool: give a path, a numpy array, a torch "
-        "Dataset (with items by index) or a datasets.Dataset"
+        f"can't open a {type(source).__name__} as a pool: its source is a path, a numpy array, "
+        "a torch Dataset (with items by index) or a datasets.Dataset"
     )
 
 

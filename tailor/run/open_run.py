@@ -11,6 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from tailor.common.checks import (
+    check_flag,
+    check_function,
+    check_instance,
+    check_list,
+    check_text,
+    check_whole,
+)
 from tailor.errors import InputError
 from tailor.models.base import ProgressCallback, quiet
 from tailor.run import config
@@ -241,6 +249,31 @@ def open_run(
     ...     run.status()["answered"]
     10
     """
+    if classes is not None:
+        check_list(classes, "classes", "class names")
+    if run is not None:
+        check_instance(run, (str, os.PathLike), "run", "a path")
+    check_flag(multi_label, "multi_label")
+    check_function(progress, "progress")
+    texts = {
+        "model": model,
+        "backbone": backbone,
+        "device": device,
+        "selector": selector,
+        "reward": reward,
+        "store": store,
+        "key": key,
+        "column": column,
+        "label": label,
+        "labels": labels,
+        "label_separator": label_separator,
+    }
+    for name, text in texts.items():
+        if text is not None:
+            check_text(text, name)
+    for name, count in {"batch": batch, "rounds": rounds}.items():
+        if count is not None:
+            check_whole(count, name)
     sections: dict[str, dict[str, Any]] = {
         "model": {"name": model, "backbone": backbone, "device": device},
         "selection": {
