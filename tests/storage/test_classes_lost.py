@@ -51,7 +51,7 @@ def test_the_model_follows(postgres, wire, arrived):
             == tuple("abcd" if arrived else "abc")
         )
         assert session.model_runner.model is session.model
-        assert session.model_runner.there.all()
+        assert session.model_runner.is_present.all()
         if not arrived:
             session.add_class("d")
         session.tell({session.ask(1)[0].id: "d"})

@@ -186,7 +186,7 @@ def test_what_happens_is_announced(browser, address):
     live = tab.page.locator("#announce[aria-live=polite]")
     tab.page.keyboard.press("1")
     expect(live).to_have_text("apple")
-    expect(tab.page.get_by_role("img", name=f"EncodedPicture {tab.name}")).to_be_visible()
+    expect(tab.page.get_by_role("img", name=f"Picture {tab.name}")).to_be_visible()
     assert tab.name != one
     tab.all_saved()
     tab.close()

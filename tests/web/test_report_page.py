@@ -7,7 +7,8 @@ from browsing import Tab
 from made_up import FAMILIES, SCORES, rows_of
 
 from tailor_experiments.comparison.gather import group
-from tailor_experiments.comparison.report import page
+from tailor_experiments.comparison.page import page
+from tailor_experiments.comparison.report import tables_of_all, tables_of_one
 
 LONG = "TAILOR, wide, surprise, family, difficulty"
 
@@ -26,7 +27,9 @@ def report(tmp_path_factory):
         row | more | {"positives": 3000 + row["seed"], "rarest": 100 + row["seed"]} for row in rows
     ]
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(page(group(rows), [], [[]]), encoding="utf-8")
+    experiments = group(rows)
+    sections = [(results, tables_of_one(results), []) for results in experiments]
+    path.write_text(page(tables_of_all(experiments), [], sections), encoding="utf-8")
     return path.as_uri()
 
 

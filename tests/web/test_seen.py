@@ -175,7 +175,7 @@ def test_a_picture_that_does_not_come_is_awaited_and_one_that_is_broken_can_only
         page.keyboard.press("1")
         page.unroute(PICTURES)
         one = tab.name
-        expect(page.get_by_role("img", name=f"EncodedPicture {one}")).to_be_visible()
+        expect(page.get_by_role("img", name=f"Picture {one}")).to_be_visible()
         page.route(PICTURES, lambda route: route.fulfill(status=404, json=broken))
         page.reload()
         assert tab.name == one

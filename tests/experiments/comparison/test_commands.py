@@ -126,11 +126,11 @@ def test_wrong_input_is_refused(toml, tmp_path):
 
 def test_a_log_says_how_far_it_is(capsys, monkeypatch):
     """10 of 40 rows in 60 seconds, 4 of them there before: 30 more take 300."""
-    from tailor_experiments.cli import bench
+    from tailor_experiments.cli import trials
 
     now = 0.0
-    monkeypatch.setattr(bench.time, "monotonic", lambda: now)
-    clock = bench._Clock(4)
+    monkeypatch.setattr(trials.time, "monotonic", lambda: now)
+    clock = trials._Clock(4)
     now = 59.0
     clock.tell(9, 40)
     now = 60.0
