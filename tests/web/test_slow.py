@@ -180,7 +180,7 @@ def test_a_connection_that_is_used_again_has_its_time_anew(project, clock):
             clock.wait_until_read(0, (number - 1) * len(WHOLE) + 9)
             clock.advance(15)
             connection.sendall(WHOLE[9:])
-            read_picture(connection)
+            assert read_picture(connection).rstrip().endswith(b"</svg>")
 
 
 def read_picture(connection: socket.socket) -> bytes:
