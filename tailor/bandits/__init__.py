@@ -28,12 +28,18 @@ if TYPE_CHECKING:
     )
     from tailor.bandits.selectors.random_meta import RandomMeta as RandomMeta
     from tailor.bandits.selectors.thompson_sampling import ThompsonSampling as ThompsonSampling
+    from tailor.bandits.selectors.two_level_thompson_sampling import (
+        TwoLevelThompsonSampling as TwoLevelThompsonSampling,
+    )
 
 registry: Registry[Selector] = Registry(
     "selector",
     "tailor.selectors",
     {
         "tailor": "tailor.bandits.selectors.thompson_sampling:ThompsonSampling",
+        "two-level": (
+            "tailor.bandits.selectors.two_level_thompson_sampling:TwoLevelThompsonSampling"
+        ),
         "random-meta": "tailor.bandits.selectors.random_meta:RandomMeta",
         "albl": "tailor.bandits.selectors.albl:ALBL",
         "comb": "tailor.bandits.selectors.comb:COMB",
@@ -84,6 +90,7 @@ __all__ = [
     "Search",
     "Selector",
     "ThompsonSampling",
+    "TwoLevelThompsonSampling",
     "make_reward",
     "make_selector",
     "registry",
