@@ -180,6 +180,7 @@ class MeasuredRound(Round):
     def _open_family(
         self,
         arms: Sequence[Arm],
+        view: PoolView,
         pulls: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
@@ -192,7 +193,7 @@ class MeasuredRound(Round):
             bytes=work.bytes_read,
             flops=work.flops,
         ):
-            cursors = super()._open_family(arms, pulls, rngs)
+            cursors = super()._open_family(arms, view, pulls, rngs)
         self._held += sum(cursor.bytes_held() for cursor in cursors)
         self._note_held(self._held)
         return cursors
@@ -211,7 +212,7 @@ class MeasuredRound(Round):
                 for index, label in zip(picked, labels, strict=True):
                     self.reveal(index, label)
                 taken += picked
-        held = sum(cursor.bytes_held() for cursor in self._cursors.values())
+        held = sum(cursor.bytes_held() for cursor in self._walk.cursors.values())
         self._note_held(held)
         return taken
 

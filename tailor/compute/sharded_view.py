@@ -237,6 +237,16 @@ class ShardedView(PoolView):
     def shards(self) -> ShardVisitor:
         return self
 
+    def offering(self, free: np.ndarray) -> ShardedView:
+        part = super().offering(free)
+        assert isinstance(part, ShardedView)
+        pieces = []
+        for piece in self._pieces:
+            free_here = free[piece.shard.start : piece.shard.stop]
+            pieces.append(replace(piece, free=free_here))
+        part._pieces = pieces
+        return part
+
     def visit(
         self,
         job: ShardJob[T],

@@ -10,7 +10,7 @@ from tailor.run.events import RoundOpened
 from tailor.run.holdout import HoldoutEstimate
 from tailor.selection.class_edits import ClassEdit
 from tailor.selection.pick_columns import HOLDOUT, START
-from tailor.selection.round import NOBODY
+from tailor.selection.plan_walk import NOBODY
 
 #: what takes the place of an arm's name where no arm has picked
 NO_ARM_NAMES = {HOLDOUT: "hold-out", START: "random start", NOBODY: "(nobody)"}

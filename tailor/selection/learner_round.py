@@ -9,8 +9,9 @@ import numpy as np
 
 from tailor.bandits import Fit
 from tailor.errors import InputError
+from tailor.selection.plan_walk import NOBODY
 from tailor.selection.pool_view import PoolView
-from tailor.selection.round import NOBODY, Batch, Pick, Round
+from tailor.selection.round import Batch, Pick, Round
 from tailor.selection.selector_history import LearnedRound
 
 if TYPE_CHECKING:

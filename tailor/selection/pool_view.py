@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -160,6 +161,18 @@ class PoolView(ABC):
     def shards(self) -> ShardVisitor | None:
         """Asks every shard of the pool at once; None where the rows are in this process."""
         return None
+
+    def offering(self, free: np.ndarray) -> PoolView:
+        """The same pool with a ledger of its own, and with only free (N,) bool on offer.
+
+        For arms that propose from a part of the pool and do not see each other's takes.
+        """
+        part = copy(self)
+        part.free = free
+        part.ledger = Ledger(free)
+        for of_other_free in ("free_ids", "closed"):
+            part.__dict__.pop(of_other_free, None)
+        return part
 
     # ------------------------------------------------------------------ what follows from that
 

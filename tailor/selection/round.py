@@ -5,17 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 import numpy as np
 
 from tailor.common.checks import check_array, check_instance, check_list, check_whole, shown
 from tailor.errors import Exhausted, InputError
+from tailor.selection.plan_walk import NOBODY, PlanWalk, open_family
 from tailor.selection.pool_view import PoolView
 from tailor.strategies.base import Arm, Cursor
-
-#: the arm of a pick that no arm would give
-NOBODY = -1
 
 
 @dataclass(frozen=True)
@@ -61,9 +58,7 @@ class Batch:
 class Round:
     """Walks a plan. Only the arms in it are opened, each told how often it will be asked.
 
-    An arm that runs dry hands its slot on: to the arm of the next slot in the plan, going round,
-    that still has something to give, so that the slot stays with those the selector wanted. Where
-    every planned arm is dry the slot gets a random free example, credited to nobody.
+    How a slot gets its example, also where its arm runs dry, is PlanWalk's.
     """
 
     def __init__(self, view: PoolView, arms: Sequence[Arm], plan: np.ndarray, seed: int) -> None:
@@ -79,43 +74,24 @@ class Round:
         self.plan = plan
         self._seed = check_whole(seed, "seed", 0)
         self._slot = 0
-        self._dry: set[int] = set()
         # Picks that were made and could not be handed out, since a later one failed.
         self._undelivered: list[Pick] = []
         started = time.perf_counter()
-        self._cursors = self._open()
+        self._walk = PlanWalk(view, arms, plan, self._seed, self._open_family)
         self.open_seconds = time.perf_counter() - started
         self.take_seconds = 0.0
-
-    def _open(self) -> dict[int, Cursor]:
-        pulls = np.bincount(self.plan, minlength=len(self.arms))
-        # Arms of one family are opened together, so that they can share a pass over the pool.
-        families: dict[int, list[int]] = {}
-        for number in np.flatnonzero(pulls).tolist():
-            strategy = self.arms[number].strategy
-            members = families.setdefault(id(strategy), [])
-            members.append(number)
-        cursors: dict[int, Cursor] = {}
-        for members in families.values():
-            arms = [self.arms[number] for number in members]
-            member_pulls = pulls[members].tolist()
-            # A generator an arm: what it draws does not depend on which others are opened.
-            rngs = [np.random.default_rng((self._seed, number)) for number in members]
-            opened = self._open_family(arms, member_pulls, rngs)
-            cursors.update(zip(members, opened, strict=True))
-        return cursors
 
     def _open_family(
         self,
         arms: Sequence[Arm],
+        view: PoolView,
         pulls: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
         """Open the pulled arms of one family together."""
-        strategy = arms[0].strategy
-        return strategy.open(
+        return open_family(
             arms,
-            self.view,
+            view,
             pulls,
             rngs,
         )
@@ -123,7 +99,7 @@ class Round:
     @property
     def opened(self) -> list[int]:
         """The arms that were opened."""
-        return list(self._cursors)
+        return list(self._walk.cursors)
 
     @property
     def over(self) -> bool:
@@ -146,7 +122,7 @@ class Round:
         if self._all_picked:
             raise Exhausted("the round is over")
         planned = int(self.plan[self._slot])
-        arm, index = self._take(planned)
+        arm, index = self._walk.take(self._slot)
         self.view.ledger.take(index)
         pick = Pick(index, self._slot, arm, planned)
         self._slot += 1
@@ -155,43 +131,9 @@ class Round:
     def repick(self, index: int) -> None:
         """Go through a slot again whose pick is known: the arms move on as they did then."""
         index = check_whole(index, "index", 0, self.view.size - 1)
-        planned = int(self.plan[self._slot])
-        self._take(planned)
+        self._walk.take(self._slot)
         self.view.ledger.take(index)
         self._slot += 1
-
-    def _take(self, planned: int) -> tuple[int, int]:
-        """(arm, position): the next example of the planned arm, or of the one that inherits its
-        slot.
-        """
-        for arm in self._arms_in_turn(planned):
-            try:
-                position = self._cursors[arm].take()
-            except Exhausted:
-                self._dry.add(arm)
-            else:
-                return arm, position
-        # Seeded by the slot: a round that is gone through again draws the same stand-ins.
-        rng = np.random.default_rng((self._seed, len(self.arms), self._slot))
-        free = np.flatnonzero(self.view.ledger.free)
-        drawn = rng.integers(len(free))
-        return NOBODY, int(free[drawn])
-
-    def _arms_in_turn(self, planned: int) -> Iterator[int]:
-        """The planned arm, then those of the slots after it, going round; without those that are
-        dry.
-        """
-        if planned not in self._dry:
-            yield planned
-        later_slots = self.plan[self._slot + 1 :]
-        earlier_slots = self.plan[: self._slot]
-        for slot_arm in chain(later_slots, earlier_slots):
-            # Every arm may have run dry on the way: the rest of a long plan is not gone through.
-            if len(self._dry) == len(self._cursors):
-                return
-            arm = int(slot_arm)
-            if arm not in self._dry:
-                yield arm
 
     def __iter__(self) -> Iterator[Pick]:
         while not self.over:
