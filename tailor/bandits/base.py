@@ -133,8 +133,10 @@ class Selector(ABC):
         """(M,) the probability with which each arm is drawn for a slot; by default its share of the
         plan.
         """
-        slots = np.bincount(plan, minlength=self.contest.size)
-        return slots / max(1, len(plan))
+        arms = self.contest.size
+        slots_of_arms = np.bincount(plan, minlength=arms)
+        slots = max(1, len(plan))
+        return slots_of_arms / slots
 
     def beliefs(self) -> np.ndarray | None:
         """(M, K) the label that each arm is expected to find; None where the selector expects

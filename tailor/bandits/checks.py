@@ -11,8 +11,10 @@ from tailor.errors import InputError
 
 
 def check_slots(slots: int) -> int:
+    is_integer = isinstance(slots, (int, np.integer))
     # To Python True is an integer, but nobody means one slot by it.
-    is_integer = isinstance(slots, (int, np.integer)) and not isinstance(slots, bool)
+    if isinstance(slots, bool):
+        is_integer = False
     if not is_integer or slots < 0:
         raise InputError(f"slots is {slots!r}: give a whole number of picks, 0 or more")
     return int(slots)
@@ -22,12 +24,14 @@ def check_weights(contest: Contest, weights: Any) -> np.ndarray:
     """weights (K,), finite -> float64."""
     v = np.asarray(weights, dtype=np.float64)
     task = contest.task
-    if v.shape != (task.size,):
-        raise InputError(f"weights have shape {v.shape}: give one a class, ({task.size},)")
-    wrong_classes = np.flatnonzero(~np.isfinite(v))
-    if wrong_classes.size:
-        k = int(wrong_classes[0])
-        raise InputError(f"weight of class {task.classes[k]!r} is {v[k]}: weights must be finite")
+    size = task.size
+    if v.shape != (size,):
+        raise InputError(f"weights have shape {v.shape}: give one a class, ({size},)")
+    is_finite = np.isfinite(v)
+    if not is_finite.all():
+        k = int(np.argmin(is_finite))
+        name = task.classes[k]
+        raise InputError(f"weight of class {name!r} is {v[k]}: weights must be finite")
     return v
 
 
@@ -35,16 +39,20 @@ def check_arms(contest: Contest, arms: Any) -> np.ndarray:
     """arms (n,) of indices -> int64."""
     array = np.asarray(arms)
     # An empty list is an array of floats, and a round without answers is none the less valid.
-    has_integers = array.size == 0 or np.issubdtype(array.dtype, np.integer)
-    if array.ndim != 1 or not has_integers:
+    is_empty = array.size == 0
+    has_integers = np.issubdtype(array.dtype, np.integer)
+    is_list = array.ndim == 1
+    if not is_list or not (has_integers or is_empty):
         raise InputError(
             f"arms must be a list of indices, got shape {array.shape} of {array.dtype}"
         )
     indices = array.astype(np.int64)
-    is_wrong = (indices < 0) | (indices >= contest.size)
+    last = contest.size - 1
+    is_below = indices < 0
+    is_above = indices > last
+    is_wrong = is_below | is_above
     if is_wrong.any():
         first_wrong = indices[is_wrong][0]
-        last = contest.size - 1
         raise InputError(f"arm {first_wrong} does not exist: indices go from 0 to {last}")
     return indices
 
@@ -53,19 +61,20 @@ def check_vectors(contest: Contest, vectors: Any, rows: int) -> np.ndarray:
     """vectors (n, K) in [0, 1], one row a pick -> float64."""
     array = np.asarray(vectors, dtype=np.float64)
     task = contest.task
-    if array.shape != (rows, task.size):
+    expected_shape = (rows, task.size)
+    if array.shape != expected_shape:
         raise InputError(
             f"what the picks showed has shape {array.shape}: give one row a pick and one column "
-            f"a class, ({rows}, {task.size})"
+            f"a class, {expected_shape}"
         )
     # Asked for what is right, so that NaN is found too: it compares as false.
     is_right = (array >= 0) & (array <= 1)
     if not is_right.all():
-        row, k = np.argwhere(~is_right)[0]
+        wrong_cells = np.argwhere(~is_right)
+        row, k = wrong_cells[0]
         value = array[row, k]
-        raise InputError(
-            f"value {value} in row {row}, class {task.classes[k]!r}: it must lie in [0, 1]"
-        )
+        name = task.classes[k]
+        raise InputError(f"value {value} in row {row}, class {name!r}: it must lie in [0, 1]")
     return array
 
 
@@ -73,7 +82,8 @@ def check_outcomes(contest: Contest, outcomes: Outcomes) -> tuple[np.ndarray, np
     """arms (n,) int64 and labels (n, K) float64 of a round."""
     check_weights(contest, outcomes.weights)
     arms = check_arms(contest, outcomes.arms)
-    labels = check_vectors(contest, outcomes.labels, len(arms))
+    picks = len(arms)
+    labels = check_vectors(contest, outcomes.labels, picks)
     return arms, labels
 
 
@@ -82,6 +92,7 @@ def check_fit(contest: Contest, outcomes: Outcomes, selector: str) -> Fit:
     fit = outcomes.fit
     if fit is None:
         raise InputError(f"{selector} learns from how the retrained model does: give Outcomes.fit")
+    # With the user's own reward nothing else is read, so nothing else is checked.
     if fit.reward is not None:
         if not 0 <= fit.reward <= 1:
             raise InputError(f"the reward given is {fit.reward}: it must lie in [0, 1]")
@@ -97,10 +108,9 @@ def check_fit(contest: Contest, outcomes: Outcomes, selector: str) -> Fit:
         raise InputError(
             f"fit.correct {correct.shape} and fit.chances {chances.shape} must be of one length"
         )
-    if rates.shape != (contest.task.size,):
-        raise InputError(
-            f"fit.rates has shape {rates.shape}: give one a class, ({contest.task.size},)"
-        )
+    size = contest.task.size
+    if rates.shape != (size,):
+        raise InputError(f"fit.rates has shape {rates.shape}: give one a class, ({size},)")
     _check_unit_interval(correct, "correct", zero_allowed=True)
     # A chance of 0 is not one: the selector divides by it.
     _check_unit_interval(chances, "chances", zero_allowed=False)
@@ -109,20 +119,26 @@ def check_fit(contest: Contest, outcomes: Outcomes, selector: str) -> Fit:
 
 
 def _check_unit_interval(values: np.ndarray, name: str, *, zero_allowed: bool) -> None:
-    is_right = (values >= 0) & (values <= 1 + 1e-9)
-    if not zero_allowed:
-        is_right &= values != 0
+    if zero_allowed:
+        interval = "[0, 1]"
+        is_right = values >= 0
+    else:
+        interval = "(0, 1]"
+        is_right = values > 0
+    # A share that was computed may round to a little over 1.
+    is_right &= values <= 1 + 1e-9
     if not is_right.all():
-        first_wrong = values[~is_right][0]
-        bracket = "[" if zero_allowed else "("
-        raise InputError(f"fit.{name} holds {first_wrong}: it must lie in {bracket}0, 1]")
+        wrong_values = values[~is_right]
+        first_wrong = wrong_values[0]
+        raise InputError(f"fit.{name} holds {first_wrong}: it must lie in {interval}")
 
 
 def restored(state: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """One array of a saved state, of the right shape, as a copy."""
     if name not in state:
+        names = sorted(state)
         raise InputError(
-            f"saved state has no {name!r}, only {sorted(state)}: it belongs to another selector"
+            f"saved state has no {name!r}, only {names}: it belongs to another selector"
         )
     array = np.array(state[name])
     if array.shape != shape:
@@ -143,8 +159,9 @@ def argmax_ties(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     tied_rows = np.flatnonzero(largest_counts > 1)
     # Rows without a tie draw no random numbers.
     if tied_rows.size:
-        arms = scores.shape[1]
-        lots = rng.random((tied_rows.size, arms))
-        lots_of_tied = np.where(is_largest[tied_rows], lots, -1.0)
+        is_tied = is_largest[tied_rows]
+        lots = rng.random(is_tied.shape)
+        # No lot is below 0, so an arm that is not tied never has the largest.
+        lots_of_tied = np.where(is_tied, lots, -1.0)
         best[tied_rows] = lots_of_tied.argmax(axis=1)
     return best

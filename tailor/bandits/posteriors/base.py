@@ -59,23 +59,29 @@ class Posterior(ABC):
         self.forgetting = forgetting
         self.prior = prior
         self.round = 0
+        arms = contest.size
         columns = contest.task.size + self.rest
-        self.evidence = np.zeros((contest.size, columns, self.parts))
+        shape = (arms, columns, self.parts)
+        self.evidence = np.zeros(shape)
         self.priors()  # raises where the prior does not fit
 
     def _full_prior(self, prior: Any) -> np.ndarray:
         """A number, (K,) or (M, K) -> (M, K), all positive."""
-        shape = (self.contest.size, self.contest.task.size)
+        arms = self.contest.size
+        classes = self.contest.task.size
+        shape = (arms, classes)
         try:
             numbers = np.asarray(prior, dtype=np.float64)
             full = np.broadcast_to(numbers, shape)
         except (TypeError, ValueError):
-            given_shape = np.asarray(prior, dtype=object).shape
+            # As objects, ragged lists and words have a shape too.
+            prior_shape = np.asarray(prior, dtype=object).shape
             raise InputError(
-                f"prior of shape {given_shape}: give a number, {shape[1:]} by class or {shape} by "
+                f"prior of shape {prior_shape}: give a number, ({classes},) by class or {shape} by "
                 "arm and class"
             ) from None
-        is_right = (full > 0) & np.isfinite(full)
+        is_positive = full > 0
+        is_right = is_positive & np.isfinite(full)
         if not is_right.all():
             first_wrong = full[~is_right][0]
             raise InputError(f"prior holds {first_wrong}: it must be above 0 and finite")
@@ -92,7 +98,11 @@ class Posterior(ABC):
         # A user's function sees the evidence itself, which it must not change.
         evidence = self.evidence.view()
         evidence.flags.writeable = False
-        prior = self.prior(self.round, self.contest, evidence)
+        prior = self.prior(
+            self.round,
+            self.contest,
+            evidence,
+        )
         return self._resolve(prior)
 
     @property
@@ -104,13 +114,16 @@ class Posterior(ABC):
 
     def learn(self, arms: np.ndarray, vectors: np.ndarray) -> None:
         """One round: arms (n,), vectors (n, K) in [0, 1]. Forgets even where n is 0."""
-        arms = checks.check_arms(self.contest, arms)
-        vectors = checks.check_vectors(self.contest, vectors, len(arms))
+        contest = self.contest
+        arms = checks.check_arms(contest, arms)
+        picks = len(arms)
+        vectors = checks.check_vectors(contest, vectors, picks)
         rows = self._evidence(vectors)
         sums = np.zeros_like(self.evidence)
         # Unlike sums[arms] += rows, this counts an arm as often as it was pulled.
         np.add.at(sums, arms, rows)
-        self.evidence = self.forget * self.evidence + sums
+        remembered = self.forget * self.evidence
+        self.evidence = remembered + sums
         self.round += 1
 
     @abstractmethod
@@ -153,7 +166,9 @@ class Posterior(ABC):
         }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        shape = self.evidence.shape
+        # Both are checked before either is taken over.
         round_count = checks.restored(state, "round", ())
-        evidence = checks.restored(state, "evidence", self.evidence.shape)
+        evidence = checks.restored(state, "evidence", shape)
         self.round = int(round_count)
         self.evidence = evidence.astype(np.float64)

@@ -20,19 +20,25 @@ class BetaPosterior(Posterior):
         if not isinstance(prior, tuple):
             full = self._full_prior(prior)
             return full, full
-        if len(prior) != 2:
-            raise InputError(f"a prior of {len(prior)} parts: give one, or a pair (for, against)")
+        parts = len(prior)
+        if parts != 2:
+            raise InputError(f"a prior of {parts} parts: give one, or a pair (for, against)")
         prior_for, prior_against = prior
-        return self._full_prior(prior_for), self._full_prior(prior_against)
+        full_for = self._full_prior(prior_for)
+        full_against = self._full_prior(prior_against)
+        return full_for, full_against
 
     def parameters(self) -> tuple[np.ndarray, np.ndarray]:
         """a and b, (M, K) each."""
         prior_for, prior_against = self.priors()
+        scale = self.scale
         evidence_for = self.evidence[:, :, 0]
         evidence_against = self.evidence[:, :, 1]
-        a = self.scale * prior_for + evidence_for
-        b = self.scale * prior_against + evidence_against
-        return np.maximum(a, FLOOR), np.maximum(b, FLOOR)
+        a = scale * prior_for + evidence_for
+        b = scale * prior_against + evidence_against
+        a = np.maximum(a, FLOOR)
+        b = np.maximum(b, FLOOR)
+        return a, b
 
     def _evidence(self, vectors: np.ndarray) -> np.ndarray:
         against = 1 - vectors
@@ -40,7 +46,8 @@ class BetaPosterior(Posterior):
 
     def mean(self) -> np.ndarray:
         a, b = self.parameters()
-        share: np.ndarray = a / (a + b)
+        total = a + b
+        share: np.ndarray = a / total
         return share
 
     def plan(
@@ -58,11 +65,24 @@ class BetaPosterior(Posterior):
         if device != "cpu":
             from tailor.bandits.posteriors.torch_plan import torch_plan
 
-            return torch_plan(a, b, v, slots, rng, device=device)
+            return torch_plan(
+                a,
+                b,
+                v,
+                slots,
+                rng,
+                device=device,
+            )
         from tailor.bandits.posteriors.gamma import beta_plan
 
         seed = int(rng.integers(2**63))
-        plan: np.ndarray = beta_plan(a, b, v, slots, seed)
+        plan: np.ndarray = beta_plan(
+            a,
+            b,
+            v,
+            slots,
+            seed,
+        )
         return plan
 
     def scores(
@@ -79,5 +99,11 @@ class BetaPosterior(Posterior):
         v = checks.check_weights(self.contest, weights)
         a, b = self.parameters()
         seed = int(rng.integers(2**63))
-        scores: np.ndarray = beta_scores(a, b, v, draws, seed)
+        scores: np.ndarray = beta_scores(
+            a,
+            b,
+            v,
+            draws,
+            seed,
+        )
         return scores

@@ -31,41 +31,51 @@ class DirichletPosterior(Posterior):
             )
         arms = self.contest.size
         parts = self.contest.task.size + 1
-        if np.shape(prior) != (arms, parts):
-            by_class = self._full_prior(prior)
-            no_rest = np.zeros((arms, 1))
-            return (np.concatenate([by_class, no_rest], axis=1),)
-        full = np.asarray(prior, dtype=np.float64)
-        rest = full[:, -1:]
-        is_right = (rest >= 0) & np.isfinite(rest)
-        if not is_right.all():
-            raise InputError("the prior of the rest, the last column, must be 0 or more and finite")
-        by_class = self._full_prior(full[:, :-1])
-        return (np.concatenate([by_class, rest], axis=1),)
+        if np.shape(prior) == (arms, parts):
+            full = np.asarray(prior, dtype=np.float64)
+            prior = full[:, :-1]
+            rest = full[:, -1:]
+            is_right = (rest >= 0) & np.isfinite(rest)
+            if not is_right.all():
+                raise InputError(
+                    "the prior of the rest, the last column, must be 0 or more and finite"
+                )
+        else:
+            rest = np.zeros((arms, 1))
+        by_class = self._full_prior(prior)
+        with_rest = np.concatenate([by_class, rest], axis=1)
+        return (with_rest,)
 
     def parameters(self) -> np.ndarray:
         """(M, K + 1); the last column is the rest."""
         (prior,) = self.priors()
-        a = self.scale * prior + self.evidence[:, :, 0]
+        evidence = self.evidence[:, :, 0]
+        a = self.scale * prior + evidence
         # The rest may be 0: it has no weight, and is left out where no arm has any of it.
         of_classes = a[:, :-1]
-        a[:, :-1] = np.maximum(of_classes, FLOOR)
+        np.maximum(of_classes, FLOOR, out=of_classes)
         return a
 
     def _evidence(self, vectors: np.ndarray) -> np.ndarray:
         sums = vectors.sum(axis=1)
-        if (sums > 1 + ROUNDING).any():
+        is_above = sums > 1 + ROUNDING
+        if is_above.any():
             row = int(np.argmax(sums))
-            raise InputError(f"the vector in row {row} sums to {sums[row]:.6g}: the limit is 1")
+            largest = sums[row]
+            raise InputError(f"the vector in row {row} sums to {largest:.6g}: the limit is 1")
         lacking = np.maximum(0.0, 1 - sums)
-        lacking[lacking < ROUNDING] = 0  # rounding of soft labels is no evidence
-        with_rest = np.concatenate([vectors, lacking[:, None]], axis=1)
+        # Rounding of soft labels is no evidence.
+        is_rounding = lacking < ROUNDING
+        lacking[is_rounding] = 0
+        with_rest = np.column_stack([vectors, lacking])
         return with_rest[:, :, None]
 
     def mean(self) -> np.ndarray:
         a = self.parameters()
         totals = a.sum(axis=1, keepdims=True)
-        return a[:, :-1] / totals
+        of_classes = a[:, :-1]
+        share: np.ndarray = of_classes / totals
+        return share
 
     def _groups(self, weights: np.ndarray, aggregate: bool) -> tuple[np.ndarray, np.ndarray]:
         """Parameters (M, G) and weights (G,), the classes of one weight as one group.
@@ -81,9 +91,12 @@ class DirichletPosterior(Posterior):
             v = v[:-1]
         if not aggregate:
             return np.ascontiguousarray(a), v
+        # Sorted by weight, the classes of a group lie side by side.
         order = np.argsort(v, kind="stable")
-        distinct, starts = np.unique(v[order], return_index=True)
-        sums = np.add.reduceat(a[:, order], starts, axis=1)
+        sorted_weights = v[order]
+        sorted_parameters = a[:, order]
+        distinct, starts = np.unique(sorted_weights, return_index=True)
+        sums = np.add.reduceat(sorted_parameters, starts, axis=1)
         return np.ascontiguousarray(sums), distinct
 
     def plan(
@@ -100,11 +113,23 @@ class DirichletPosterior(Posterior):
         if device != "cpu":
             from tailor.bandits.posteriors.torch_plan import torch_plan
 
-            return torch_plan(a, None, v, slots, rng, device=device)
+            return torch_plan(
+                a,
+                None,
+                v,
+                slots,
+                rng,
+                device=device,
+            )
         from tailor.bandits.posteriors.gamma import dirichlet_plan
 
         seed = int(rng.integers(2**63))
-        plan: np.ndarray = dirichlet_plan(a, v, slots, seed)
+        plan: np.ndarray = dirichlet_plan(
+            a,
+            v,
+            slots,
+            seed,
+        )
         return plan
 
     def scores(
@@ -120,5 +145,10 @@ class DirichletPosterior(Posterior):
         draws = checks.check_slots(draws)
         a, v = self._groups(weights, aggregate)
         seed = int(rng.integers(2**63))
-        scores: np.ndarray = dirichlet_scores(a, v, draws, seed)
+        scores: np.ndarray = dirichlet_scores(
+            a,
+            v,
+            draws,
+            seed,
+        )
         return scores

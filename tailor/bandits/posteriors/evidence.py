@@ -35,8 +35,10 @@ def surprise(outcomes: Outcomes, task: Task) -> np.ndarray:
     if task.kind == "multi-class":
         return surprise_of_ones
     surprise_of_zeros = (1 - y) * p
+    # The weight is negative there, so the surprise of a 0 is taken off.
+    flipped = 1 - surprise_of_zeros
     wants_zeros = outcomes.weights < 0
-    return np.where(wants_zeros, 1 - surprise_of_zeros, surprise_of_ones)
+    return np.where(wants_zeros, flipped, surprise_of_ones)
 
 
 KINDS: dict[str, Callable[[Outcomes, Task], np.ndarray]] = {

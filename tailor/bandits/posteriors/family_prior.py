@@ -32,28 +32,54 @@ class FamilyPrior:
     def __call__(self, round: int, contest: Contest, evidence: np.ndarray) -> Any:
         """evidence (M, K + R, P) -> a prior by arm and part; for Beta, a pair of these."""
         classes = np.array(contest.classes)
-        names, family = np.unique(np.array(contest.families), return_inverse=True)
+        families = np.array(contest.families)
+        _, family = np.unique(families, return_inverse=True)
+        hits = evidence[:, :, 0]
         is_dirichlet = evidence.shape[2] == 1
         if is_dirichlet:
             # Every pick adds 1 over all parts.
             picks = evidence.sum(axis=(1, 2))
-        else:
-            # Every pick adds 1 to each class.
-            picks = evidence.sum(axis=2).max(axis=1)
-        picks_by_family = np.bincount(family, weights=picks, minlength=len(names))
-        family_picks = picks_by_family[family]
-        share = family_picks / (family_picks + self.worth)
-        share = share[:, None]
-        hits = evidence[:, :, 0]
-        if is_dirichlet:
-            return self._dirichlet(hits, classes, family, share)
+            share = self._share(picks, family)
+            return self._dirichlet(
+                hits,
+                classes,
+                family,
+                share,
+            )
+        # Every pick adds 1 to each class, for or against it.
         picks_by_class = evidence.sum(axis=2)
-        mean = _family_means(hits, picks_by_class, classes, family)
-        return self._mixed(share, mean), self._mixed(share, 1 - mean)
+        picks = picks_by_class.max(axis=1)
+        share = self._share(picks, family)
+        mean = _family_means(
+            hits,
+            picks_by_class,
+            classes,
+            family,
+        )
+        prior_for = self._mixed(share, mean)
+        prior_against = self._mixed(share, 1 - mean)
+        return prior_for, prior_against
 
-    def _mixed(self, share: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        uniform = 1 - share
-        mixed: np.ndarray = uniform + share * self.worth * mean
+    def _share(self, picks: np.ndarray, family: np.ndarray) -> np.ndarray:
+        """picks, family (M,) -> (M, 1): how far each arm's family has taken the uniform prior's
+        place.
+        """
+        picks_by_family = np.bincount(family, weights=picks)
+        family_picks = picks_by_family[family]
+        with_prior = family_picks + self.worth
+        share: np.ndarray = family_picks / with_prior
+        return share[:, None]
+
+    def _mixed(
+        self,
+        share: np.ndarray,
+        mean: np.ndarray,
+        uniform: np.ndarray | float = 1.0,
+    ) -> np.ndarray:
+        """share (M, 1), mean (M, C), uniform (C,) -> (M, C)."""
+        from_uniform = (1 - share) * uniform
+        from_family = share * self.worth * mean
+        mixed: np.ndarray = from_uniform + from_family
         return mixed
 
     def _dirichlet(
@@ -64,26 +90,39 @@ class FamilyPrior:
         share: np.ndarray,
     ) -> np.ndarray:
         """hits (M, K + 1), the rest last -> (M, K + 1)."""
-        size = hits.shape[1] - 1
         totals = hits.sum(axis=1, keepdims=True)
         picks = np.broadcast_to(totals, hits.shape)
-        mean = _family_means(hits, picks, classes, family)
-        is_own = np.zeros_like(mean, bool)
-        arms_with_class = np.flatnonzero(classes >= 0)
-        is_own[arms_with_class, classes[arms_with_class]] = True
-        # What is left after the own class is shared out as the others were found.
-        others = np.where(is_own, 0, mean)
-        own = np.where(is_own, mean, 0)
-        left = 1 - own.sum(axis=1, keepdims=True)
-        others_total = others.sum(axis=1, keepdims=True)
-        others_total = np.maximum(others_total, _TINY)
-        mean_of_others = others * left / others_total
-        mean = np.where(is_own, mean, mean_of_others)
+        mean = _family_means(
+            hits,
+            picks,
+            classes,
+            family,
+        )
+        parts = np.arange(hits.shape[1])
+        # No part is numbered -1, so an arm that works for no class has no class of its own.
+        is_own_class = classes[:, None] == parts
+        mean = _summing_to_one(mean, is_own_class)
         # The uniform prior expects nothing of the rest.
-        uniform = np.append(np.ones(size), 0.0)
-        prior: np.ndarray = (1 - share) * uniform + share * self.worth * mean
-        prior[:, :size] = np.maximum(prior[:, :size], _TINY)
+        uniform = np.ones(len(parts))
+        uniform[-1] = 0.0
+        prior = self._mixed(share, mean, uniform)
+        # A Dirichlet's parameters are above 0; only the rest may be 0.
+        of_classes = prior[:, :-1]
+        np.maximum(of_classes, _TINY, out=of_classes)
         return prior
+
+
+def _summing_to_one(mean: np.ndarray, is_own_class: np.ndarray) -> np.ndarray:
+    """mean, is_own_class (M, C) -> (M, C): an arm's own class keeps its mean, and what is left to 1
+    is shared out among the others in proportion to theirs.
+    """
+    of_others = np.where(is_own_class, 0, mean)
+    of_own_class = np.where(is_own_class, mean, 0)
+    left = 1 - of_own_class.sum(axis=1, keepdims=True)
+    others_total = of_others.sum(axis=1, keepdims=True)
+    others_total = np.maximum(others_total, _TINY)
+    scaled_others = of_others * left / others_total
+    return np.where(is_own_class, mean, scaled_others)
 
 
 def _family_means(
@@ -101,22 +140,27 @@ def _family_means(
     parts = np.arange(hits.shape[1])
     for number in np.unique(family):
         rows = np.flatnonzero(family == number)
-        own_classes = classes[rows]
-        is_own = own_classes[:, None] == parts
+        classes_of_rows = classes[rows]
+        is_own_class = classes_of_rows[:, None] == parts
         family_hits = hits[rows]
         family_picks = picks[rows]
-        other_hits = np.where(is_own, 0, family_hits)
-        other_picks = np.where(is_own, 0, family_picks)
-        other_means = _ratio(other_hits.sum(axis=0), other_picks.sum(axis=0))
+        # Every other class by itself, over the arms that do not work for it.
+        other_hits = np.where(is_own_class, 0, family_hits)
+        other_picks = np.where(is_own_class, 0, family_picks)
+        hits_by_class = other_hits.sum(axis=0)
+        picks_by_class = other_picks.sum(axis=0)
+        other_means = _ratio(hits_by_class, picks_by_class)
         # An arm has but one own class, so those of all arms of the family are pooled.
-        own_hits = np.where(is_own, family_hits, 0)
-        own_picks = np.where(is_own, family_picks, 0)
+        own_hits = np.where(is_own_class, family_hits, 0)
+        own_picks = np.where(is_own_class, family_picks, 0)
         own_mean = _ratio(own_hits.sum(), own_picks.sum())
-        mean[rows] = np.where(is_own, own_mean, other_means)
+        mean[rows] = np.where(is_own_class, own_mean, other_means)
     return mean
 
 
 def _ratio(hits: np.ndarray, picks: np.ndarray) -> np.ndarray:
-    shares = hits / np.maximum(picks, _TINY)
-    ratio = np.where(picks > 0, shares, 0.5)
+    divisor = np.maximum(picks, _TINY)
+    shares = hits / divisor
+    is_seen = picks > 0
+    ratio = np.where(is_seen, shares, 0.5)
     return np.clip(ratio, _TINY, 1 - _TINY)

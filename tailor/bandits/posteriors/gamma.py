@@ -52,7 +52,8 @@ def _gamma(
     number = d * t
     if boost > 0.0:
         e, state = exponential(state)
-        number = number * math.exp(-e * boost)
+        shrinking = math.exp(-e * boost)
+        number = number * shrinking
     return number, state
 
 
@@ -84,7 +85,13 @@ def gamma_numbers(shape: float, draws: int, seed: int) -> np.ndarray:
         d, c, squeeze, boost = _constants(shape)
         state = stream(seed, 0, 0)
         for j in range(draws):
-            out[j], state = _gamma(d, c, squeeze, boost, state)
+            out[j], state = _gamma(
+                d,
+                c,
+                squeeze,
+                boost,
+                state,
+            )
     return out
 
 
@@ -120,8 +127,20 @@ def _beta_row(
             hit = 0.0
             miss = 0.0
             if shape_for > 0.0:
-                hit, state = _gamma(d1, c1, squeeze1, boost1, state)
-                miss, state = _gamma(d2, c2, squeeze2, boost2, state)
+                hit, state = _gamma(
+                    d1,
+                    c1,
+                    squeeze1,
+                    boost1,
+                    state,
+                )
+                miss, state = _gamma(
+                    d2,
+                    c2,
+                    squeeze2,
+                    boost2,
+                    state,
+                )
             total = hit + miss
             if total > 0.0:
                 theta = hit / total
@@ -139,8 +158,9 @@ def _one_class(a: np.ndarray, state: Any) -> tuple[int, Any]:
     u, state = uniform(state)
     total = a.sum()
     if total <= 0.0:
+        last = a.size - 1
         position = int(u * a.size)
-        return min(a.size - 1, position), state
+        return min(last, position), state
     left = u * total
     drawn = 0
     for g in range(a.size):
@@ -175,7 +195,13 @@ def _dirichlet_row(
         d, c, squeeze, boost = _constants(shape)
         weight = v[g] - base
         for j in range(out.size):
-            x, state = _gamma(d, c, squeeze, boost, state)
+            x, state = _gamma(
+                d,
+                c,
+                squeeze,
+                boost,
+                state,
+            )
             total[j] += x
             out[j] += weight * x
     for j in range(out.size):
@@ -213,6 +239,13 @@ def _argmax_columns(scores: np.ndarray, best: np.ndarray, state: Any) -> None:
         best[j] = arm
 
 
+@njit(cache=True, nogil=True)
+def _chunk_count(draws: int) -> int:
+    """Chunks that hold all draws; the last may be shorter."""
+    rounded_up = draws + CHUNK - 1
+    return rounded_up // CHUNK
+
+
 @njit(cache=True, nogil=True, parallel=True)
 def beta_scores(
     a: np.ndarray,
@@ -224,15 +257,20 @@ def beta_scores(
     """a, b (M, K), v (K,) float64 -> (draws, M) float64 of <v, theta>, theta_k ~ Beta(a_k, b_k)."""
     arms = a.shape[0]
     out = np.empty((draws, arms))
-    chunks = (draws + CHUNK - 1) // CHUNK
-    for chunk in prange(chunks):
+    for chunk in prange(_chunk_count(draws)):
         start = chunk * CHUNK
-        n = min(CHUNK, draws - start)
-        stop = start + n
-        row = np.empty(n)
+        stop = min(start + CHUNK, draws)
+        chunk_draws = stop - start
+        row = np.empty(chunk_draws)
         for i in range(arms):
             state = stream(seed, chunk, i)
-            _beta_row(a[i], b[i], v, row, state)
+            _beta_row(
+                a[i],
+                b[i],
+                v,
+                row,
+                state,
+            )
             out[start:stop, i] = row
     return out
 
@@ -247,16 +285,21 @@ def dirichlet_scores(
     """a (M, G), v (G,) float64 -> (draws, M) float64 of <v, theta>, theta ~ Dirichlet(a)."""
     arms = a.shape[0]
     out = np.empty((draws, arms))
-    chunks = (draws + CHUNK - 1) // CHUNK
-    for chunk in prange(chunks):
+    for chunk in prange(_chunk_count(draws)):
         start = chunk * CHUNK
-        n = min(CHUNK, draws - start)
-        stop = start + n
-        row = np.empty(n)
-        scratch = np.empty(n)
+        stop = min(start + CHUNK, draws)
+        chunk_draws = stop - start
+        row = np.empty(chunk_draws)
+        scratch = np.empty(chunk_draws)
         for i in range(arms):
             state = stream(seed, chunk, i)
-            _dirichlet_row(a[i], v, row, scratch, state)
+            _dirichlet_row(
+                a[i],
+                v,
+                row,
+                scratch,
+                state,
+            )
             out[start:stop, i] = row
     return out
 
@@ -274,15 +317,21 @@ def beta_plan(
     """
     arms = a.shape[0]
     best = np.empty(draws, np.int64)
-    chunks = (draws + CHUNK - 1) // CHUNK
-    for chunk in prange(chunks):
+    for chunk in prange(_chunk_count(draws)):
         start = chunk * CHUNK
-        n = min(CHUNK, draws - start)
-        stop = start + n
-        scores = np.empty((arms, n))
+        stop = min(start + CHUNK, draws)
+        chunk_draws = stop - start
+        # An arm's draws lie side by side in memory, for they are written one after the other.
+        scores = np.empty((arms, chunk_draws))
         for i in range(arms):
             state = stream(seed, chunk, i)
-            _beta_row(a[i], b[i], v, scores[i], state)
+            _beta_row(
+                a[i],
+                b[i],
+                v,
+                scores[i],
+                state,
+            )
         # Ties have a stream of their own, after those of the arms.
         tie_state = stream(seed, chunk, arms)
         _argmax_columns(scores, best[start:stop], tie_state)
@@ -301,16 +350,22 @@ def dirichlet_plan(
     """
     arms = a.shape[0]
     best = np.empty(draws, np.int64)
-    chunks = (draws + CHUNK - 1) // CHUNK
-    for chunk in prange(chunks):
+    for chunk in prange(_chunk_count(draws)):
         start = chunk * CHUNK
-        n = min(CHUNK, draws - start)
-        stop = start + n
-        scores = np.empty((arms, n))
-        scratch = np.empty(n)
+        stop = min(start + CHUNK, draws)
+        chunk_draws = stop - start
+        # An arm's draws lie side by side in memory, for they are written one after the other.
+        scores = np.empty((arms, chunk_draws))
+        scratch = np.empty(chunk_draws)
         for i in range(arms):
             state = stream(seed, chunk, i)
-            _dirichlet_row(a[i], v, scores[i], scratch, state)
+            _dirichlet_row(
+                a[i],
+                v,
+                scores[i],
+                scratch,
+                state,
+            )
         # Ties have a stream of their own, after those of the arms.
         tie_state = stream(seed, chunk, arms)
         _argmax_columns(scores, best[start:stop], tie_state)

@@ -35,32 +35,65 @@ def torch_plan(
     import torch
 
     seed = int(rng.integers(2**63))
-    generator = torch.Generator(device=device).manual_seed(seed)
-    parameters = [a]
-    sample = _dirichlet
-    if b is not None:
+    generator = torch.Generator(device=device)
+    generator.manual_seed(seed)
+    if b is None:
+        sample = _dirichlet
+        shapes = [_tensor(a, device)]
+    else:
+        sample = _beta
         # Classes of weight 0 change nothing, so they are not sampled.
         has_weight = v != 0
-        parameters = [a[:, has_weight], b[:, has_weight]]
         v = v[has_weight]
-        sample = _beta
-    shapes = [
-        torch.as_tensor(parameter, dtype=torch.float32, device=device) for parameter in parameters
-    ]
-    weights = torch.as_tensor(v, dtype=torch.float32, device=device)
-    numbers_per_draw = sum(parameter.size for parameter in parameters)
-    step = max(1, memory // max(1, numbers_per_draw))
+        a = a[:, has_weight]
+        b = b[:, has_weight]
+        shapes = [
+            _tensor(a, device),
+            _tensor(b, device),
+        ]
+    weights = _tensor(v, device)
+    numbers_per_draw = len(shapes) * a.size
+    # Without any class of weight nothing is drawn; and a draw is never cut, however large.
+    numbers_per_draw = max(1, numbers_per_draw)
+    step = max(1, memory // numbers_per_draw)
     best = np.empty(draws, np.int64)
     for start in range(0, draws, step):
         stop = min(start + step, draws)
-        scores = sample(shapes, weights, stop - start, generator)
-        largest = scores.max(dim=1, keepdim=True).values
-        is_largest = scores == largest
-        # A random number on the tied arms only, so that each wins with the same chance.
-        luck = torch.rand(scores.shape, generator=generator, device=device) + 1
-        winners = (is_largest * luck).argmax(dim=1)
+        scores = sample(
+            shapes,
+            weights,
+            stop - start,
+            generator,
+        )
+        winners = _argmax_ties(scores, generator)
         best[start:stop] = winners.cpu().numpy()
     return best
+
+
+def _tensor(array: np.ndarray, device: str) -> torch.Tensor:
+    import torch
+
+    return torch.as_tensor(
+        array,
+        dtype=torch.float32,
+        device=device,
+    )
+
+
+def _argmax_ties(scores: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """scores (n, M) -> (n,): the largest of each row; a tie goes to each with the same chance."""
+    import torch
+
+    largest = scores.max(dim=1, keepdim=True).values
+    is_largest = scores == largest
+    luck = torch.rand(
+        scores.shape,
+        generator=generator,
+        device=scores.device,
+    )
+    # Above 0, so that no arm below the largest can win.
+    luck_of_tied = is_largest * (luck + 1)
+    return luck_of_tied.argmax(dim=1)
 
 
 def _gammas(shape: torch.Tensor, n: int, generator: torch.Generator) -> torch.Tensor:
@@ -71,8 +104,10 @@ def _gammas(shape: torch.Tensor, n: int, generator: torch.Generator) -> torch.Te
 
     positive = shape > 0
     # The sampler takes no shape of 0: 1 stands in for it, and what it gives is thrown away.
-    safe = torch.where(positive, shape, torch.ones_like(shape))
-    repeated = safe.expand(n, *shape.shape).contiguous()
+    ones = torch.ones_like(shape)
+    safe = torch.where(positive, shape, ones)
+    repeated = safe.expand(n, *shape.shape)
+    repeated = repeated.contiguous()
     drawn = torch._standard_gamma(repeated, generator=generator)
     tiny = torch.finfo(torch.float32).tiny
     is_number = positive & (drawn > tiny)
@@ -92,14 +127,22 @@ def _beta(
     hit = _gammas(shape_for, n, generator)
     miss = _gammas(shape_against, n, generator)
     both_shapes = shape_for + shape_against
-    mean = shape_for / both_shapes.clamp(min=1e-38)
-    chance = torch.where(both_shapes > 0, mean, 0.5)
+    # Clamped, so that nothing is divided by 0.
+    divisor = both_shapes.clamp(min=1e-38)
+    mean = shape_for / divisor
+    has_shape = both_shapes > 0
+    chance = torch.where(has_shape, mean, 0.5)
     total = hit + miss
     # Where both numbers underflowed to 0, all mass sits at 0 and 1: a coin decides.
-    luck = torch.rand(total.shape, generator=generator, device=total.device)
+    luck = torch.rand(
+        total.shape,
+        generator=generator,
+        device=total.device,
+    )
     coin = luck < chance
     share = hit / total.clamp(min=1e-38)
-    theta = torch.where(total > 0, share, coin.float())
+    has_mass = total > 0
+    theta = torch.where(has_mass, share, coin.float())
     return theta @ weights
 
 
@@ -109,21 +152,38 @@ def _dirichlet(
     n: int,
     generator: torch.Generator,
 ) -> Any:
-    import torch
-
     (shape,) = shapes
     drawn = _gammas(shape, n, generator)
     total = drawn.sum(dim=2)
     # As in gamma.py: equal weights must tie exactly.
     base = weights[0]
-    above_base = drawn @ (weights - base)
-    scores = base + above_base / total.clamp(min=1e-38)
+    weights_above_base = weights - base
+    above_base = drawn @ weights_above_base
+    divisor = total.clamp(min=1e-38)
+    scores = base + above_base / divisor
     is_empty = total <= 0
     if bool(is_empty.any()):
         # All parts underflowed to 0: the mass sits on a single class.
         rows, arms = is_empty.nonzero(as_tuple=True)
-        shape_totals = shape.sum(dim=1, keepdim=True)
-        shares = torch.where(shape_totals > 0, shape, torch.ones_like(shape))
-        drawn_classes = torch.multinomial(shares[arms], 1, generator=generator)[:, 0]
+        drawn_classes = _one_class(shape, arms, generator)
         scores[rows, arms] = weights[drawn_classes]
     return scores
+
+
+def _one_class(
+    shape: torch.Tensor,
+    arms: torch.Tensor,
+    generator: torch.Generator,
+) -> torch.Tensor:
+    """shape (M, G), arms (n,) -> (n,): one class for each, drawn in proportion to the arm's shapes
+    (evenly if all are 0).
+    """
+    import torch
+
+    shape_totals = shape.sum(dim=1, keepdim=True)
+    has_shape = shape_totals > 0
+    ones = torch.ones_like(shape)
+    shares = torch.where(has_shape, shape, ones)
+    shares_of_arms = shares[arms]
+    drawn = torch.multinomial(shares_of_arms, 1, generator=generator)
+    return drawn[:, 0]

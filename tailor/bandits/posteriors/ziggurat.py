@@ -39,13 +39,6 @@ _EXPONENTIAL_TAIL = 7.69711747013105
 
 def _layers(tail: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Right edges x (257,) of the layers, widest first, and the density there (257,)."""
-    if kind == "normal":
-        beyond_tail = float(erfc(tail / math.sqrt(2)))
-        tail_area = math.sqrt(math.pi / 2) * beyond_tail
-        density_at_tail = math.exp(-0.5 * tail * tail)
-        area = tail * density_at_tail + tail_area
-    else:
-        area = (tail + 1) * math.exp(-tail)
 
     def density(x: float) -> float:
         if kind == "normal":
@@ -53,19 +46,35 @@ def _layers(tail: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
         return math.exp(-x)
 
     def inverse(y: float) -> float:
+        log_density = math.log(y)
         if kind == "normal":
-            return math.sqrt(-2 * math.log(y))
-        return -math.log(y)
+            return math.sqrt(-2 * log_density)
+        return -log_density
 
+    # The area of each layer: that of the lowest, a rectangle up to the tail and the tail itself.
+    density_at_tail = density(tail)
+    if kind == "normal":
+        scaled_tail = tail / math.sqrt(2)
+        beyond_tail = float(erfc(scaled_tail))
+        half_area = math.sqrt(math.pi / 2)
+        tail_area = half_area * beyond_tail
+        area = tail * density_at_tail + tail_area
+    else:
+        area = (tail + 1) * density_at_tail
     edges = np.zeros(257)
-    edges[0] = area / density(tail)
+    # As wide as a rectangle of the tail's height and of the lowest layer's area would be.
+    edges[0] = area / density_at_tail
     edges[1] = tail
     # Every layer has the same area, so its width tells how much higher the next one begins.
     for i in range(1, 255):
         edge = edges[i]
         height = area / edge
-        edges[i + 1] = inverse(height + density(edge))
-    densities = np.array([density(edge) for edge in edges])
+        next_density = density(edge) + height
+        edges[i + 1] = inverse(next_density)
+    # The last edge is 0, and an array's own exp() may round otherwise than math.exp().
+    densities = np.empty(257)
+    for i in range(257):
+        densities[i] = density(edges[i])
     return edges, densities
 
 
@@ -76,11 +85,13 @@ _EXP_X, _EXP_F = _layers(_EXPONENTIAL_TAIL, "exponential")
 @njit(cache=True, nogil=True)
 def mix(counter: Any) -> Any:
     """A 64-bit hash of the counter."""
-    z = counter ^ (counter >> _S30)
-    z = z * _MIX1
-    z = z ^ (z >> _S27)
-    z = z * _MIX2
-    return z ^ (z >> _S31)
+    z = counter
+    z ^= z >> _S30
+    z *= _MIX1
+    z ^= z >> _S27
+    z *= _MIX2
+    z ^= z >> _S31
+    return z
 
 
 @njit(cache=True, nogil=True)
@@ -88,9 +99,12 @@ def stream(seed: int, first: int, second: int) -> Any:
     """The start of a stream of its own for (seed, first, second), hashed so that starts lie far
     apart.
     """
-    seed_key = mix(np.uint64(seed) + _STEP)
-    first_key = mix(np.uint64(first) + _STEP)
-    second_key = mix(np.uint64(second) * _MIX1 + _STEP)
+    seed_bits = np.uint64(seed)
+    first_bits = np.uint64(first)
+    second_bits = np.uint64(second) * _MIX1
+    seed_key = mix(seed_bits + _STEP)
+    first_key = mix(first_bits + _STEP)
+    second_key = mix(second_bits + _STEP)
     key = mix(seed_key ^ first_key)
     return mix(key ^ second_key)
 
@@ -106,24 +120,34 @@ def uniform(state: Any) -> tuple[float, Any]:
 
 
 @njit(cache=True, nogil=True)
+def _normal_tail(state: Any) -> tuple[float, Any]:
+    """|x| beyond the tail's start (Marsaglia 1964): an exponential, accepted by a second one."""
+    while True:
+        u, state = uniform(state)
+        w, state = uniform(state)
+        # 1 - u lies in (0, 1], where the logarithm is finite.
+        log_u = math.log(1.0 - u)
+        log_w = math.log(1.0 - w)
+        x = -log_u / _NORMAL_TAIL
+        limit = -2.0 * log_w
+        if limit > x * x:
+            return _NORMAL_TAIL + x, state
+
+
+@njit(cache=True, nogil=True)
 def _normal_edge(layer: Any, size: float, state: Any) -> tuple[float, Any]:
     """The rare part of the ziggurat: the tail or the rim of a layer. Gives |x|, or -1 to draw
     again.
     """
-    u, state = uniform(state)
     if layer == 0:
-        while True:
-            w, state = uniform(state)
-            x = -math.log(1.0 - u) / _NORMAL_TAIL
-            limit = -2.0 * math.log(1.0 - w)
-            if limit > x * x:
-                return _NORMAL_TAIL + x, state
-            u, state = uniform(state)
+        return _normal_tail(state)
+    u, state = uniform(state)
     low = NORMAL_F[layer]
     high = NORMAL_F[layer + 1]
-    height = low + u * (high - low)
-    density = math.exp(-0.5 * size * size)
-    if height < density:
+    span = high - low
+    height = low + u * span
+    exponent = -0.5 * size * size
+    if height < math.exp(exponent):
         return size, state
     return -1.0, state
 
@@ -134,8 +158,10 @@ def normal(state: Any) -> tuple[float, Any]:
     while True:
         state = state + _STEP
         bits = mix(state)
+        # The lowest 8 bits choose the layer, the upper 52 how far into it.
         layer = np.int64(bits & _BYTE)
-        fraction = np.float64(bits >> _S12) * _UNIT52
+        whole = np.float64(bits >> _S12)
+        fraction = whole * _UNIT52
         size = fraction * NORMAL_X[layer]
         if size >= NORMAL_X[layer + 1]:
             size, state = _normal_edge(layer, size, state)
@@ -156,7 +182,8 @@ def exponential(state: Any) -> tuple[float, Any]:
         state = state + _STEP
         bits = mix(state)
         layer = np.int64(bits & _BYTE)
-        fraction = np.float64(bits >> _S12) * _UNIT52
+        whole = np.float64(bits >> _S12)
+        fraction = whole * _UNIT52
         x = fraction * _EXP_X[layer]
         if x < _EXP_X[layer + 1]:
             return shift + x, state
@@ -166,6 +193,7 @@ def exponential(state: Any) -> tuple[float, Any]:
         u, state = uniform(state)
         low = _EXP_F[layer]
         high = _EXP_F[layer + 1]
-        height = low + u * (high - low)
+        span = high - low
+        height = low + u * span
         if height < math.exp(-x):
             return shift + x, state

@@ -34,15 +34,19 @@ class LabelSummary:
         counts = np.asarray(self.counts, dtype=np.float64)
         if counts.shape != (size,):
             raise InputError(f"counts have shape {counts.shape}: give one a class, ({size},)")
-        is_right = np.isfinite(counts) & (counts >= 0)
+        # Asked for what is right, so that NaN is found too: it compares as false.
+        is_not_negative = counts >= 0
+        is_right = is_not_negative & np.isfinite(counts)
         if not is_right.all():
-            negative = counts[~(counts >= 0)]
+            negative = counts[~is_not_negative]
             raise InputError(f"counts hold {negative}: they must be 0 or more")
         # Soft labels add up with rounding.
         limit = self.labelled + 1e-6
-        if self.labelled < 0 or (counts > limit).any():
+        is_above = counts > limit
+        if self.labelled < 0 or is_above.any():
+            largest = counts.max()
             raise InputError(
-                f"a class is counted {counts.max():g} times among {self.labelled} labelled examples"
+                f"a class is counted {largest:g} times among {self.labelled} labelled examples"
             )
         # The class is frozen: this is the way to keep the counts as an array of floats.
         object.__setattr__(self, "counts", counts)
@@ -58,20 +62,21 @@ class Reward(ABC):
 
     def weights(self, summary: LabelSummary) -> np.ndarray:
         """v (K,) float64. Raises InputError where class_weights() gave anything else."""
-        task = summary.task
-        size = task.size
+        size = summary.task.size
         class_weights = self.class_weights(summary)
+        # A copy: a reward may hand out the same array every round.
         v = np.array(class_weights, dtype=np.float64)
         if v.shape != (size,):
             raise InputError(f"weights have shape {v.shape}: give one a class, ({size},)")
-        limit = 1 / size
         # float32 may round up; NaN compares as false and so is found too.
-        is_right = np.abs(v) <= limit * (1 + 1e-6)
+        tolerance = 1 + 1e-6
+        limit = 1 / size * tolerance
+        is_right = np.abs(v) <= limit
         if not is_right.all():
-            wrong_classes = np.flatnonzero(~is_right)
-            k = int(wrong_classes[0])
+            k = int(np.argmin(is_right))
+            name = summary.task.classes[k]
             raise InputError(
-                f"weight of class {task.classes[k]!r} is {v[k]:.6g}: with {size} classes it "
+                f"weight of class {name!r} is {v[k]:.6g}: with {size} classes it "
                 f"must lie in [-1/{size}, 1/{size}]; scale the vector"
             )
         return v

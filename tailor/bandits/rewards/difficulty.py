@@ -34,9 +34,12 @@ class Difficulty(Reward):
         size = summary.task.size
         difficulty = summary.difficulty
         if difficulty is None:
-            return np.full(size, 1 / size)
+            # In the first rounds no class is known to be harder than another.
+            equal = 1 / size
+            return np.full(size, equal)
         hardest = max(difficulty.max(), 1e-9)
-        v: np.ndarray = difficulty / (hardest * size)
+        divisor = hardest * size
+        v: np.ndarray = difficulty / divisor
         return v
 
 
@@ -57,7 +60,9 @@ def class_difficulty(rounds: Sequence[Outcomes], size: int) -> np.ndarray:
         y = np.asarray(outcomes.labels, np.float64)
         p = outcomes.probabilities()
         surprise = y * (1 - p)
-        news += fading * surprise.sum(axis=0)
-        seen += fading * y.sum(axis=0)
+        round_news = surprise.sum(axis=0)
+        round_seen = y.sum(axis=0)
+        news += fading * round_news
+        seen += fading * round_seen
     share: np.ndarray = news / seen
     return share

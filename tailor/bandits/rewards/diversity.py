@@ -41,7 +41,9 @@ class Diversity(Reward):
         task = summary.task
         # A class that was never found counts as found once: nothing is divided by 0.
         counts = np.maximum(1, summary.counts)
-        v: np.ndarray = 1 / (task.size * counts**self.power)
+        commonness = counts**self.power
+        divisors = task.size * commonness
+        v: np.ndarray = 1 / divisors
         negative = self.negative
         if negative is None:
             negative = task.kind == "multi-label"

@@ -29,5 +29,7 @@ class Domain(Reward):
 
     def class_weights(self, summary: LabelSummary) -> Any:
         if callable(self._given_weights):
-            return self._given_weights(summary.round, summary.counts.copy())
+            # A copy: the user's function may write into it.
+            counts = summary.counts.copy()
+            return self._given_weights(summary.round, counts)
         return self._given_weights

@@ -20,4 +20,5 @@ class Search(Reward):
 
     def class_weights(self, summary: LabelSummary) -> np.ndarray:
         size = summary.task.size
-        return np.full(size, 1 / size)
+        worth = 1 / size
+        return np.full(size, worth)

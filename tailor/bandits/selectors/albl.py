@@ -48,8 +48,11 @@ class ALBL(ExponentialWeights):
     def floor(self) -> float:
         arms = self.contest.size
         total = max(1, self.contest.total)
-        rate = math.sqrt(math.log(arms) / (arms * total))
-        return min(1 / arms, rate)
+        log_arms = math.log(arms)
+        squared = log_arms / (arms * total)
+        rate = math.sqrt(squared)
+        equal_chance = 1 / arms
+        return min(equal_chance, rate)
 
     def reward(self, fit: Fit) -> float:
         return weighted_accuracy(fit, self.contest.total)
@@ -59,7 +62,10 @@ class ALBL(ExponentialWeights):
         if self.bonus == "pulled":
             bonus = confidence(self.contest, self.delta)
         rate = self.floor / 2
-        added: np.ndarray = rate * (reward / p + bonus / p)
+        estimated_reward = reward / p
+        estimated_bonus = bonus / p
+        gain = estimated_reward + estimated_bonus
+        added: np.ndarray = rate * gain
         return added
 
     def bonus_for_every_arm(self, p: np.ndarray) -> np.ndarray | float:
@@ -67,5 +73,6 @@ class ALBL(ExponentialWeights):
             return 0.0
         rate = self.floor / 2
         bonus = confidence(self.contest, self.delta)
-        added: np.ndarray = rate * bonus / p
+        scaled = rate * bonus
+        added: np.ndarray = scaled / p
         return added

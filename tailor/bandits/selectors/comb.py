@@ -35,16 +35,33 @@ class COMB(EXP4):
         rates = np.asarray(fit.rates, dtype=np.float64)
         rates = np.clip(rates, 0, 1)
         if task.kind == "multi-class":
-            total = rates.sum()
-            shares = rates / total if total > 0 else rates
-            nats = xlogy(shares, shares).sum()
-            most = math.log(task.size)
+            entropy = _entropy_of_shares(rates)
+            largest = math.log(task.size)
         else:
-            absent = 1 - rates
-            nats_by_class = xlogy(rates, rates) + xlogy(absent, absent)
-            nats = nats_by_class.mean()
-            most = math.log(2)
-        entropy = -float(nats) / most
+            entropy = _mean_binary_entropy(rates)
+            largest = math.log(2)
+        evenness = entropy / largest
         # Rounding may leave [0, 1] by a little.
-        entropy = min(1.0, max(0.0, entropy))
-        return math.expm1(entropy) / math.expm1(1)
+        evenness = max(0.0, evenness)
+        evenness = min(1.0, evenness)
+        stretched = math.expm1(evenness)
+        return stretched / math.expm1(1)
+
+
+def _entropy_of_shares(rates: np.ndarray) -> float:
+    """In nats, of rates (K,) as shares of their sum. xlogy() gives 0 for a share of 0."""
+    shares = rates
+    total = rates.sum()
+    if total > 0:
+        shares = rates / total
+    nats_by_class = xlogy(shares, shares)
+    return -float(nats_by_class.sum())
+
+
+def _mean_binary_entropy(rates: np.ndarray) -> float:
+    """In nats, the mean over classes of the entropy of rate (K,) and 1 - rate."""
+    absent = 1 - rates
+    nats_present = xlogy(rates, rates)
+    nats_absent = xlogy(absent, absent)
+    nats_by_class = nats_present + nats_absent
+    return -float(nats_by_class.mean())

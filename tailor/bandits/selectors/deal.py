@@ -62,10 +62,12 @@ class DEAL(EXP4):
     def period(self) -> int:
         """Rounds until the weights start anew."""
         arms = self.contest.size
+        weighted_arms = arms * math.log(arms)
+        arms_factor = weighted_arms ** (1 / 3)
         per_budget = self.contest.rounds / self.variation
-        arms_factor = (arms * math.log(arms)) ** (1 / 3)
         rounds_factor = per_budget ** (2 / 3)
         rounds = math.ceil(arms_factor * rounds_factor)
+        # One arm gives 0: ln 1 is 0.
         return max(1, rounds)
 
     def reward(self, fit: Fit) -> float:
@@ -75,14 +77,16 @@ class DEAL(EXP4):
         if self.bonus is None:
             return 0.0
         bonus = confidence(self.contest, self.delta)
-        added: np.ndarray = self.floor * bonus / p
+        scaled = self.floor * bonus
+        added: np.ndarray = scaled / p
         return added
 
     def learn(self, outcomes: Outcomes) -> None:
         super().learn(outcomes)
         self.round += 1
-        if self.round % self.period == 0:
-            self.log_weights = np.zeros(self.contest.size)
+        period_is_over = self.round % self.period == 0
+        if period_is_over:
+            super().reset()
 
     def state(self) -> dict[str, np.ndarray]:
         state = super().state()

@@ -37,10 +37,13 @@ class ExponentialWeights(Selector):
         """p (M,): (1 - M * floor) * w / sum(w) + floor."""
         floor = self.floor
         # Shifted so that the largest weight is 1: none overflows.
-        shifted = self.log_weights - self.log_weights.max()
+        largest = self.log_weights.max()
+        shifted = self.log_weights - largest
         w = np.exp(shifted)
-        above_floors = 1 - self.contest.size * floor
-        p: np.ndarray = above_floors * w / w.sum() + floor
+        sum_of_floors = self.contest.size * floor
+        above_floors = 1 - sum_of_floors
+        shares = above_floors * w / w.sum()
+        p: np.ndarray = shares + floor
         return p
 
     def chances(self, plan: np.ndarray) -> np.ndarray:
@@ -52,22 +55,32 @@ class ExponentialWeights(Selector):
         p = self.probabilities()
         # rng.choice() checks that they sum to 1, which rounding may have spoilt.
         p = p / p.sum()
-        plan = rng.choice(self.contest.size, size=slots, p=p)
+        arms = self.contest.size
+        plan = rng.choice(
+            arms,
+            size=slots,
+            p=p,
+        )
         return plan.astype(np.int64)
 
     def learn(self, outcomes: Outcomes) -> None:
-        arms, _ = check_outcomes(self.contest, outcomes)
-        fit = check_fit(self.contest, outcomes, self.name)
+        contest = self.contest
+        arms, _ = check_outcomes(contest, outcomes)
+        fit = check_fit(contest, outcomes, self.name)
         if fit.reward is None:
             reward = self.reward(fit)
         else:
             reward = float(fit.reward)
-        pulls = np.bincount(arms, minlength=self.contest.size)
+        pulls = np.bincount(arms, minlength=contest.size)
+        # All slots of the round were drawn from this p: the weights move only here.
         p = self.probabilities()
-        steps = pulls * self.step(reward, p)
-        bonuses = len(arms) * self.bonus_for_every_arm(p)
-        log_weights = self.log_weights + steps + bonuses
-        self.log_weights = log_weights - log_weights.max()
+        slots = len(arms)
+        step = self.step(reward, p)
+        bonus = self.bonus_for_every_arm(p)
+        log_weights = self.log_weights + pulls * step
+        log_weights = log_weights + slots * bonus
+        largest = log_weights.max()
+        self.log_weights = log_weights - largest
 
     @abstractmethod
     def reward(self, fit: Fit) -> float:
@@ -84,10 +97,12 @@ class ExponentialWeights(Selector):
         return 0.0
 
     def state(self) -> dict[str, np.ndarray]:
-        return {"log_weights": self.log_weights.copy()}
+        log_weights = self.log_weights.copy()
+        return {"log_weights": log_weights}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        log_weights = restored(state, "log_weights", self.log_weights.shape)
+        shape = self.log_weights.shape
+        log_weights = restored(state, "log_weights", shape)
         self.log_weights = log_weights.astype(np.float64)
 
 
@@ -97,10 +112,13 @@ class EXP4(ExponentialWeights):
     @property
     def floor(self) -> float:
         arms = self.contest.size
-        return exploration(arms, self.contest.total) / arms
+        total = self.contest.total
+        rate = exploration(arms, total)
+        return rate / arms
 
     def step(self, reward: float, p: np.ndarray) -> np.ndarray:
-        added: np.ndarray = self.floor * reward / p
+        scaled = self.floor * reward
+        added: np.ndarray = scaled / p
         return added
 
 
@@ -114,7 +132,9 @@ def confidence(contest: Contest, delta: float) -> float:
     """EXP4.P's bonus before it is divided by p: sqrt(ln(M / delta) / (M T))."""
     arms = contest.size
     total = max(1, contest.total)
-    return math.sqrt(math.log(arms / delta) / (arms * total))
+    log_ratio = math.log(arms / delta)
+    squared = log_ratio / (arms * total)
+    return math.sqrt(squared)
 
 
 def weighted_accuracy(fit: Fit, total: int) -> float:
@@ -124,12 +144,17 @@ def weighted_accuracy(fit: Fit, total: int) -> float:
     correct = np.asarray(fit.correct, dtype=np.float64)
     chances = np.asarray(fit.chances, dtype=np.float64)
     weighted = correct / chances
-    accuracy = weighted.sum() / (fit.pool * total)
-    return float(np.clip(accuracy, 0, 1))
+    normaliser = fit.pool * total
+    accuracy = weighted.sum() / normaliser
+    # Few picks with small chances may weigh more than the whole pool.
+    clipped = np.clip(accuracy, 0, 1)
+    return float(clipped)
 
 
 def exploration(arms: int, total: int) -> float:
     """EXP4's mixing rate g = sqrt(M ln M / ((e - 1) T)), at most 1."""
     slots = max(1, total)
-    squared = arms * math.log(arms) / ((math.e - 1) * slots)
-    return min(1.0, math.sqrt(squared))
+    numerator = arms * math.log(arms)
+    denominator = (math.e - 1) * slots
+    rate = math.sqrt(numerator / denominator)
+    return min(1.0, rate)

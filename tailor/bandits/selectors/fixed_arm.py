@@ -29,20 +29,26 @@ class FixedArm(Selector):
         self.chosen = np.empty(0, np.int64)
 
     def reset(self) -> None:
-        contest = self.contest
-        chosen = _positions(contest.arms, self.arm)
+        arms = self.contest.arms
+        families = self.contest.families
+        chosen = _positions(arms, self.arm)
         # An arm's name goes before that of a family.
         if not chosen:
-            chosen = _positions(contest.families, self.arm)
+            chosen = _positions(families, self.arm)
         if not chosen:
-            names = {*contest.arms, *contest.families}
-            raise UnknownName("arm or family", str(self.arm), names)
+            names = {*arms, *families}
+            raise UnknownName(
+                "arm or family",
+                str(self.arm),
+                names,
+            )
         self.chosen = np.array(chosen, dtype=np.int64)
 
     def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         check_weights(self.contest, weights)
         slots = check_slots(slots)
-        turns = rng.integers(len(self.chosen), size=slots)
+        candidates = len(self.chosen)
+        turns = rng.integers(candidates, size=slots)
         return self.chosen[turns]
 
     def learn(self, outcomes: Outcomes) -> None:
@@ -50,9 +56,14 @@ class FixedArm(Selector):
 
     def chances(self, plan: np.ndarray) -> np.ndarray:
         chances = np.zeros(self.contest.size)
-        chances[self.chosen] = 1 / len(self.chosen)
+        chance = 1 / len(self.chosen)
+        chances[self.chosen] = chance
         return chances
 
 
 def _positions(names: Sequence[str], name: str) -> list[int]:
-    return [position for position, candidate in enumerate(names) if candidate == name]
+    positions = []
+    for position, candidate in enumerate(names):
+        if candidate == name:
+            positions.append(position)
+    return positions

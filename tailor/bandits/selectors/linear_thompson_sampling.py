@@ -40,51 +40,84 @@ class LinearThompsonSampling(Selector):
 
     def reset(self) -> None:
         arms = self.contest.size
-        self.vectors = np.zeros((0, self.contest.task.size))
+        classes = self.contest.task.size
+        self.vectors = np.zeros((0, classes))
         self.pulls = np.zeros((arms, 0))
         self.sums = np.zeros((arms, 0))
 
     def gaussian(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """weights v (K,) -> mean and variance of K <v, theta_i>, (M,) each."""
         size = self.contest.task.size
-        x = size * check_weights(self.contest, weights)
+        v = check_weights(self.contest, weights)
+        x = size * v
         past_vectors = size * self.vectors
         gram = past_vectors @ past_vectors.T  # (R, R)
         cross = past_vectors @ x  # (R,)
-        root = np.sqrt(self.pulls)
-        # Sigma = I - X' D (I + D G D)^-1 D X with D = diag(root), for each arm
-        identity = np.eye(len(past_vectors))
-        scaled_gram = root[:, :, None] * gram * root[:, None, :]
-        inner = identity + scaled_gram
-        right_sides = root * cross
-        solved = np.linalg.solve(inner, right_sides[:, :, None])
-        left = solved[:, :, 0] * root  # (M, R)
-        shrinkage = np.einsum("mr,rs,ms->m", left, gram, self.sums)
+        left = self._correction_factors(gram, cross)
+        shrinkage = np.einsum(
+            "mr,rs,ms->m",
+            left,
+            gram,
+            self.sums,
+        )
         mean = self.sums @ cross - shrinkage
-        variance = x @ x - left @ cross
+        prior_variance = x @ x
+        learned = left @ cross
+        variance = prior_variance - learned
         # Rounding may take a variance near 0 below it.
-        return mean, np.maximum(0.0, variance)
+        variance = np.maximum(0.0, variance)
+        return mean, variance
+
+    def _correction_factors(self, gram: np.ndarray, cross: np.ndarray) -> np.ndarray:
+        """gram X X' (R, R), cross X x (R,) -> (M, R): x' X' D (I + D G D)^-1 D of each arm.
+
+        By the Woodbury identity an arm's covariance is I - X' D (I + D G D)^-1 D X, with D the
+        diagonal of the roots of its pulls. D stands on both sides, so that the system to solve
+        stays symmetric and none of its eigenvalues falls below 1.
+        """
+        rounds = len(gram)
+        root = np.sqrt(self.pulls)
+        by_row = root[:, :, None]
+        by_column = root[:, None, :]
+        scaled_gram = by_row * gram * by_column
+        identity = np.eye(rounds)
+        system = identity + scaled_gram  # (M, R, R)
+        right_sides = root * cross
+        # solve() takes a stack of right sides only as columns.
+        columns = right_sides[:, :, None]
+        solved = np.linalg.solve(system, columns)
+        return solved[:, :, 0] * root
 
     def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         slots = check_slots(slots)
         mean, variance = self.gaussian(weights)
         spread = np.sqrt(variance)
+        arms = len(mean)
         plan = np.empty(slots, np.int64)
         for start in range(0, slots, BLOCK):
             stop = min(start + BLOCK, slots)
-            noise = rng.standard_normal((stop - start, len(mean)))
+            block_slots = stop - start
+            noise = rng.standard_normal((block_slots, arms))
+            # Every slot draws afresh, so that a batch spreads over the arms.
             scores = mean + spread * noise
             plan[start:stop] = argmax_ties(scores, rng)
         return plan
 
     def learn(self, outcomes: Outcomes) -> None:
-        arms, labels = check_outcomes(self.contest, outcomes)
-        v = check_weights(self.contest, outcomes.weights)
-        column = self._column_of(v)
         contest = self.contest
-        rewards = contest.task.size * (labels @ v)
-        pulls = np.bincount(arms, minlength=contest.size)
-        sums = np.bincount(arms, weights=rewards, minlength=contest.size)
+        arms, labels = check_outcomes(contest, outcomes)
+        v = check_weights(contest, outcomes.weights)
+        column = self._column_of(v)
+        unscaled_rewards = labels @ v
+        rewards = contest.task.size * unscaled_rewards
+        arm_count = contest.size
+        pulls = np.bincount(arms, minlength=arm_count)
+        sums = np.bincount(
+            arms,
+            weights=rewards,
+            minlength=arm_count,
+        )
+        # A vector that comes again shares its column with the earlier rounds.
         self.pulls[:, column] += pulls
         self.sums[:, column] += sums
 
@@ -94,11 +127,13 @@ class LinearThompsonSampling(Selector):
         equal_rows = np.flatnonzero(is_equal)
         if equal_rows.size:
             return int(equal_rows[0])
-        one_column_more = ((0, 0), (0, 1))
+        column = len(self.vectors)
         self.vectors = np.vstack([self.vectors, v])
-        self.pulls = np.pad(self.pulls, one_column_more)
-        self.sums = np.pad(self.sums, one_column_more)
-        return len(self.vectors) - 1
+        # No arm has been pulled for a new vector: its column holds zeros.
+        zero_column_after = ((0, 0), (0, 1))
+        self.pulls = np.pad(self.pulls, zero_column_after)
+        self.sums = np.pad(self.sums, zero_column_after)
+        return column
 
     def state(self) -> dict[str, np.ndarray]:
         return {
@@ -108,9 +143,13 @@ class LinearThompsonSampling(Selector):
         }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        rows = len(state["vectors"]) if "vectors" in state else 0
+        # Without vectors the first call of restored() says what is missing.
+        rows = 0
+        if "vectors" in state:
+            rows = len(state["vectors"])
         arms = self.contest.size
-        vectors = restored(state, "vectors", (rows, self.contest.task.size))
+        classes = self.contest.task.size
+        vectors = restored(state, "vectors", (rows, classes))
         pulls = restored(state, "pulls", (arms, rows))
         sums = restored(state, "sums", (arms, rows))
         self.vectors = vectors.astype(np.float64)

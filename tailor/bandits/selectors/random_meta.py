@@ -25,11 +25,17 @@ class RandomMeta(Selector):
     def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         check_weights(self.contest, weights)
         slots = check_slots(slots)
-        return rng.integers(self.contest.size, size=slots, dtype=np.int64)
+        arms = self.contest.size
+        return rng.integers(
+            arms,
+            size=slots,
+            dtype=np.int64,
+        )
 
     def learn(self, outcomes: Outcomes) -> None:
         check_outcomes(self.contest, outcomes)
 
     def chances(self, plan: np.ndarray) -> np.ndarray:
         arms = self.contest.size
-        return np.full(arms, 1 / arms)
+        chance = 1 / arms
+        return np.full(arms, chance)

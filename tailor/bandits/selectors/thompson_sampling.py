@@ -70,7 +70,11 @@ class ThompsonSampling(Selector):
         check_forgetting(forget, forgetting)
         self.forget = forget
         self.forgetting = forgetting
-        self.prior: Prior = FamilyPrior(worth) if isinstance(prior, str) else prior
+        self.prior: Prior
+        if isinstance(prior, str):
+            self.prior = FamilyPrior(worth)
+        else:
+            self.prior = prior
         self.aggregate = aggregate
         self.evidence = find_evidence(evidence)
         self.device = device
