@@ -71,33 +71,39 @@ def read(path: Path) -> Experiment:
         )
     file = TomlFile.read(path)
     file.check(SCHEMA, {"contender": CONTENDER_KEYS})
-    tables = {name: file.table(name, keys) for name, keys in SCHEMA.items()}
-    contender_tables = file.entries("contender", CONTENDER_KEYS)
-    data = _with_value(tables["data"])
-    if "name" not in data and "path" not in data:
-        raise InputError(f"{path}: [data] needs name or path: {SCHEMA['data']['name'].doc}")
-    for key in PATHS:
-        if key in data:
-            data[key] = str(path.parent / data[key])
+    options = _section(file, "experiment")
+    options["families"] = tuple(options["families"])
+    contenders = []
+    for table in file.entries("contender", CONTENDER_KEYS):
+        table["families"] = tuple(table["families"])
+        contenders.append(Contender(**table))
+    data = _data(file)
     try:
         return Experiment(
             data=data,
-            model=_with_value(tables["model"]),
-            contenders=tuple(Contender(**_hashable(table)) for table in contender_tables),
-            **_hashable(tables["experiment"]),
+            model=_section(file, "model"),
+            contenders=tuple(contenders),
+            **options,
         )
     except InputError as error:
         raise InputError(f"{_place_of(error, file)}: {error}") from error
 
 
-def _with_value(table: dict[str, Any]) -> dict[str, Any]:
+def _section(file: TomlFile, name: str) -> dict[str, Any]:
     """The keys that have a value: the others are left to the defaults of what they are for."""
+    table = file.table(name, SCHEMA[name])
     return {key: value for key, value in table.items() if value is not None}
 
 
-def _hashable(table: dict[str, Any]) -> dict[str, Any]:
-    """With families as the dataclasses hold them."""
-    return {**table, "families": tuple(table["families"])}
+def _data(file: TomlFile) -> dict[str, Any]:
+    data = _section(file, "data")
+    if "name" not in data and "path" not in data:
+        meaning = SCHEMA["data"]["name"].doc
+        raise InputError(f"{file.path}: [data] needs name or path: {meaning}")
+    for key in PATHS:
+        if key in data:
+            data[key] = str(file.path.parent / data[key])
+    return data
 
 
 def _place_of(error: InputError, file: TomlFile) -> str:

@@ -41,7 +41,8 @@ class Contender:
         >>> Contender("ALBL, few").folder
         'albl-few'
         """
-        return re.sub(r"[^a-z0-9.]+", "-", self.label.lower()).strip("-.") or "contender"
+        name = re.sub(r"[^a-z0-9.]+", "-", self.label.lower())
+        return name.strip("-.") or "contender"
 
 
 @dataclass(frozen=True)
@@ -90,15 +91,16 @@ class Experiment:
     def complete(self, kind: str) -> Experiment:
         """With families, reward and contenders filled in, for a kind of task."""
         families = expand_families(self.families or ("narrow",), kind)
-        contenders = self.contenders or default_contenders(families)
-        completed = [
-            replace(
-                contender,
-                families=expand_families(contender.families, kind) or families,
-                reward=contender.reward or self.reward,
+        completed = []
+        for contender in self.contenders or default_contenders(families):
+            candidates = expand_families(contender.families, kind)
+            completed.append(
+                replace(
+                    contender,
+                    families=candidates or families,
+                    reward=contender.reward or self.reward,
+                )
             )
-            for contender in contenders
-        ]
         return replace(self, families=families, contenders=tuple(completed))
 
     def changed(
@@ -131,10 +133,12 @@ class Experiment:
         if device is not None:
             changes["model"] = {**self.model, "device": device}
         if only:
-            kept = [contender for contender in self.contenders if contender.label in only]
-            changes["contenders"] = tuple(kept)
+            chosen = [contender for contender in self.contenders if contender.label in only]
+            changes["contenders"] = tuple(chosen)
         numbers = {"batch": batch, "rounds": rounds, "trials": trials}
-        changes |= {name: number for name, number in numbers.items() if number is not None}
+        for name, number in numbers.items():
+            if number is not None:
+                changes[name] = number
         return replace(self, **changes)
 
     def _paths_below(self, place: str) -> dict[str, str]:
@@ -143,17 +147,21 @@ class Experiment:
         A pool alone is at that place. A pool and its test set lie below it as they lay below the
         folder that held both.
         """
-        paths = {key: os.path.abspath(self.data[key]) for key in PATHS if key in self.data}
-        if "test" not in paths:
+        if "test" not in self.data:
             return {"path": place}
-        home = os.path.commonpath([os.path.dirname(path) for path in paths.values()])
-        names = {key: os.path.relpath(path, home) for key, path in paths.items()}
+        pool = os.path.abspath(self.data["path"])
+        test = os.path.abspath(self.data["test"])
+        home = os.path.commonpath([os.path.dirname(pool), os.path.dirname(test)])
+        pool_name = os.path.relpath(pool, home)
+        test_name = os.path.relpath(test, home)
         if os.path.isfile(place):
             raise InputError(
-                f"{place} is one file: name the folder that holds {names['path']} and "
-                f"{names['test']}"
+                f"{place} is one file: name the folder that holds {pool_name} and {test_name}"
             )
-        return {key: os.path.join(place, name) for key, name in names.items()}
+        return {
+            "path": os.path.join(place, pool_name),
+            "test": os.path.join(place, test_name),
+        }
 
     def trial_config(self, contender: Contender, seed: int) -> dict[str, Any]:
         """All that a trial's rows depend on. Of paths only the last part: data may be moved.
@@ -161,9 +169,10 @@ class Experiment:
         Its hash is written into every row, so what it holds must not change from one version to
         the next; a key that came later (`reveal`) is left out where it has its default.
         """
-        data = {
-            key: Path(value).name if key in PATHS else value for key, value in self.data.items()
-        }
+        data = dict(self.data)
+        for key in PATHS:
+            if key in data:
+                data[key] = Path(data[key]).name
         contender_values = asdict(contender)
         if not contender.reveal:
             del contender_values["reveal"]

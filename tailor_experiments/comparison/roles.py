@@ -6,6 +6,8 @@ is told from these.
 
 from __future__ import annotations
 
+from itertools import chain
+
 from tailor_experiments.comparison.results import Results
 
 
@@ -25,55 +27,66 @@ def base_name(text: str) -> str:
 
 def tailors(results: Results) -> list[str]:
     """Contenders whose selector is TAILOR, whatever its options."""
-    return [
-        contender
-        for contender in results.contenders
-        if selector_name(results, contender) == "tailor"
-    ]
+    contenders = []
+    for contender in results.contenders:
+        if selector_name(results, contender) == "tailor":
+            contenders.append(contender)
+    return contenders
 
 
 def single_families(results: Results) -> list[str]:
     """Families alone. Not random: nothing is learned about its arm."""
     contenders = []
     for contender in results.contenders:
-        row = results.sample(contender)
-        is_alone = row["selector"] == "random-meta" and len(row["families"]) == 1
-        if is_alone and row["families"] != ["random"]:
+        families = results.sample(contender)["families"]
+        if len(families) == 1 and _chooses_among_arms_at_random(results, contender):
             contenders.append(contender)
     return contenders
 
 
+def _chooses_among_arms_at_random(results: Results, contender: str) -> bool:
+    """Whether its selector does; not where examples themselves are drawn at random."""
+    row = results.sample(contender)
+    if row["selector"] != "random-meta":
+        return False
+    return row["families"] != ["random"]
+
+
 def single_families_of(results: Results, contender: str) -> list[str]:
     """Families alone that are among a contender's candidates; all of them where none is."""
-    candidates = {base_name(family) for family in results.sample(contender)["families"]}
-    others = [single for single in single_families(results) if single != contender]
-    among_candidates = [
-        single
-        for single in others
-        if base_name(results.sample(single)["families"][0]) in candidates
-    ]
+    families = results.sample(contender)["families"]
+    candidates = {base_name(family) for family in families}
+    others = single_families(results)
+    if contender in others:
+        others.remove(contender)
+    among_candidates = []
+    for single in others:
+        (family,) = results.sample(single)["families"]
+        if base_name(family) in candidates:
+            among_candidates.append(single)
     return among_candidates or others
 
 
 def random_metas(results: Results) -> list[str]:
     """Contenders that choose at random among several arms."""
     singles = single_families(results)
-    return [
-        contender
-        for contender in results.contenders
-        if results.sample(contender)["selector"] == "random-meta"
-        and results.sample(contender)["families"] != ["random"]
-        and contender not in singles
-    ]
+    contenders = []
+    for contender in results.contenders:
+        if contender in singles:
+            continue
+        if _chooses_among_arms_at_random(results, contender):
+            contenders.append(contender)
+    return contenders
 
 
 def learners(results: Results) -> list[str]:
     """Contenders that choose among several arms."""
-    return [
-        contender
-        for contender, trials in results.rows.items()
-        if any(len(row["pulls"]) > 1 for trial in trials.values() for row in trial)
-    ]
+    contenders = []
+    for contender, trials in results.rows.items():
+        rows = chain.from_iterable(trials.values())
+        if any(len(row["pulls"]) > 1 for row in rows):
+            contenders.append(contender)
+    return contenders
 
 
 def candidate_ablations(results: Results) -> list[list[str]]:
@@ -81,10 +94,14 @@ def candidate_ablations(results: Results) -> list[list[str]]:
     groups: dict[tuple[str, str], list[str]] = {}
     for contender in tailors(results):
         row = results.sample(contender)
-        groups.setdefault((row["selector"], row["reward"]), []).append(contender)
+        key = (row["selector"], row["reward"])
+        groups.setdefault(key, []).append(contender)
     ablations = []
     for members in groups.values():
-        candidate_sets = {tuple(results.sample(member)["families"]) for member in members}
+        candidate_sets = set()
+        for member in members:
+            families = results.sample(member)["families"]
+            candidate_sets.add(tuple(families))
         if len(candidate_sets) > 1:
             ablations.append(members)
     return ablations
@@ -98,4 +115,5 @@ def focused(results: Results, focus: str | None) -> str:
         return focus
     if "TAILOR" in results.rows:
         return "TAILOR"
-    return next(iter([*tailors(results), *results.contenders]))
+    candidates = tailors(results) or results.contenders
+    return candidates[0]

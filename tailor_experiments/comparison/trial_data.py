@@ -66,9 +66,14 @@ def material(experiment: Experiment, cache: Path, seed: int) -> Material:
     if name in simulations.builtin:
         # Not shared: the noise is the trial's.
         return _simulated_material(experiment, data, seed)
-    return _cached_material(json.dumps(experiment.data), json.dumps(experiment.model), cache)
+    return _cached_material(
+        json.dumps(experiment.data),
+        json.dumps(experiment.model),
+        cache,
+    )
 
 
+# As JSON, since a cache needs keys that can be hashed.
 @lru_cache(1)
 def _cached_data(data_json: str) -> Dataset:
     return load_data(json.loads(data_json))
@@ -76,7 +81,9 @@ def _cached_data(data_json: str) -> Dataset:
 
 @lru_cache(1)
 def _cached_material(data_json: str, model_json: str, cache: Path) -> Material:
-    return _trained_material(_cached_data(data_json), json.loads(model_json), cache)
+    data = _cached_data(data_json)
+    options = json.loads(model_json)
+    return _trained_material(data, options, cache)
 
 
 def _trained_material(data: Dataset, options: dict[str, Any], cache: Path) -> Material:
@@ -90,18 +97,20 @@ def _trained_material(data: Dataset, options: dict[str, Any], cache: Path) -> Ma
     if name in CHOSEN_BY_POOL:
         option = CHOSEN_BY_POOL[name]
         options[option] = getattr(model, option)
-    return Material(data, model, make_model(text, data.task, data.test_pool, **options))
+    test_model = make_model(text, data.task, data.test_pool, **options)
+    return Material(data, model, test_model)
 
 
 def _simulated_material(experiment: Experiment, data: Dataset, seed: int) -> Material:
     """Models that see the known labels, through the same noise whoever contends."""
-    name, options = registry.parse(experiment.model["name"])
-    settings = {
-        key: value for key, value in experiment.model.items() if key not in ("name", "device")
-    }
-    options = settings | options
+    name, options_in_name = registry.parse(experiment.model["name"])
+    options = dict(experiment.model)
+    del options["name"]
+    options.pop("device", None)  # nothing is trained
+    options |= options_in_name
     labels_in_the_end = experiment.batch * (experiment.rounds + 1)
     options.setdefault("span", (experiment.batch, labels_in_the_end))
+    # Even seeds for pools and odd ones for test sets: no two noises of an experiment are the same.
     model = simulations.make(
         name,
         data.task,

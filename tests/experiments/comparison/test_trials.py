@@ -22,7 +22,8 @@ from tailor_experiments.comparison.paper import paper_experiment
 from tailor_experiments.comparison.provenance import model_text
 from tailor_experiments.comparison.rows import ROWS, RowFile, essence, read_rows
 from tailor_experiments.comparison.run import prepare
-from tailor_experiments.comparison.trial import Trial, off_uniform, trial_folder
+from tailor_experiments.comparison.trial import Trial, trial_folder
+from tailor_experiments.comparison.trial_columns import off_uniform
 from tailor_experiments.datasets import PAPER
 
 
