@@ -88,10 +88,11 @@ def make_arms(
             "strategies is empty, no arm is there: name at least one of "
             f"{', '.join(registry.names())}"
         )
-    names = [arm.name for arm in arms]
-    if len(set(names)) < len(names):
-        twice = min(name for name, count in Counter(names).items() if count > 1)
-        raise InputError(f"arm {twice!r} is there more than once: name each family once")
+    counts = Counter(arm.name for arm in arms)
+    # By name, so that the message is the same in whatever order the families came.
+    for name in sorted(counts):
+        if counts[name] > 1:
+            raise InputError(f"arm {name!r} is there more than once: name each family once")
     return arms
 
 

@@ -63,7 +63,8 @@ class Badge(Strategy):
         return [BadgeCursor(view, rng) for rng in rngs]
 
     def opening_work(self, shape: PoolShape) -> OpeningWork:
-        return OpeningWork(bytes_read=shape.probability_bytes + shape.feature_bytes)
+        bytes_read = shape.probability_bytes + shape.feature_bytes
+        return OpeningWork(bytes_read=bytes_read)
 
 
 class BadgeCursor(Cursor):
@@ -86,19 +87,20 @@ class BadgeCursor(Cursor):
     def take(self) -> int:
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
-        new_centres = self.view.to_device(self.unseen().copy())
-        if len(new_centres):
-            self._clocks.add_centres(new_centres)
-            if self._race is not None:
-                self._race.remove(new_centres)
+        self._add_new_centres()
         if self.ledger.count == 0:
             return self._largest_norm()
         if self._race is None:
             bounds = self._clocks.first_bounds()
-            self._race = LazyLargest(bounds, self._clocks, self.view.ties)
+            self._race = LazyLargest(
+                bounds,
+                values=self._clocks,
+                ties=self.view.ties,
+            )
         index, value = self._race.largest()
+        # Copies of what was taken: none of their clocks ever rings.
         all_are_copies = value == -np.inf
-        if all_are_copies:  # of what was taken: none of their clocks ever rings
+        if all_are_copies:
             return random_free(
                 self.ledger.free,
                 self.view.free_ids,
@@ -108,11 +110,22 @@ class BadgeCursor(Cursor):
         self._clocks.now = ringing_time
         return index
 
+    def _add_new_centres(self) -> None:
+        """What any arm took since the last call is a centre."""
+        taken = self.unseen().copy()
+        if len(taken) == 0:
+            return
+        positions = self.view.to_device(taken)
+        self._clocks.add_centres(positions)
+        if self._race is not None:
+            self._race.remove(positions)
+
     def _largest_norm(self) -> int:
         """Rough norms leave a few rivals, of which the exact ones decide."""
         import torch
 
-        rough = self._rough.masked_fill(self.view.closed, -1)
+        view = self.view
+        rough = self._rough.masked_fill(view.closed, -1)
         # Both the largest and a rival may be off by SLACK, hence twice as much.
         tolerance = 1 - 2 * SLACK
         least = rough.amax() * tolerance
@@ -120,12 +133,15 @@ class BadgeCursor(Cursor):
         rivals = is_rival.nonzero().squeeze(1)
         chunks = []
         for ids in rivals.split(CHUNK):
-            embeddings = parts(self.view, ids)
-            chunks.append(squared_norms(embeddings))
+            embeddings = parts(view, ids)
+            exact = squared_norms(embeddings)
+            chunks.append(exact)
         norms = torch.cat(chunks)
-        is_largest = norms == norms.amax()
+        top = norms.amax()
+        is_largest = norms == top
         largest = rivals[is_largest].cpu().numpy()
-        first_by_ties = self.view.ties[largest].argmin()
+        ties = view.ties[largest]
+        first_by_ties = ties.argmin()
         return int(largest[first_by_ties])
 
 
@@ -138,7 +154,12 @@ class Clocks:
     rough  (N,) squared norms, for the first bounds
     """
 
-    def __init__(self, view: PoolView, rough: torch.Tensor, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        view: PoolView,
+        rough: torch.Tensor,
+        rng: np.random.Generator,
+    ) -> None:
         import torch
 
         self.now = 0.0
@@ -173,15 +194,19 @@ class Clocks:
         """Before any distance is known: D <= own norm + the smallest norm of a centre."""
         import torch
 
+        view = self._view
         norms = self._rough.double().sqrt()
         smallest = self._centres.norms.amin().sqrt()
         largest_distances = norms + smallest
-        rate = largest_distances.square() * (1 + SLACK)
+        # Raised by what rounding may have taken away, so that it stays a bound.
+        squared = largest_distances.square()
+        rate = squared * (1 + SLACK)
         ringing_times = self._waiting / rate
-        bounds = -ringing_times.masked_fill(self._view.closed, torch.inf)
-        ledger = self._view.ledger
-        taken = self._view.to_device(ledger.taken.copy())
-        bounds[taken] = -torch.inf
+        offered = ringing_times.masked_fill(view.closed, torch.inf)
+        bounds = -offered
+        taken = view.ledger.taken.copy()
+        positions = view.to_device(taken)
+        bounds[positions] = -torch.inf
         return bounds
 
     def load(self, ids: torch.Tensor) -> torch.Tensor:
@@ -193,30 +218,52 @@ class Clocks:
         self._parts = parts(self._view, ids)
         self._norms = squared_norms(self._parts)
         counted = self._centres_counted[ids]
-        since = self._since[ids, None]
         start = int(counted.amin())
-        distances = self._distances(start)
-        # A centre that a clock's rate counts already must not slow it down a second time.
-        centres = torch.arange(start, self._centres.count, device=ids.device)
-        is_counted = centres < counted[:, None]
-        distances = distances.masked_fill_(is_counted, torch.inf)
-        # After each centre's arrival the rate is the smallest distance so far.
-        old_rate = self._rate[ids, None]
-        rates = torch.cat([old_rate, distances], 1)
-        falling = rates.cummin(1).values
-        arrivals = self._arrivals[start:].maximum(since)
-        times = torch.cat([since, arrivals], 1)
-        now = times.new_full((len(ids), 1), self.now)
-        ends = torch.cat([times[:, 1:], now], 1)
-        spans = ends - times
+        rates = self._falling_rates(counted, start)
+        spans = self._spans(start)
         # A rate may be infinite, and infinity times an empty span is not a number.
-        used_in_spans = torch.where(spans > 0, falling * spans, 0)
+        used_in_spans = torch.where(spans > 0, rates * spans, 0)
         used = used_in_spans.sum(1)
         left = self._waiting[ids] - used
         self._left = left.clamp_(min=0)
-        self._rate_now = falling[:, -1]
+        self._rate_now = rates[:, -1]
         self._stop()
         return self._values()
+
+    def _falling_rates(self, counted: torch.Tensor, start: int) -> torch.Tensor:
+        """(n, 1 + centres from `start` on): the rates of those at hand, first as they were kept,
+        then after each centre's arrival. counted (n,): how many centres the kept rates know of.
+        """
+        import torch
+
+        distances = self._distances(start)
+        # A centre that a clock's rate counts already must not slow it down a second time.
+        centres = torch.arange(
+            start,
+            self._centres.count,
+            device=counted.device,
+        )
+        is_counted = centres < counted[:, None]
+        distances = distances.masked_fill_(is_counted, torch.inf)
+        # After each centre's arrival the rate is the smallest distance so far.
+        kept = self._rate[self._ids, None]
+        rates = torch.cat([kept, distances], 1)
+        return rates.cummin(1).values
+
+    def _spans(self, start: int) -> torch.Tensor:
+        """As _falling_rates(): how long each of those rates held."""
+        import torch
+
+        since = self._since[self._ids, None]
+        # A centre that came before a clock was stopped changes nothing before that time.
+        arrivals = self._arrivals[start:].maximum(since)
+        times = torch.cat([since, arrivals], 1)
+        shape = (len(times), 1)
+        now = times.new_full(shape, self.now)
+        # Each rate holds until the next centre arrives, and the last one until now.
+        next_arrivals = times[:, 1:]
+        ends = torch.cat([next_arrivals, now], 1)
+        return ends - times
 
     def renew(self) -> torch.Tensor:
         """All clocks at hand stopped at the same time, and the centres since then came just now."""
@@ -226,8 +273,9 @@ class Clocks:
         used = self._rate_now * span
         left = self._left - used
         self._left = left.clamp_(min=0)
-        if self._counted_at_stop < self._centres.count:
-            distances = self._distances(self._counted_at_stop)
+        start = self._counted_at_stop
+        if start < self._centres.count:
+            distances = self._distances(start)
             nearest = distances.amin(1)
             self._rate_now = torch.minimum(self._rate_now, nearest)
         self._stop()
@@ -241,18 +289,23 @@ class Clocks:
     def _values(self) -> torch.Tensor:
         import torch
 
-        waits = self._left / self._rate_now
+        rate = self._rate_now
+        waits = self._left / rate
         rings = self.now + waits
-        ever_rings = self._rate_now > 0  # a copy of a centre never does
-        return -torch.where(ever_rings, rings, torch.inf)
+        # A copy of a centre never rings: its rate is 0.
+        ever_rings = rate > 0
+        ringing_times = torch.where(ever_rings, rings, torch.inf)
+        return -ringing_times
 
     def _store(self) -> None:
         """Keep what is known of those at hand, before others come."""
-        if len(self._ids):
-            self._waiting[self._ids] = self._left
-            self._rate[self._ids] = self._rate_now
-            self._since[self._ids] = self._stopped
-            self._centres_counted[self._ids] = self._counted_at_stop
+        ids = self._ids
+        if len(ids) == 0:
+            return
+        self._waiting[ids] = self._left
+        self._rate[ids] = self._rate_now
+        self._since[ids] = self._stopped
+        self._centres_counted[ids] = self._counted_at_stop
 
     def _distances(self, start: int) -> torch.Tensor:
         """(n, count - start) squared distances of those at hand to the centres from `start` on,
@@ -262,8 +315,11 @@ class Clocks:
         """
         import torch
 
-        norms = self._norms[:, None] + self._centres.norms[start:]
-        products = self._centres.products(self._parts, start)
+        # |g|^2 + |c|^2 - 2 g.c, so that the work is a matrix product.
+        centres = self._centres
+        centre_norms = centres.norms[start:]
+        norms = self._norms[:, None] + centre_norms
+        products = centres.products(self._parts, start)
         squared = norms - 2 * products
         epsilon = torch.finfo(norms.dtype).eps
         rounding = 16 * epsilon * norms

@@ -46,9 +46,17 @@ class Bald(ScoreStrategy):
         import torch
 
         passes = 0
-        shape = (view.size, view.task.size)
-        total = torch.zeros(shape, device=view.device, dtype=torch.float64)
-        entropies = torch.zeros(view.size, device=view.device, dtype=torch.float64)
+        total = torch.zeros(
+            (view.size, view.task.size),
+            device=view.device,
+            dtype=torch.float64,
+        )
+        entropies = torch.zeros(
+            view.size,
+            device=view.device,
+            dtype=torch.float64,
+        )
+        # Summed as they come: keeping all passes would take as many times the memory.
         for predicted in view.dropout_passes():
             probs = predicted.double()
             total += probs
@@ -57,6 +65,7 @@ class Bald(ScoreStrategy):
         if passes == 0:
             raise InputError("dropout() gave no pass: bald needs at least one, ten are usual")
         mean_entropy = entropies / passes
-        entropy_of_mean = label_entropy(total / passes, view.task)
+        mean = total / passes
+        entropy_of_mean = label_entropy(mean, view.task)
         # Minus the information, since the smallest score comes first.
         return mean_entropy - entropy_of_mean

@@ -37,7 +37,12 @@ class Arm:
 
     def open(self, view: PoolView, pulls: int, rng: np.random.Generator) -> Cursor:
         """Prepare for `pulls` takes in this round."""
-        cursors = self.strategy.open([self], view, [pulls], [rng])
+        cursors = self.strategy.open(
+            [self],
+            view,
+            [pulls],
+            [rng],
+        )
         return cursors[0]
 
 
@@ -113,7 +118,8 @@ class Strategy(ABC):
         arms = []
         for klass, class_name in enumerate(task.classes):
             arm_name = f"{self.name}[{class_name}]"
-            arms.append(Arm(self, arm_name, klass))
+            arm = Arm(self, arm_name, klass)
+            arms.append(arm)
         return arms
 
     @abstractmethod

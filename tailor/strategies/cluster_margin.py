@@ -46,13 +46,9 @@ class ClusterMargin(Strategy):
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
 
     def __init__(self, *, factor: int = 10, members: int = 10, sample: int = 4000) -> None:
-        for option, value, least in (
-            ("factor", factor, 1),
-            ("members", members, 1),
-            ("sample", sample, 2),
-        ):
-            if value < least:
-                raise InputError(f"{option} is {value}: at least {least} is needed")
+        _check_at_least(1, "factor", factor)
+        _check_at_least(1, "members", members)
+        _check_at_least(2, "sample", sample)
         self.factor = factor
         self.members = members
         self.sample = sample
@@ -66,7 +62,13 @@ class ClusterMargin(Strategy):
     ) -> list[Cursor]:
         cursors: list[Cursor] = []
         for count, rng in zip(pulls, rngs, strict=True):
-            cursors.append(ClusterMarginCursor(view, self, count, rng))
+            cursor = ClusterMarginCursor(
+                view,
+                self,
+                count,
+                rng,
+            )
+            cursors.append(cursor)
         return cursors
 
     def cluster(self, features: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -76,24 +78,30 @@ class ClusterMargin(Strategy):
         count = len(features)
         if count < 2:
             return np.zeros(count, np.int64)
+        # A copy, and centred: an offset that all share would drown their differences below.
         features = features.astype(np.float64)
-        features -= features.mean(0)  # an offset that all share would drown their differences below
+        features -= features.mean(0)
         shuffled = rng.permutation(count)
-        sampled = np.sort(shuffled[: self.sample])
+        sampled = shuffled[: self.sample]
+        sampled.sort()
         tree = linkage(features[sampled], method="average")
-        most_clusters = max(1, len(sampled) // self.members)
+        clusters_wanted = len(sampled) // self.members
+        most_clusters = max(1, clusters_wanted)
         numbers = fcluster(tree, most_clusters, criterion="maxclust")
         # 0, 1, ... without gaps
         _, sampled_clusters = np.unique(numbers, return_inverse=True)
         if len(sampled) == count:
             return sampled_clusters
         means = _cluster_means(features, sampled, sampled_clusters)
-        # |x - m|^2 without |x|^2, which is the same for all means.
-        squared_means = (means**2).sum(1)
-        distances = squared_means - 2 * features @ means.T
-        clusters = np.argmin(distances, axis=1)
+        clusters = _nearest_means(features, means)
+        # Linkage has the last word on those that it saw.
         clusters[sampled] = sampled_clusters
         return clusters
+
+
+def _check_at_least(least: int, option: str, value: int) -> None:
+    if value < least:
+        raise InputError(f"{option} is {value}: at least {least} is needed")
 
 
 def _cluster_means(
@@ -108,10 +116,21 @@ def _cluster_means(
     clusters  (s,) the cluster of each, 0 to c - 1
     """
     means = []
-    for cluster in range(clusters.max() + 1):
+    count = clusters.max() + 1
+    for cluster in range(count):
         members = rows[clusters == cluster]
-        means.append(features[members].mean(0))
+        mean = features[members].mean(0)
+        means.append(mean)
     return np.stack(means)
+
+
+def _nearest_means(features: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """(n,) the number of the nearest of the means (c, d) to each row of features (n, d)."""
+    # |x - m|^2 without |x|^2, which is the same for all means.
+    squared_means = (means**2).sum(1)
+    products = 2 * features @ means.T
+    distances = squared_means - products
+    return np.argmin(distances, axis=1)
 
 
 class ClusterMarginCursor(Cursor):
@@ -128,7 +147,8 @@ class ClusterMarginCursor(Cursor):
         self._strategy = strategy
         self._rng = rng
         self._used = 0
-        self._count = strategy.factor * max(1, pulls)
+        picks = max(1, pulls)
+        self._count = strategy.factor * picks
         self._ranked = Margin().ranked(view, None, self._count)
         self._queue: list[int] = []
         if len(self._ranked):
@@ -137,6 +157,7 @@ class ClusterMarginCursor(Cursor):
     def take(self) -> int:
         while True:
             while self._queue:
+                # It stays in the queue: whether it is taken, the ledger says the next time.
                 candidate = self._queue[-1]
                 if self.ledger.free[candidate]:
                     return candidate
@@ -145,15 +166,17 @@ class ClusterMarginCursor(Cursor):
 
     def _fill(self) -> None:
         """Cluster the next candidates and queue them."""
-        end = self._used + self._count
-        if self._used == len(self._ranked):
-            self._ranked = Margin().ranked(self.view, None, end)
-        candidates = self._ranked[self._used : end]
+        view = self.view
+        start = self._used
+        end = start + self._count
+        if start == len(self._ranked):
+            self._ranked = Margin().ranked(view, None, end)
+        candidates = self._ranked[start:end]
         if len(candidates) == 0:
             raise Exhausted("every example has been taken")
         self._used += len(candidates)
-        positions = self.view.to_device(candidates.copy())
-        rows = self.view.feature_rows(positions)
+        positions = view.to_device(candidates.copy())
+        rows = view.feature_rows(positions)
         features = rows.cpu().numpy()
         clusters = self._strategy.cluster(features, self._rng)
         in_order = round_robin(candidates, clusters, self._rng)
@@ -171,14 +194,18 @@ def round_robin(
     """
     shuffled = rng.permutation(len(candidates))
     # A stable sort keeps the members of a cluster in random order.
-    within_shuffled = np.argsort(clusters[shuffled], kind="stable")
+    shuffled_clusters = clusters[shuffled]
+    within_shuffled = np.argsort(shuffled_clusters, kind="stable")
     by_cluster = shuffled[within_shuffled]
     numbers = clusters[by_cluster]
     # Its place within its cluster is the turn in which a candidate is taken.
     cluster_starts = np.searchsorted(numbers, numbers)
-    turns = np.arange(len(numbers)) - cluster_starts
+    places = np.arange(len(numbers))
+    turns = places - cluster_starts
     cluster_sizes = np.bincount(clusters)
     sizes = cluster_sizes[numbers]
+    # lexsort's last key counts most.
     order = np.lexsort((numbers, sizes, turns))
-    in_order = candidates[by_cluster[order]]
+    ordered_rows = by_cluster[order]
+    in_order = candidates[ordered_rows]
     return in_order.tolist()

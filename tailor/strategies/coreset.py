@@ -79,11 +79,7 @@ class CoresetCursor(Cursor):
     def take(self) -> int:
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
-        new_centres = self.view.to_device(self.unseen().copy())
-        if len(new_centres):
-            self._distances.add_centres(new_centres)
-            if self._search is not None:
-                self._search.remove(new_centres)
+        self._add_new_centres()
         if self._distances.count == 0:
             return random_free(
                 self.ledger.free,
@@ -92,9 +88,23 @@ class CoresetCursor(Cursor):
             )
         if self._search is None:
             bounds = self._distances.first_bounds()
-            self._search = LazyLargest(bounds, self._distances, self.view.ties)
+            self._search = LazyLargest(
+                bounds,
+                values=self._distances,
+                ties=self.view.ties,
+            )
         index, _ = self._search.largest()
         return index
+
+    def _add_new_centres(self) -> None:
+        """What any arm took since the last call is a centre."""
+        taken = self.unseen().copy()
+        if len(taken) == 0:
+            return
+        positions = self.view.to_device(taken)
+        self._distances.add_centres(positions)
+        if self._search is not None:
+            self._search.remove(positions)
 
 
 class CentreDistances:
@@ -108,8 +118,9 @@ class CentreDistances:
 
     def __init__(self, view: PoolView) -> None:
         self._view = view
-        positions = np.concatenate([view.labelled, view.pending])
-        self._centres = view.feature_rows(view.to_device(positions))
+        known = np.concatenate([view.labelled, view.pending])
+        positions = view.to_device(known)
+        self._centres = view.feature_rows(positions)  # (c, d)
         # Of every example, (N,): the squared distance to the nearest centre that it was measured
         # against, and how many those are.
         nearest = np.full(view.size, np.inf)
@@ -135,41 +146,48 @@ class CentreDistances:
         """
         import torch
 
+        view = self._view
         first = self._centres[:FIRST]
         self._origin = first.double().mean(0)
         bounds_of = partial(_bounds, first, self._origin)
-        bounds = self._view.per_row(bounds_of)
-        bounds.masked_fill_(self._view.closed, -torch.inf)
-        ledger = self._view.ledger
-        taken = self._view.to_device(ledger.taken.copy())
-        bounds[taken] = -torch.inf
+        bounds = view.per_row(bounds_of)
+        bounds.masked_fill_(view.closed, -torch.inf)
+        taken = view.ledger.taken.copy()
+        positions = view.to_device(taken)
+        bounds[positions] = -torch.inf
         return bounds
 
     def load(self, ids: torch.Tensor) -> torch.Tensor:
         self._ids = ids
-        features = self._view.feature_rows(ids).double()
-        self._points = Points(features, self._origin)
-        fewest_measured = self._centres_measured[ids].amin()
-        return self._measure(int(fewest_measured))
+        features = self._view.feature_rows(ids)
+        self._points = Points(features.double(), self._origin)
+        # From the fewest on: to measure some against a centre twice does no harm.
+        counts = self._centres_measured[ids]
+        fewest = counts.amin()
+        return self._measure(int(fewest))
 
     def renew(self) -> torch.Tensor:
         # Those at hand are always measured together, so the first speaks for all.
         first = self._ids[0]
-        return self._measure(int(self._centres_measured[first]))
+        count = self._centres_measured[first]
+        return self._measure(int(count))
 
     def _measure(self, start: int) -> torch.Tensor:
         """(n,) of those at hand, which were measured against all centres before `start`."""
         import torch
 
         ids = self._ids
+        nearest = self._nearest[ids]
         for first in range(start, self.count, TOGETHER):
-            features = self._centres[first : first + TOGETHER]
+            end = first + TOGETHER
+            features = self._centres[first:end]
             centres = Points(features.double(), self._origin)
             distances = squared_distances(self._points, centres)
-            nearest = distances.amin(1)
-            self._nearest[ids] = torch.minimum(self._nearest[ids], nearest)
+            nearest_of_these = distances.amin(1)
+            nearest = torch.minimum(nearest, nearest_of_these)
+        self._nearest[ids] = nearest
         self._centres_measured[ids] = self.count
-        return self._nearest[ids]
+        return nearest
 
 
 class Points:
@@ -178,7 +196,8 @@ class Points:
     """
 
     def __init__(self, features: torch.Tensor, origin: torch.Tensor) -> None:
-        self.rows = features - origin.to(features.dtype)
+        origin = origin.to(features.dtype)
+        self.rows = features - origin
         self.norms = self.rows.square().sum(1)
 
 
@@ -202,11 +221,13 @@ def _bounds(
     part: slice,
 ) -> torch.Tensor:
     """(n,) float64: no squared distance to the nearest of centres (c, d) is larger."""
-    points = Points(view.feature_rows(part), origin)
+    features = view.feature_rows(part)
+    points = Points(features, origin)
     centre_points = Points(centres, origin)
     distances = squared_distances(points, centre_points)
     squared, nearest = distances.min(1)
     # Rounding grows with the terms that went into the distance, not with the distance itself.
-    terms = points.norms + centre_points.norms[nearest]
+    nearest_norms = centre_points.norms[nearest]
+    terms = points.norms + nearest_norms
     bounds = squared + SLACK * terms
     return bounds.double()

@@ -43,5 +43,6 @@ class Emal(ScoreStrategy):
 
 def mean_margins(view: PoolView, part: slice) -> torch.Tensor:
     """(n,) how far the probabilities of each row are from one half, on average."""
-    margins = (view.rows(part) - 0.5).abs()
+    probs = view.rows(part)
+    margins = (probs - 0.5).abs()
     return margins.mean(1)

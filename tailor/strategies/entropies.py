@@ -15,7 +15,8 @@ def binary_entropy(p: torch.Tensor) -> torch.Tensor:
     import torch
 
     heads = torch.xlogy(p, p)
-    tails = torch.xlogy(1 - p, 1 - p)
+    q = 1 - p
+    tails = torch.xlogy(q, q)
     return -(heads + tails)
 
 

@@ -46,4 +46,5 @@ def negative_entropies(view: PoolView, part: slice) -> torch.Tensor:
     import torch
 
     p = view.rows(part).double()
-    return torch.xlogy(p, p).sum(1)
+    terms = torch.xlogy(p, p)
+    return terms.sum(1)

@@ -36,7 +36,8 @@ def rough_parts(view: PoolView, which: slice | torch.Tensor) -> Parts:
     """As parts(), in the precision that the view has: for passes over the whole pool."""
     probs = view.rows(which)
     predicted = view.task.predicted(probs)
-    residuals = probs - predicted.to(probs.dtype)
+    labels = predicted.to(probs.dtype)
+    residuals = probs - labels
     features = view.feature_rows(which)
     return residuals, features
 
@@ -79,7 +80,9 @@ def _inner_products(rows: Parts, others: Parts) -> torch.Tensor:
     a, h = rows
     other_a, other_h = others
     products = a @ other_a.T
-    return products.mul_(h @ other_h.T)
+    feature_products = h @ other_h.T
+    # In place: these are the largest arrays of a pass.
+    return products.mul_(feature_products)
 
 
 class Centres:
@@ -94,39 +97,50 @@ class Centres:
 
         self.view = view
         self.count = 0
-        self.norms = torch.empty(0, dtype=torch.float64, device=view.device)
-        self._store: tuple[torch.Tensor, ...] = ()  # both parts, longer than `count`
+        self.norms = torch.empty(
+            0,
+            dtype=torch.float64,
+            device=view.device,
+        )
+        # Both parts, with room for more than `count`. How wide they are, the first ones say.
+        self._a = self.norms.new_empty(0, 0)
+        self._h = self.norms.new_empty(0, 0)
 
     def add(self, positions: torch.Tensor) -> None:
         """positions (n,) int64."""
         import torch
 
-        new = parts(self.view, positions)
-        new_norms = squared_norms(new)
+        first = self.count
+        end = first + len(positions)
+        new_a, new_h = parts(self.view, positions)
+        new_norms = squared_norms((new_a, new_h))
         self.norms = torch.cat([self.norms, new_norms])
-        needed = self.count + len(positions)
-        if not self._store or needed > len(self._store[0]):
-            self._grow(new, needed)
-        for stored, part in zip(self._store, new):
-            stored[self.count : needed] = part
-        self.count = needed
-
-    def _grow(self, new: Parts, needed: int) -> None:
-        """Twice what is needed: adding costs O(1) on average."""
-        room = max(64, 2 * needed)
-        grown = []
-        for part in new:
-            width = part.shape[1]
-            grown.append(part.new_empty(room, width))
-        for larger, stored in zip(grown, self._store):
-            larger[: self.count] = stored[: self.count]
-        self._store = tuple(grown)
+        self._a = _with_room(self._a, new_a, end)
+        self._h = _with_room(self._h, new_h, end)
+        self._a[first:end] = new_a
+        self._h[first:end] = new_h
+        self.count = end
 
     def products(self, rows: Parts, start: int) -> torch.Tensor:
         """(n, count - start): inner products of embeddings, given by their parts, with the centres
         from `start` on.
         """
-        stored_a, stored_h = self._store
-        centre_a = stored_a[start : self.count]
-        centre_h = stored_h[start : self.count]
+        end = self.count
+        centre_a = self._a[start:end]
+        centre_h = self._h[start:end]
         return _inner_products(rows, (centre_a, centre_h))
+
+
+def _with_room(stored: torch.Tensor, new: torch.Tensor, needed: int) -> torch.Tensor:
+    """stored (s, w), moved to a larger tensor where it has fewer rows than are needed; new (n, w)
+    says of which width and type.
+    """
+    if needed <= len(stored):
+        return stored
+    # Twice what is needed: adding costs O(1) on average.
+    room = max(64, 2 * needed)
+    _, width = new.shape
+    larger = new.new_empty(room, width)
+    if len(stored):
+        larger[: len(stored)] = stored
+    return larger

@@ -48,12 +48,13 @@ class LazyLargest:
     def __init__(self, bounds: torch.Tensor, values: FallingValues, ties: np.ndarray) -> None:
         import torch
 
+        device = bounds.device
         self._bounds = bounds
         self._values = values
-        self._ties = torch.from_numpy(ties).to(bounds.device)
+        self._ties = torch.from_numpy(ties).to(device)
         # At hand, in the order of ties, and which of those are taken:
-        self._ids = torch.empty(0, dtype=torch.int64, device=bounds.device)
-        self._gone = torch.empty(0, dtype=torch.bool, device=bounds.device)
+        self._ids = torch.empty(0, dtype=torch.int64, device=device)
+        self._gone = torch.empty(0, dtype=torch.bool, device=device)
         # The highest bound of what is not at hand:
         self._highest_outside = np.inf
 
@@ -79,8 +80,12 @@ class LazyLargest:
             # max() gives the first of equal values, and those at hand stand in the order of ties.
             top, place = values.max(0)
             best = float(top)
-            nothing_outside = self._highest_outside == -np.inf
-            if best > self._highest_outside or nothing_outside:
+            outside = self._highest_outside
+            # Not where they are equal: one outside may come first by ties.
+            if best > outside:
+                break
+            # Nothing is on offer outside, so the best at hand wins whatever it is.
+            if outside == -np.inf:
                 break
             # What was computed tightens the bounds, so that others come to hand.
             self._bounds[self._ids] = values
@@ -97,16 +102,19 @@ class LazyLargest:
 
     def _search_all(self, best: float) -> tuple[int, float]:
         """Bring every value up to date whose bound reaches the best one known."""
-        is_rival = self._bounds >= best
+        bounds = self._bounds
+        is_rival = bounds >= best
         rivals = is_rival.nonzero().squeeze(1)
-        is_gone = self._bounds[rivals].isneginf()
+        # Where the best is -inf itself, what is not on offer reaches it too.
+        is_gone = bounds[rivals].isneginf()
         offered = rivals[~is_gone]
         for ids in offered.split(BUFFER):
-            self._bounds[ids] = self._values.load(ids)
-        top = self._bounds.amax()
-        is_winner = self._bounds == top
+            bounds[ids] = self._values.load(ids)
+        top = bounds.amax()
+        is_winner = bounds == top
         winners = is_winner.nonzero().squeeze(1)
-        first_by_ties = self._ties[winners].argmin()
+        ties = self._ties[winners]
+        first_by_ties = ties.argmin()
         position = int(winners[first_by_ties])
         self._load(BUFFER)
         return position, float(top)
@@ -115,15 +123,19 @@ class LazyLargest:
         """Take the `count` with the highest bounds in hand, in the order of their ties, and note
         the next bound.
         """
-        count = min(count, len(self._bounds))
-        looked_at = min(count + 1, len(self._bounds))
-        highest, ids = self._bounds.topk(looked_at)
+        size = len(self._bounds)
+        count = min(count, size)
+        looked_at = min(count + 1, size)
+        highest, positions = self._bounds.topk(looked_at)
         self._highest_outside = -np.inf
         if looked_at > count:
             self._highest_outside = float(highest[count])
-        kept = ids[:count]
-        by_ties = self._ties[kept].argsort()
-        self._ids = kept[by_ties]
-        self._gone = self._bounds[self._ids].isneginf()
-        values = self._values.load(self._ids)
+        kept = positions[:count]
+        ties = self._ties[kept]
+        by_ties = ties.argsort()
+        ids = kept[by_ties]
+        bounds = self._bounds[ids]
+        self._ids = ids
+        self._gone = bounds.isneginf()
+        values = self._values.load(ids)
         return values.masked_fill(self._gone, float("-inf"))

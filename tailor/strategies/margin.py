@@ -44,6 +44,7 @@ class Margin(ScoreStrategy):
 
 def margins(view: PoolView, part: slice) -> torch.Tensor:
     """(n,) the gap between the two largest probabilities of each row."""
-    two_largest = view.rows(part).topk(2, dim=1)
+    probs = view.rows(part)
+    two_largest = probs.topk(2, dim=1)
     first, second = two_largest.values.T
     return first - second

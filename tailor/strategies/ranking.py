@@ -38,7 +38,13 @@ class RankedCursor(Cursor):
     rank    count -> as many of the best, in order
     """
 
-    def __init__(self, view: PoolView, ranked: np.ndarray, pulls: int, rank: Rank) -> None:
+    def __init__(
+        self,
+        view: PoolView,
+        ranked: np.ndarray,
+        pulls: int,
+        rank: Rank,
+    ) -> None:
         super().__init__(view)
         self._ranked = ranked
         self._rank = rank
@@ -48,12 +54,15 @@ class RankedCursor(Cursor):
     def take(self) -> int:
         while True:
             while self._next < len(self._ranked):
-                index = int(self._ranked[self._next])
+                ranked = self._ranked[self._next]
+                index = int(ranked)
                 if self.ledger.free[index]:
                     return index
                 self._next += 1
-            if len(self._ranked) == len(self.view.free_ids):
+            all_free = len(self.view.free_ids)
+            if len(self._ranked) == all_free:
                 raise Exhausted("every example has been taken")
+            # The deeper ranking begins with this one, so the place in it stays.
             self._depth *= 4
             self._ranked = self._rank(self._depth)
 
@@ -83,7 +92,8 @@ def lowest(scores: torch.Tensor, count: int, view: PoolView) -> np.ndarray:
     chosen_scores = scores[chosen].cpu().numpy()
     ties = view.ties[positions]
     order = np.lexsort((ties, chosen_scores))
-    return positions[order[:count]]
+    best = order[:count]
+    return positions[best]
 
 
 class RankedRows(NamedTuple):
@@ -119,7 +129,8 @@ class RankShards:
         answers = []
         for (_, scores), count in zip(scored, self._counts, strict=True):
             positions = lowest(scores, count, part)
-            best = scores[part.to_device(positions)]
+            indices = part.to_device(positions)
+            best = scores[indices]
             rows = RankedRows(
                 positions=positions + part.start,
                 scores=best.cpu().numpy(),
@@ -132,14 +143,17 @@ class RankShards:
         by_arm = zip(*answers)
         merged = []
         for rows, count in zip(by_arm, self._counts, strict=True):
-            merged.append(_merge(rows, count))
+            best = _merge(rows, count)
+            merged.append(best)
         return merged
 
 
 def _merge(rows: Sequence[RankedRows], count: int) -> RankedRows:
+    """The best `count` of what several shards gave."""
     positions = np.concatenate([ranked.positions for ranked in rows])
     scores = np.concatenate([ranked.scores for ranked in rows])
     ties = np.concatenate([ranked.ties for ranked in rows])
+    # By score, then by ties: lexsort's last key counts most.
     order = np.lexsort((ties, scores))
     best = order[:count]
     return RankedRows(

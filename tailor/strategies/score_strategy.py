@@ -67,15 +67,24 @@ class ScoreStrategy(Strategy):
         rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
         if view.shards is not None:
-            return self._open_over(view.shards, arms, view, pulls)
+            return self._open_over(
+                view.shards,
+                arms,
+                view,
+                pulls,
+            )
         classes = [arm.klass for arm in arms]
         scored = self.scores(view, classes)
         cursors: list[Cursor] = []
         for (klass, scores), count in zip(scored, pulls, strict=True):
             depth = first_depth(count)
-            ranked = lowest(scores, depth, view)
-            rank = self._ranks_on(view, klass, scores)
-            cursors.append(RankedCursor(view, ranked, count, rank))
+            cursor = RankedCursor(
+                view,
+                ranked=lowest(scores, depth, view),
+                pulls=count,
+                rank=self._ranks_on(view, klass, scores),
+            )
+            cursors.append(cursor)
         return cursors
 
     def _open_over(
@@ -91,11 +100,21 @@ class ScoreStrategy(Strategy):
         ranked = self._rank_shards(shards, classes, depths)
         cursors: list[Cursor] = []
         for klass, positions, count in zip(classes, ranked, pulls, strict=True):
-            rank = partial(self._rank_one, shards, klass)
-            cursors.append(RankedCursor(view, positions, count, rank))
+            cursor = RankedCursor(
+                view,
+                ranked=positions,
+                pulls=count,
+                rank=partial(self._rank_one, shards, klass),
+            )
+            cursors.append(cursor)
         return cursors
 
-    def _rank_one(self, shards: ShardVisitor, klass: int | None, count: int) -> np.ndarray:
+    def _rank_one(
+        self,
+        shards: ShardVisitor,
+        klass: int | None,
+        count: int,
+    ) -> np.ndarray:
         (positions,) = self._rank_shards(shards, [klass], [count])
         return positions
 
@@ -106,6 +125,7 @@ class ScoreStrategy(Strategy):
         counts: Sequence[int],
     ) -> list[np.ndarray]:
         """For each class the positions of its best, in order."""
+        # What every shard needs of the model is made once, before they are visited.
         epochs = None
         if Need.FINETUNE in self.needs:
             epochs = self.finetune_epochs

@@ -74,7 +74,8 @@ class Submodular(Strategy):
         cursors: list[Cursor] = []
         for rng in rngs:
             queries = self.query_set(view, rng)
-            cursors.append(SubmodularCursor(view, queries, self.eta))
+            cursor = SubmodularCursor(view, queries, self.eta)
+            cursors.append(cursor)
         return cursors
 
     def query_set(self, view: PoolView, rng: np.random.Generator) -> np.ndarray:
@@ -84,12 +85,15 @@ class Submodular(Strategy):
             is_member = view.labels[:, klass] == 1
             members = view.labelled[is_member]
             shuffled = rng.permutation(members)
-            chosen.append(shuffled[: self.queries])
+            queries = shuffled[: self.queries]
+            chosen.append(queries)
         # In a multi-label task an example may have been chosen for several classes.
-        return np.unique(np.concatenate(chosen))
+        with_repeats = np.concatenate(chosen)
+        return np.unique(with_repeats)
 
     def opening_work(self, shape: PoolShape) -> OpeningWork:
-        queries = min(self.queries * shape.classes, shape.labelled)
+        wanted = self.queries * shape.classes
+        queries = min(wanted, shape.labelled)
         width = shape.classes + shape.features
         bytes_read = shape.probability_bytes + shape.feature_bytes
         # A multiplication and an addition for each number of each pair.
@@ -103,20 +107,26 @@ class SubmodularCursor(Cursor):
     def __init__(self, view: PoolView, queries: np.ndarray, eta: float) -> None:
         super().__init__(view)
         self._gains: Gains | None = None
-        if len(queries):
-            self._gains = Gains(view, queries, eta)
-            bounds = self._gains.first_bounds()
-            self._search = LazyLargest(bounds, self._gains, view.ties)
+        if len(queries) == 0:
+            return
+        self._gains = Gains(view, queries, eta)
+        bounds = self._gains.first_bounds()
+        self._search = LazyLargest(
+            bounds,
+            values=self._gains,
+            ties=view.ties,
+        )
 
     def take(self) -> int:
         if self._gains is None:
             raise Exhausted("no class has a labelled example to be similar to")
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
-        taken = self.view.to_device(self.unseen().copy())
+        taken = self.unseen().copy()
         if len(taken):
-            self._gains.cover(taken)
-            self._search.remove(taken)
+            positions = self.view.to_device(taken)
+            self._gains.cover(positions)
+            self._search.remove(positions)
         index, _ = self._search.largest()
         return index
 
@@ -128,7 +138,8 @@ class Gains:
         self._view = view
         self._eta = eta
         positions = view.to_device(queries)
-        self._queries = unit_parts(parts(view, positions))
+        embeddings = parts(view, positions)
+        self._queries = unit_parts(embeddings)
         residuals, _ = self._queries
         self._covered = residuals.new_zeros(len(queries))  # (Q,) max over A of s_qj
 
@@ -144,9 +155,15 @@ class Gains:
         """(N,) float64: no gain is larger."""
         import torch
 
-        bounds_of = partial(_first_bounds, self._queries, self._covered, self._eta)
-        bounds = self._view.per_row(bounds_of)
-        return bounds.masked_fill_(self._view.closed, -torch.inf)
+        view = self._view
+        bounds_of = partial(
+            _first_bounds,
+            self._queries,
+            self._covered,
+            self._eta,
+        )
+        bounds = view.per_row(bounds_of)
+        return bounds.masked_fill_(view.closed, -torch.inf)
 
     def load(self, ids: torch.Tensor) -> torch.Tensor:
         self._similarities = self._similarities_of(ids)
@@ -164,7 +181,8 @@ class Gains:
     def _similarities_of(self, positions: torch.Tensor) -> torch.Tensor:
         """(n, Q) cosines with the queries."""
         embeddings = parts(self._view, positions)
-        return cosines(unit_parts(embeddings), self._queries)
+        units = unit_parts(embeddings)
+        return cosines(units, self._queries)
 
 
 def gains(
@@ -195,10 +213,14 @@ def _first_bounds(
     a, h = unit_parts(embeddings)
     query_a, query_h = queries
     # The queries are rounded to the precision of the pass, and not the rows raised to theirs.
-    rough_queries = (query_a.to(a.dtype), query_h.to(h.dtype))
+    rough_queries = (
+        query_a.to(a.dtype),
+        query_h.to(h.dtype),
+    )
     similarities = cosines((a, h), rough_queries)
     relevance = eta * similarities.amax(1)
     rough_covered = covered.to(similarities.dtype)
     rough_gains = gains(similarities, rough_covered, relevance)
-    most = len(covered) + eta  # what an example can add
+    # No cosine is above 1, so this is the most that an example can add.
+    most = len(covered) + eta
     return rough_gains.double() + SLACK * most

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailor.selection.array_view import ArrayView
-from tailor.strategies.galaxy.line_board import LineBoard
+from tailor.strategies.galaxy.line_builder import LineBuilder
 from tailor.strategies.galaxy.line_segment import (
     EMPTY_SEGMENT,
     RangeSearch,
@@ -86,11 +86,14 @@ def test_the_way_of_a_device_gives_the_same_line(case):
     examples in order.
     """
     view = case.view()
-    board = LineBoard(view, "split")
+    builder = LineBuilder(view, "split")
     classes = list(range(case.task.size))
-    found = segments_in_ranges({k: board.ends(k) for k in classes}, in_memory(view))
-    for k, column in view.columns(classes):
-        assert board.open_line(column, k).ids.tolist() == board.line(found[k].ids, k).ids.tolist()
+    ranges = {klass: builder.open_ranges(klass) for klass in classes}
+    segments = segments_in_ranges(ranges, in_memory(view))
+    for klass, column in view.columns(classes):
+        on_device = builder.open_line(column, klass)
+        on_cpu = builder.line(segments[klass].ids, klass)
+        assert on_device.ids.tolist() == on_cpu.ids.tolist()
 
 
 def test_a_search_asks_for_no_more_columns_than_it_needs():

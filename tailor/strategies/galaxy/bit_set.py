@@ -11,15 +11,25 @@ import numpy as np
 
 from tailor.common.compiled import njit
 
+#: Words are uint64 throughout: what numba makes of a signed and an unsigned number is not.
+_NO_BITS = np.uint64(0)
+_ALL_BITS = ~np.uint64(0)
+_FIRST_BIT = np.uint64(1)
+
 
 def level_starts(size: int) -> np.ndarray:
     """(levels + 1,) int64: where each level of a set over `size` positions begins, and its end."""
-    words = max(1, -(-size // 64))
+    words = max(1, _words_for(size))
     starts = [0, words]
     while words > 1:
-        words = -(-words // 64)
-        starts.append(starts[-1] + words)
+        words = _words_for(words)
+        end = starts[-1] + words
+        starts.append(end)
     return np.array(starts, np.int64)
+
+
+def _words_for(bits: int) -> int:
+    return -(-bits // 64)
 
 
 @njit(cache=True, nogil=True)
@@ -27,7 +37,9 @@ def lowest_bit(word):
     """The place of the lowest bit that is set, by halving."""
     place = 0
     for step in (32, 16, 8, 4, 2, 1):
-        if word & np.uint64((1 << step) - 1) == np.uint64(0):
+        lower_half = np.uint64((1 << step) - 1)
+        low_bits = word & lower_half
+        if low_bits == _NO_BITS:
             word >>= np.uint64(step)
             place += step
     return place
@@ -38,18 +50,26 @@ def highest_bit(word):
     """The place of the highest bit that is set, by halving."""
     place = 0
     for step in (32, 16, 8, 4, 2, 1):
-        if word >> np.uint64(step) != np.uint64(0):
-            word >>= np.uint64(step)
+        upper_half = word >> np.uint64(step)
+        if upper_half != _NO_BITS:
+            word = upper_half
             place += step
     return place
 
 
 @njit(cache=True, nogil=True)
+def bit_of(position):
+    """The bit of a position in its word."""
+    place = np.uint64(position & 63)
+    return _FIRST_BIT << place
+
+
+@njit(cache=True, nogil=True)
 def add(bits, levels, position):
     for level in range(len(levels) - 1):
-        word = levels[level] + (position >> 6)
-        bit = np.uint64(1) << np.uint64(position & 63)
-        bits[word] |= bit
+        start = levels[level]
+        word = start + (position >> 6)
+        bits[word] |= bit_of(position)
         position >>= 6
 
 
@@ -57,10 +77,11 @@ def add(bits, levels, position):
 def remove(bits, levels, position):
     """Clears the summaries too, up to the first word that still has a member."""
     for level in range(len(levels) - 1):
-        word = levels[level] + (position >> 6)
-        bit = np.uint64(1) << np.uint64(position & 63)
-        bits[word] &= ~bit
-        if bits[word] != np.uint64(0):
+        start = levels[level]
+        word = start + (position >> 6)
+        others = bits[word] & ~bit_of(position)
+        bits[word] = others
+        if others != _NO_BITS:
             return
         position >>= 6
 
@@ -70,7 +91,8 @@ def _lowest_below(bits, levels, level, position):
     """The lowest position that a bit of a summary at this level stands for."""
     while level > 0:
         level -= 1
-        word = bits[levels[level] + position]
+        start = levels[level]
+        word = bits[start + position]
         position = (position << 6) + lowest_bit(word)
     return position
 
@@ -80,7 +102,8 @@ def _highest_below(bits, levels, level, position):
     """The highest position that a bit of a summary at this level stands for."""
     while level > 0:
         level -= 1
-        word = bits[levels[level] + position]
+        start = levels[level]
+        word = bits[start + position]
         position = (position << 6) + highest_bit(word)
     return position
 
@@ -88,17 +111,19 @@ def _highest_below(bits, levels, level, position):
 @njit(cache=True, nogil=True)
 def last_up_to(bits, levels, position):
     """The highest member at or below position, or -1."""
-    if position < 0:
-        return -1
     for level in range(len(levels) - 1):
         if position < 0:
             return -1
         word = position >> 6
-        at_or_below = ~np.uint64(0) >> np.uint64(63 - (position & 63))
-        kept = bits[levels[level] + word] & at_or_below
-        if kept != np.uint64(0):
-            position = (word << 6) + highest_bit(kept)
-            return _highest_below(bits, levels, level, position)
+        start = levels[level]
+        place = position & 63
+        unused = np.uint64(63 - place)
+        at_or_below = _ALL_BITS >> unused
+        members = bits[start + word] & at_or_below
+        if members != _NO_BITS:
+            highest = (word << 6) + highest_bit(members)
+            return _highest_below(bits, levels, level, highest)
+        # None in this word: the summary says which of the words before has any.
         position = word - 1
     return -1
 
@@ -108,12 +133,15 @@ def first_from(bits, levels, position):
     """The lowest member at or above position, or -1."""
     for level in range(len(levels) - 1):
         word = position >> 6
-        if word >= levels[level + 1] - levels[level]:
+        start = levels[level]
+        words = levels[level + 1] - start
+        if word >= words:
             return -1
-        at_or_above = ~np.uint64(0) << np.uint64(position & 63)
-        kept = bits[levels[level] + word] & at_or_above
-        if kept != np.uint64(0):
-            position = (word << 6) + lowest_bit(kept)
-            return _lowest_below(bits, levels, level, position)
+        unused = np.uint64(position & 63)
+        at_or_above = _ALL_BITS << unused
+        members = bits[start + word] & at_or_above
+        if members != _NO_BITS:
+            lowest = (word << 6) + lowest_bit(members)
+            return _lowest_below(bits, levels, level, lowest)
         position = word + 1
     return -1

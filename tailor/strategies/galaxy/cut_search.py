@@ -1,4 +1,4 @@
-"""Open and closed cuts on a line, compiled. LineGraph is the class around it.
+"""Open cuts on a line, compiled. LineGraph is the class around it.
 
 Every answer costs O(log N): walls and free examples are kept in bit sets, open cuts in a heap whose
 stale entries are dropped when they come up.
@@ -39,52 +39,79 @@ class LineState(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
+def wall_below(state, position):
+    """The nearest wall below a position, or -1."""
+    return last_up_to(state.walls, state.levels, position - 1)
+
+
+@njit(cache=True, nogil=True)
+def wall_above(state, position):
+    """The nearest wall above a position, or -1."""
+    return first_from(state.walls, state.levels, position + 1)
+
+
+@njit(cache=True, nogil=True)
 def _is_open(state, low, high):
     """Whether the known labels on the two sides of a gap differ."""
     below = state.below[low]
     above = state.above[high]
-    return below != NO_LABEL and above != NO_LABEL and below != above
+    if below == NO_LABEL:
+        return False
+    if above == NO_LABEL:
+        return False
+    return below != above
 
 
 @njit(cache=True, nogil=True)
 def _push_cut(state, cuts, size, low, high):
-    """Shortest first; of equally short ones the highest on the line, where the class is
-    likelier.
+    """Push the gap between two walls if it is an open cut -> (cuts, how many).
+
+    Shortest first; of equally short ones the highest on the line, where the class is likelier.
     """
     length = high - low - 1
-    if length > 0 and _is_open(state, low, high):
-        from_the_top = POSITION_MASK - low
-        key = (length << 31) | from_the_top
-        return push(cuts, size, key)
-    return cuts, size
+    if length <= 0:
+        return cuts, size
+    if not _is_open(state, low, high):
+        return cuts, size
+    from_the_top = POSITION_MASK - low
+    key = (length << 31) | from_the_top
+    return push(cuts, size, key)
 
 
 @njit(cache=True, nogil=True)
 def build(state, label, cuts):
     """Fill in the state of a new line, and find its open cuts -> (cuts, how many)."""
+    _fill_upwards(state, label)
     size = 0
-    count = len(label)
-    # Upwards for the nearest label below each wall, then downwards for the nearest above.
-    nearest = NO_LABEL
-    for i in range(count):
-        if state.kind[i] == LABELLED:
-            nearest = label[i]
-        if state.kind[i] == FREE:
-            add(state.frees, state.levels, i)
-        else:
-            add(state.walls, state.levels, i)
-            state.below[i] = nearest
     nearest = NO_LABEL
     high = -1
-    for i in range(count - 1, -1, -1):
-        if state.kind[i] == LABELLED:
+    for i in range(len(label) - 1, -1, -1):
+        kind = state.kind[i]
+        if kind == FREE:
+            continue
+        if kind == LABELLED:
             nearest = label[i]
-        if state.kind[i] != FREE:
-            state.above[i] = nearest
-            if high >= 0:
-                cuts, size = _push_cut(state, cuts, size, i, high)
-            high = i
+        state.above[i] = nearest
+        # The labels below are all filled in: a gap can be judged once its upper wall is known.
+        if high >= 0:
+            cuts, size = _push_cut(state, cuts, size, i, high)
+        high = i
     return cuts, size
+
+
+@njit(cache=True, nogil=True)
+def _fill_upwards(state, label):
+    """Enter every position in its set, and the nearest known label below each wall."""
+    nearest = NO_LABEL
+    for i in range(len(label)):
+        kind = state.kind[i]
+        if kind == FREE:
+            add(state.frees, state.levels, i)
+            continue
+        if kind == LABELLED:
+            nearest = label[i]
+        add(state.walls, state.levels, i)
+        state.below[i] = nearest
 
 
 @njit(cache=True, nogil=True)
@@ -93,7 +120,14 @@ def _spread(state, cuts, size, position, label):
     opens.
     """
     state.kind[position] = LABELLED
-    return _tell_both_sides(state, cuts, size, position, label, label)
+    return _tell_both_sides(
+        state,
+        cuts,
+        size,
+        position,
+        label,
+        label,
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -102,11 +136,22 @@ def _withdraw(state, cuts, size, position):
     those beyond know.
     """
     state.kind[position] = PENDING
-    low = last_up_to(state.walls, state.levels, position - 1)
-    high = first_from(state.walls, state.levels, position + 1)
-    from_below = state.below[low] if low >= 0 else NO_LABEL
-    from_above = state.above[high] if high >= 0 else NO_LABEL
-    return _tell_both_sides(state, cuts, size, position, from_below, from_above)
+    from_below = NO_LABEL
+    low = wall_below(state, position)
+    if low >= 0:
+        from_below = state.below[low]
+    from_above = NO_LABEL
+    high = wall_above(state, position)
+    if high >= 0:
+        from_above = state.above[high]
+    return _tell_both_sides(
+        state,
+        cuts,
+        size,
+        position,
+        from_below,
+        from_above,
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -116,28 +161,96 @@ def _tell_both_sides(state, cuts, size, position, from_below, from_above):
     """
     state.below[position] = from_below
     state.above[position] = from_above
+    cuts, size = _tell_below(
+        state,
+        cuts,
+        size,
+        position,
+        from_above,
+    )
+    return _tell_above(
+        state,
+        cuts,
+        size,
+        position,
+        from_below,
+    )
+
+
+@njit(cache=True, nogil=True)
+def _tell_below(state, cuts, size, position, from_above):
+    """Tell the pending walls below position, down to the next labelled one, the nearest label
+    above them.
+    """
     high = position
-    while True:
-        low = last_up_to(state.walls, state.levels, high - 1)
-        if low < 0:
-            break
-        if state.kind[low] == PENDING:
+    low = wall_below(state, high)
+    while low >= 0:
+        is_labelled = state.kind[low] == LABELLED
+        if not is_labelled:
             state.above[low] = from_above
         cuts, size = _push_cut(state, cuts, size, low, high)
-        if state.kind[low] == LABELLED:
+        # Walls beyond a labelled one have that one's label.
+        if is_labelled:
             break
         high = low
+        low = wall_below(state, high)
+    return cuts, size
+
+
+@njit(cache=True, nogil=True)
+def _tell_above(state, cuts, size, position, from_below):
+    """Tell the pending walls above position, up to the next labelled one, the nearest label below
+    them.
+    """
     low = position
-    while True:
-        high = first_from(state.walls, state.levels, low + 1)
-        if high < 0:
-            break
-        if state.kind[high] == PENDING:
+    high = wall_above(state, low)
+    while high >= 0:
+        is_labelled = state.kind[high] == LABELLED
+        if not is_labelled:
             state.below[high] = from_below
         cuts, size = _push_cut(state, cuts, size, low, high)
-        if state.kind[high] == LABELLED:
+        if is_labelled:
             break
         low = high
+        high = wall_above(state, low)
+    return cuts, size
+
+
+@njit(cache=True, nogil=True)
+def _position_of(index, sorted_ids, positions):
+    """Where an example stands on the line, or -1."""
+    place = np.searchsorted(sorted_ids, index)
+    if place == len(sorted_ids):
+        return -1
+    if sorted_ids[place] != index:
+        return -1
+    return positions[place]
+
+
+@njit(cache=True, nogil=True)
+def _make_wall(state, position):
+    """A free example becomes a wall without a label."""
+    remove(state.frees, state.levels, position)
+    add(state.walls, state.levels, position)
+    state.kind[position] = PENDING
+
+
+@njit(cache=True, nogil=True)
+def _split(state, cuts, size, position):
+    """A new pending wall at position knows what its neighbours know; both halves of the gap that it
+    stands in may be open cuts.
+    """
+    low = wall_below(state, position)
+    high = wall_above(state, position)
+    # Both labels have to be entered before either half is judged.
+    if low >= 0:
+        state.below[position] = state.below[low]
+    if high >= 0:
+        state.above[position] = state.above[high]
+    if low >= 0:
+        cuts, size = _push_cut(state, cuts, size, low, position)
+    if high >= 0:
+        cuts, size = _push_cut(state, cuts, size, position, high)
     return cuts, size
 
 
@@ -146,34 +259,29 @@ def mark(state, sorted_ids, positions, cuts, size, indices, labels):
     """As LineGraph.mark -> (cuts, how many, whether a label came or went)."""
     relabelled = False
     for i in range(len(indices)):
-        index = indices[i]
         label = labels[i]
-        place = np.searchsorted(sorted_ids, index)
-        if place == len(sorted_ids) or sorted_ids[place] != index:
+        position = _position_of(indices[i], sorted_ids, positions)
+        if position < 0:
             continue
-        position = positions[place]
+        kind = state.kind[position]
         if label == WITHDRAWN:
-            if state.kind[position] == LABELLED:
+            if kind == LABELLED:
                 cuts, size = _withdraw(state, cuts, size, position)
                 relabelled = True
             continue
-        if state.kind[position] == FREE:
-            remove(state.frees, state.levels, position)
-            add(state.walls, state.levels, position)
-            state.kind[position] = PENDING
+        if kind == FREE:
+            _make_wall(state, position)
+            # A label that comes at once opens cuts by itself, below.
             if label == NO_LABEL:
-                low = last_up_to(state.walls, state.levels, position - 1)
-                high = first_from(state.walls, state.levels, position + 1)
-                if low >= 0:
-                    state.below[position] = state.below[low]
-                if high >= 0:
-                    state.above[position] = state.above[high]
-                if low >= 0:
-                    cuts, size = _push_cut(state, cuts, size, low, position)
-                if high >= 0:
-                    cuts, size = _push_cut(state, cuts, size, position, high)
+                cuts, size = _split(state, cuts, size, position)
         if label != NO_LABEL:
-            cuts, size = _spread(state, cuts, size, position, label)
+            cuts, size = _spread(
+                state,
+                cuts,
+                size,
+                position,
+                label,
+            )
             relabelled = True
     return cuts, size, relabelled
 
@@ -186,77 +294,13 @@ def shortest_cut(state, cuts, size):
     while size > 0:
         key = cuts[0]
         length = key >> 31
-        low = POSITION_MASK - (key & POSITION_MASK)
+        from_the_top = key & POSITION_MASK
+        low = POSITION_MASK - from_the_top
         high = low + length + 1
         # Stale where a wall has come between, or the labels on the two sides agree by now.
-        next_wall = first_from(state.walls, state.levels, low + 1)
-        if next_wall == high and _is_open(state, low, high):
+        is_whole = wall_above(state, low) == high
+        if is_whole and _is_open(state, low, high):
             middle = low + 1 + length // 2
             return size, middle, length
         size = pop(cuts, size)
-    return size, -1, -1
-
-
-@njit(cache=True, nogil=True)
-def _push_near(heap, size, place, distance, upward):
-    """Nearest first; of equally near ones the highest on the line. The last bit is the direction of
-    search.
-    """
-    from_the_top = POSITION_MASK - place
-    key = (distance << 32) | (from_the_top << 1) | upward
-    return push(heap, size, key)
-
-
-@njit(cache=True, nogil=True)
-def closed_cuts(state):
-    """A heap of the free positions nearest to each closed cut, and its size. A closed cut is a
-    negative below a positive with no free example between.
-    """
-    heap = np.empty(64, np.int64)
-    size = 0
-    low = first_from(state.walls, state.levels, 0)
-    while low >= 0:
-        high = first_from(state.walls, state.levels, low + 1)
-        while high >= 0 and state.kind[high] == PENDING:
-            high = first_from(state.walls, state.levels, high + 1)
-        if high < 0:
-            break
-        negative_below = state.kind[low] == LABELLED and state.below[low] == 0
-        positive_above = state.above[high] == 1
-        if (
-            negative_below
-            and positive_above
-            and not 0 <= first_from(state.frees, state.levels, low) < high
-        ):
-            place = last_up_to(state.frees, state.levels, low)
-            if place >= 0:
-                heap, size = _push_near(heap, size, place, low - place, 0)
-            place = first_from(state.frees, state.levels, high)
-            if place >= 0:
-                heap, size = _push_near(heap, size, place, place - high, 1)
-        low = high
-    return heap, size
-
-
-@njit(cache=True, nogil=True)
-def nearest_to_closed(state, heap, size):
-    """-> (how many are left in the heap, the free position nearest to a closed cut, its distance);
-    -1 where there is none. A position that was taken meanwhile is replaced by the next free one in
-    the same direction.
-    """
-    while size > 0:
-        key = heap[0]
-        distance = key >> 32
-        place = POSITION_MASK - ((key >> 1) & POSITION_MASK)
-        upward = key & 1
-        if state.kind[place] == FREE:
-            return size, place, distance
-        size = pop(heap, size)
-        if upward:
-            further = first_from(state.frees, state.levels, place)
-        else:
-            further = last_up_to(state.frees, state.levels, place)
-        if further >= 0:
-            distance += abs(further - place)
-            heap, size = _push_near(heap, size, further, distance, upward)
     return size, -1, -1

@@ -74,7 +74,8 @@ class Galaxy(Strategy):
         graphs = self.graphs(view, classes)
         cursors: list[Cursor] = []
         for graph, rng in zip(graphs, rngs, strict=True):
-            cursors.append(GalaxyCursor([graph], view, rng))
+            cursor = GalaxyCursor([graph], view, rng)
+            cursors.append(cursor)
         return cursors
 
     def graphs(

@@ -53,5 +53,6 @@ class GalaxyAll(Galaxy):
         cursors: list[Cursor] = []
         for rng in rngs:
             graphs = self.graphs(view, classes, together=True)
-            cursors.append(GalaxyCursor(list(graphs), view, rng))
+            cursor = GalaxyCursor(list(graphs), view, rng)
+            cursors.append(cursor)
         return cursors

@@ -10,6 +10,16 @@ from tailor.common.compiled import njit
 from tailor.strategies.galaxy.line_segment import LineSegment, Ranges
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _is_below(low_key, low_prob, low_ties, key, prob, ties):
+    """Whether an example stands below another on the line: as line_order."""
+    if low_key != key:
+        return low_key < key
+    if low_prob != prob:
+        return low_prob < prob
+    return low_ties < ties
+
+
 @njit(cache=True, nogil=True)
 def _gaps(key, prob, ties, is_few, few_key, few_prob, few_ties):
     """The lowest and the highest key of the many in each gap between the sorted few: (p + 1,), (p +
@@ -22,23 +32,25 @@ def _gaps(key, prob, ties, is_few, few_key, few_prob, few_ties):
         if is_few[i]:
             continue
         current_key = key[i]
-        # how many of the few stand below
-        first = 0
+        # A binary search: how many of the few stand below is the number of the gap.
+        gap = 0
         last = len(few_key)
-        while first < last:
-            middle = (first + last) >> 1
-            middle_key = few_key[middle]
-            below = middle_key < current_key
-            if middle_key == current_key:
-                below = few_prob[middle] < prob[i]
-                if few_prob[middle] == prob[i]:
-                    below = few_ties[middle] < ties[i]
+        while gap < last:
+            middle = (gap + last) >> 1
+            below = _is_below(
+                few_key[middle],
+                few_prob[middle],
+                few_ties[middle],
+                current_key,
+                prob[i],
+                ties[i],
+            )
             if below:
-                first = middle + 1
+                gap = middle + 1
             else:
                 last = middle
-        lowest[first] = min(lowest[first], current_key)
-        highest[first] = max(highest[first], current_key)
+        lowest[gap] = min(lowest[gap], current_key)
+        highest[gap] = max(highest[gap], current_key)
     return lowest, highest
 
 
@@ -61,10 +73,16 @@ def label_changes(known: LineSegment, labels: np.ndarray) -> Ranges:
         few.prob,
         few.ties,
     )
-    # One of the few, then the lowest of the gap above it; the highest of a gap, then one of the
-    # few.
-    low = np.stack([highest[:-1], few.key], 1).ravel()
-    high = np.stack([few.key, lowest[1:]], 1).ravel()
     is_filled = lowest <= highest
-    has_neighbour = np.stack([is_filled[:-1], is_filled[1:]], 1).ravel()
+    # Each of the few has two neighbours: the highest of the gap below it, then the lowest of the
+    # gap above it. A gap that is empty has none: another of the few follows, with the same label.
+    low = _in_turn(highest[:-1], few.key)
+    high = _in_turn(few.key, lowest[1:])
+    has_neighbour = _in_turn(is_filled[:-1], is_filled[1:])
     return low[has_neighbour], high[has_neighbour]
+
+
+def _in_turn(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """(n,), (n,) -> (2n,): one of each in turn."""
+    pairs = np.stack([first, second], 1)
+    return pairs.ravel()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailor.strategies.galaxy import cut_search
+from tailor.strategies.galaxy import closed_cuts, cut_search
 from tailor.strategies.galaxy.bit_set import level_starts
 from tailor.strategies.galaxy.cut_search import NO_LABEL, LineState
 
@@ -94,8 +94,8 @@ class LineGraph:
         cut.
         """
         if self._near is None:
-            self._near, self._near_size = cut_search.closed_cuts(self._state)
-        self._near_size, position, distance = cut_search.nearest_to_closed(
+            self._near, self._near_size = closed_cuts.closed_cuts(self._state)
+        self._near_size, position, distance = closed_cuts.nearest_to_closed(
             self._state,
             self._near,
             self._near_size,

@@ -33,26 +33,39 @@ class LineSegment:
             ties=self.ties[rows],
         )
 
+    def order(self) -> np.ndarray:
+        """(s,) int64: the rows, lowest first."""
+        return line_order(self.key, self.prob, self.ties)
+
     def sorted(self) -> LineSegment:
         """The same examples, lowest first."""
-        order = line_order(self.key, self.prob, self.ties)
-        return self[order]
+        return self[self.order()]
 
     def places_of(self, others: LineSegment) -> np.ndarray:
         """(n,) int64: where each of the others stands, or would stand, in this one, which is
         sorted.
         """
         places = np.empty(len(others), np.int64)
-        columns = (self.key, self.prob, self.ties)
-        wanted_rows = zip(others.key, others.prob, others.ties)
+        columns = (
+            self.key,
+            self.prob,
+            self.ties,
+        )
+        wanted_rows = zip(
+            others.key,
+            others.prob,
+            others.ties,
+        )
         for i, wanted in enumerate(wanted_rows):
             low = 0
             high = len(self)
             # Each column narrows the run of those that are equal in the columns before.
             for column, value in zip(columns, wanted):
                 run = column[low:high]
-                high = low + np.searchsorted(run, value, side="right")
-                low = low + np.searchsorted(run, value)
+                equal_from = np.searchsorted(run, value)
+                equal_to = np.searchsorted(run, value, side="right")
+                high = low + equal_to
+                low = low + equal_from
             places[i] = low
         return places
 
@@ -89,30 +102,34 @@ class RangeSearch:
     """
 
     def __init__(self, ranges: dict[int, Ranges]) -> None:
-        lows = [low for low, _ in ranges.values()]
-        highs = [high for _, high in ranges.values()]
-        counts = [len(low) for low in lows]
-        ends = np.cumsum(counts)
+        lows = []
+        highs = []
+        bottoms = []
+        tops = []
+        starts = [0]
+        for low, high in ranges.values():
+            lows.append(low)
+            highs.append(high)
+            # A class's ranges ascend, so these two bound them all.
+            bottoms.append(low[0])
+            tops.append(high[-1])
+            end = starts[-1] + len(low)
+            starts.append(end)
         self._classes = np.array(list(ranges), np.int64)
-        self._starts = np.concatenate([[0], ends]).astype(np.int64)
+        # The ranges of all classes one after another, and where those of each class start.
+        self._starts = np.array(starts, np.int64)
         self._lows = np.concatenate(lows)
         self._highs = np.concatenate(highs)
-        self._bottoms = np.array([low[0] for low in lows])
-        self._tops = np.array([high[-1] for high in highs])
+        self._bottoms = np.array(bottoms)
+        self._tops = np.array(tops)
 
     def find(self, view: PoolView, part: slice) -> Found:
         """In a part of a view's rows."""
-        if len(self._classes) < view.task.size:
-            class_rows = view.rows(part, self._classes)
-            columns = np.arange(len(self._classes))
-        else:
-            # No copy of the rows for all classes.
-            class_rows = view.rows(part)
-            columns = self._classes
-        probs = class_rows.cpu().numpy()
+        probs, columns = self._class_rows(view, part)
         row_max = np.empty(0, probs.dtype)
         if isinstance(view.task, MultiClass):
-            row_max = view.row_max[part].cpu().numpy()
+            largest = view.row_max[part]
+            row_max = largest.cpu().numpy()
         rows, which, keys = find_hits(
             probs,
             row_max,
@@ -124,38 +141,60 @@ class RangeSearch:
             self._highs,
         )
         start = view.start + part.start
+        hit_columns = columns[which]
         ties = view.ties[part]
         segment = LineSegment(
             ids=rows + start,
             key=keys,
-            prob=probs[rows, columns[which]],
+            prob=probs[rows, hit_columns],
             ties=ties[rows],
         )
         return which, segment
 
+    def _class_rows(self, view: PoolView, part: slice) -> tuple[np.ndarray, np.ndarray]:
+        """(n, K or fewer) probabilities that have the classes' among them, and the column of
+        each class.
+        """
+        classes = self._classes
+        if len(classes) < view.task.size:
+            rows = view.rows(part, classes)
+            columns = np.arange(len(classes))
+        else:
+            # No copy of the rows for all classes.
+            rows = view.rows(part)
+            columns = classes
+        return rows.cpu().numpy(), columns
+
     def __call__(self, part: PoolView) -> Found:
-        return self.find(part, slice(0, part.size))
+        all_rows = slice(0, part.size)
+        return self.find(part, all_rows)
 
     def join(self, answers: list[Found]) -> Found:
-        which = np.concatenate([numbers for numbers, _ in answers])
-        segments = [segment for _, segment in answers]
-        return which, join_segments(segments)
+        numbers = []
+        segments = []
+        for which, segment in answers:
+            numbers.append(which)
+            segments.append(segment)
+        return np.concatenate(numbers), join_segments(segments)
 
-    def by_class(self, found: Found) -> dict[int, LineSegment]:
+    def by_class(self, answer: Found) -> dict[int, LineSegment]:
         """Each class's examples, sorted as on its line."""
-        which, segment = found
-        # As few bits as will do: NumPy sorts 16 of them by radix.
+        which, segment = answer
         count = len(self._classes)
-        small = which.astype(np.min_scalar_type(count))
+        # As few bits as will do: NumPy sorts 16 of them by radix.
+        smallest_type = np.min_scalar_type(count)
+        small = which.astype(smallest_type)
         order = np.argsort(small, kind="stable")
         numbers = np.arange(count + 1)
-        ends = np.searchsorted(which[order], numbers)
+        in_order = which[order]
+        ends = np.searchsorted(in_order, numbers)
         segments = dict[int, LineSegment]()
         for number, klass in enumerate(self._classes.tolist()):
             first = ends[number]
             end = ends[number + 1]
-            of_class = segment[order[first:end]]
-            segments[klass] = of_class.sorted()
+            class_rows = order[first:end]
+            class_segment = segment[class_rows]
+            segments[klass] = class_segment.sorted()
         return segments
 
 
@@ -168,15 +207,17 @@ def segments_in_ranges(
     search: takes the question to every part of the pool, and joins the answers.
     """
     not_empty = dict[int, Ranges]()
+    # In the order of `ranges`, whether or not a class has any.
+    segments = dict[int, LineSegment]()
     for klass, (low, high) in ranges.items():
+        segments[klass] = EMPTY_SEGMENT
         if len(low):
             not_empty[klass] = (low, high)
-    segments = dict[int, LineSegment]()
     if not_empty:
         range_search = RangeSearch(not_empty)
-        found = search(range_search)
-        segments = range_search.by_class(found)
-    return {klass: segments.get(klass, EMPTY_SEGMENT) for klass in ranges}
+        answer = search(range_search)
+        segments.update(range_search.by_class(answer))
+    return segments
 
 
 def line_key(column: Any, row_max: Any) -> Any:
@@ -207,8 +248,13 @@ def line_order(key: np.ndarray, prob: np.ndarray, ties: np.ndarray) -> np.ndarra
     in_run[:-1] |= same
     begins_run = np.concatenate([[True], ~same])
     run_numbers = np.cumsum(begins_run)
-    run = run_numbers[in_run]
     members = order[in_run]
-    within_runs = np.lexsort((ties[members], prob[members], run))
+    # lexsort's last key counts most: every member stays in its run.
+    sort_keys = (
+        ties[members],
+        prob[members],
+        run_numbers[in_run],
+    )
+    within_runs = np.lexsort(sort_keys)
     order[in_run] = members[within_runs]
     return order

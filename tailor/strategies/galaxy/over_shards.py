@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailor.selection.pool_view import PoolView, ShardVisitor
-from tailor.strategies.galaxy.line_board import LineBoard
+from tailor.strategies.galaxy.line_builder import LineBuilder
 from tailor.strategies.galaxy.line_segment import segments_in_ranges
-from tailor.strategies.galaxy.live_graph import LiveGraph, LiveLineBoard
+from tailor.strategies.galaxy.live_graph import LiveGraph
+from tailor.strategies.galaxy.live_line_builder import LiveLineBuilder
 from tailor.strategies.galaxy.sharded_graph import ShardedGraph
 
 
@@ -21,13 +22,20 @@ def graphs_over_shards(
     """The line of each class. together: one cursor takes from all of them."""
     if pending != "split":
         return _live_graphs(view, shards, pending, classes, together)
-    board = LineBoard(view, pending)
-    ranges = {klass: board.ends(klass) for klass in classes}
+    builder = LineBuilder(view, pending)
+    ranges = {klass: builder.open_ranges(klass) for klass in classes}
     segments = segments_in_ranges(ranges, shards.visit)
     graphs = []
     for klass in classes:
-        line = board.line(segments[klass].ids, klass)
-        graphs.append(ShardedGraph(board, shards, klass, line))
+        segment = segments[klass]
+        line = builder.line(segment.ids, klass)
+        graph = ShardedGraph(
+            builder,
+            shards,
+            klass,
+            line,
+        )
+        graphs.append(graph)
     if together:
         for graph in graphs:
             graph.together = graphs
@@ -42,13 +50,13 @@ def _live_graphs(
     together: bool,
 ) -> Sequence[LiveGraph]:
     """As graphs_over_shards, where labels stand in or come during the round."""
-    board = LiveLineBoard(view, pending)
-    ranges = {klass: board.first_ends(klass) for klass in classes}
+    builder = LiveLineBuilder(view, pending)
+    ranges = {klass: builder.first_ranges(klass) for klass in classes}
     segments = segments_in_ranges(ranges, shards.visit)
     graphs = []
     for klass in classes:
         graph = LiveGraph(
-            board,
+            builder,
             shards,
             klass,
             fetched=ranges[klass],

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from tailor.common.compiled import njit, prange
+from tailor.strategies.galaxy.bit_set import bit_of
 
 #: a class's scores fall into so many bins: most bins have no stretch in them, and in the others the
 #: search is short
@@ -28,7 +29,10 @@ def _bin(score, bottom, scale):
     """Never falls where the score rises, rounding included: a score in a stretch lies in the bins
     between its ends.
     """
-    return min(np.int64((score - bottom) * scale), _BINS - 1)
+    bins_above = (score - bottom) * scale
+    number = np.int64(bins_above)
+    # The top itself would fall beyond the last bin.
+    return min(number, _BINS - 1)
 
 
 @njit(cache=True, nogil=True)
@@ -53,10 +57,11 @@ def _index(bottoms, tops, starts, lows, highs):
             first = _bin(lows[stretch], bottom, scale)
             last = _bin(highs[stretch], bottom, scale)
             for place in range(first, last + 1):
-                bit = np.uint64(1) << np.uint64(place & 63)
-                reached[j, place >> 6] |= bit
+                word = place >> 6
+                reached[j, word] |= bit_of(place)
+            stretch_before = max(stretch - 1, first_stretch)
             while next_bin <= first:
-                before[j, next_bin] = max(stretch - 1, first_stretch)
+                before[j, next_bin] = stretch_before
                 next_bin += 1
         before[j, next_bin:] = end_stretch - 1
     return scales, reached, before
@@ -84,29 +89,46 @@ def find_hits(probs, row_max, classes, bottoms, tops, starts, lows, highs):
     their stretches, bottoms (c,) and tops (c,). Stretches of class j: lows and highs from starts[j]
     to starts[j + 1], ascending.
     """
-    scales, reached, before = _index(bottoms, tops, starts, lows, highs)
-    one = np.uint64(1)
-    words = -(-len(classes) // 64)
+    scales, reached, before = _index(
+        bottoms,
+        tops,
+        starts,
+        lows,
+        highs,
+    )
+    unit = np.uint64(1)
+    count = len(classes)
+    words = -(-count // 64)
     hit = np.zeros((len(probs), words), np.uint64)  # a bit for each row and class
     counts = np.zeros(len(probs) + 1, np.int64)
     for i in prange(len(probs)):
         for word in range(words):
             hits = np.uint64(0)
             first_class = word << 6
-            end_class = min((word + 1) << 6, len(classes))
+            end_class = min(first_class + 64, count)
             for j in range(first_class, end_class):
-                p = probs[i, classes[j]]
+                column = classes[j]
+                p = probs[i, column]
                 score = _score(p, row_max, i)
-                if not bottoms[j] <= score <= tops[j]:
+                # From the cheapest test to the dearest: most scores fail the first two.
+                bottom = bottoms[j]
+                if not bottom <= score <= tops[j]:
                     continue
-                place = _bin(score, bottoms[j], scales[j])
+                place = _bin(score, bottom, scales[j])
                 bins = reached[j, place >> 6]
-                if not (bins >> np.uint64(place & 63)) & one:
+                if not bins & bit_of(place):
                     continue
                 first = before[j, place]
                 last = before[j, place + 1]
-                if _within(score, lows, highs, first, last):
-                    hits |= one << np.uint64(j & 63)
+                is_hit = _within(
+                    score,
+                    lows,
+                    highs,
+                    first,
+                    last,
+                )
+                if is_hit:
+                    hits |= bit_of(j)
                     counts[i + 1] += 1
             hit[i, word] = hits
     # Rows are counted first, so that each knows where to write and all can write at once.
@@ -121,12 +143,13 @@ def find_hits(probs, row_max, classes, bottoms, tops, starts, lows, highs):
             hits = hit[i, word]
             j = word << 6
             while hits != np.uint64(0):
-                if hits & one:
-                    p = probs[i, classes[j]]
+                if hits & unit:
+                    column = classes[j]
+                    p = probs[i, column]
                     rows[place] = i
                     which[place] = j
                     scores[place] = _score(p, row_max, i)
                     place += 1
-                hits >>= one
+                hits >>= unit
                 j += 1
     return rows, which, scores

@@ -12,7 +12,7 @@ import numpy as np
 from tailor.selection.pool_view import PoolView, ShardVisitor
 from tailor.strategies.galaxy.class_graph import ClassGraph
 from tailor.strategies.galaxy.cut_search import FREE
-from tailor.strategies.galaxy.line_board import LineBoard, Told
+from tailor.strategies.galaxy.line_builder import LineBuilder, Told
 from tailor.strategies.galaxy.line_graph import LineGraph
 from tailor.strategies.galaxy.line_segment import LineSegment, join_segments, line_key
 from tailor.task import MultiClass
@@ -36,21 +36,30 @@ class AroundCuts:
     reach    of each class
     """
 
-    def __init__(self, classes: list[int], cuts: list[Cuts], reach: list[int]) -> None:
+    def __init__(
+        self,
+        classes: list[int],
+        cuts: list[Cuts],
+        reach: list[int],
+    ) -> None:
         self._classes = classes
         self._cuts = cuts
         self._reach = reach
 
     def __call__(self, part: PoolView) -> list[LineSegment]:
         ids = _on_the_line(part)
+        is_multiclass = isinstance(part.task, MultiClass)
         row_max = np.empty(0)
-        if isinstance(part.task, MultiClass):
-            row_max = part.row_max.cpu().numpy()[ids]
+        if is_multiclass:
+            all_max = part.row_max.cpu().numpy()
+            row_max = all_max[ids]
         segments = list[LineSegment]()
-        for number, (_, column) in enumerate(part.columns(self._classes)):
-            prob = column.cpu().numpy()[ids]
+        columns = part.columns(self._classes)
+        for number, (_, column) in enumerate(columns):
+            all_probs = column.cpu().numpy()
+            prob = all_probs[ids]
             key = prob
-            if isinstance(part.task, MultiClass):
+            if is_multiclass:
                 key = line_key(prob, row_max)
             segment = LineSegment(
                 ids=ids + part.start,
@@ -58,7 +67,8 @@ class AroundCuts:
                 prob=prob,
                 ties=part.ties[ids],
             )
-            segments.append(self._near(number, segment))
+            near_cuts = self._near(number, segment)
+            segments.append(near_cuts)
         return segments
 
     def join(self, answers: list[list[LineSegment]]) -> list[LineSegment]:
@@ -66,13 +76,16 @@ class AroundCuts:
         joined = list[LineSegment]()
         for number, segments in enumerate(by_class):
             segment = join_segments(segments)
-            joined.append(self._near(number, segment))
+            near_cuts = self._near(number, segment)
+            joined.append(near_cuts)
         return joined
 
     def _near(self, number: int, segment: LineSegment) -> LineSegment:
+        """What of a segment lies around the cuts of a class, sorted."""
         line = segment.sorted()
         is_near = np.zeros(len(line), bool)
         for first, end in self._windows(number, line):
+            # A window that begins before the line would count from its end.
             start = max(0, first)
             is_near[start:end] = True
         return line[is_near]
@@ -84,35 +97,49 @@ class AroundCuts:
         below, above = self._cuts[number]
         reach = self._reach[number]
         firsts = segment.places_of(below) - reach
-        ends = segment.places_of(above) + 1 + reach
-        return list(zip(firsts.tolist(), ends.tolist()))
+        past_cuts = segment.places_of(above) + 1
+        ends = past_cuts + reach
+        windows = zip(firsts.tolist(), ends.tolist())
+        return list(windows)
 
-    def line(self, number: int, segment: LineSegment, board: LineBoard) -> LineGraph:
+    def line(
+        self,
+        number: int,
+        segment: LineSegment,
+        builder: LineBuilder,
+    ) -> LineGraph:
         """The line around the cuts. Where it breaks off before the pool does, a stand-in without an
         id is free: when it comes up, the search must reach further.
         """
+        ids = self._with_stand_ins(number, segment)
+        is_example = ids >= 0
+        examples = ids[is_example]
+        kind = np.full(len(ids), FREE, np.int8)
+        kind[is_example] = builder.kind[examples]
+        klass = self._classes[number]
+        label = np.zeros(len(ids), np.int8)
+        label[is_example] = builder.labels(examples, klass)
+        return LineGraph(ids, kind, label)
+
+    def _with_stand_ins(self, number: int, segment: LineSegment) -> np.ndarray:
+        """(s,) int64: the ids around the cuts, a stand-in wherever the line breaks off."""
         pieces = list[np.ndarray]()
         covered = 0
         breaks = 0
         for first, end in self._windows(number, segment):
             is_apart = first >= covered
+            # The first window may begin where the line itself does.
             begins_inside = bool(pieces) or first >= 0
             if is_apart and begins_inside:
                 breaks += 1
                 pieces.append(_stand_in(breaks))
             start = max(first, covered, 0)
-            pieces.append(segment.ids[start:end])
+            piece = segment.ids[start:end]
+            pieces.append(piece)
             covered = max(covered, end)
         if covered <= len(segment):
             pieces.append(_stand_in(breaks + 1))
-        ids = np.concatenate(pieces)
-        is_example = ids >= 0
-        examples = ids[is_example]
-        kind = np.full(len(ids), FREE, np.int8)
-        kind[is_example] = board.kind[examples]
-        label = np.zeros(len(ids), np.int8)
-        label[is_example] = board.labels(examples, self._classes[number])
-        return LineGraph(ids, kind, label)
+        return np.concatenate(pieces)
 
 
 def _on_the_line(part: PoolView) -> np.ndarray:
@@ -140,12 +167,12 @@ class ShardedGraph(ClassGraph):
 
     def __init__(
         self,
-        board: LineBoard,
+        builder: LineBuilder,
         shards: ShardVisitor,
         klass: int,
         line: LineGraph,
     ) -> None:
-        super().__init__(board, klass, line)
+        super().__init__(builder, klass, line)
         self.shards = shards
         self.reach = REACH
         self.together = [self]
@@ -154,7 +181,12 @@ class ShardedGraph(ClassGraph):
     def hear(self, taken: np.ndarray, labels: Told) -> None:
         super().hear(taken, labels)
         if self._around is not None:
-            self.board.mark(self._around, self.klass, taken, labels)
+            self.builder.mark(
+                self._around,
+                self.klass,
+                taken,
+                labels,
+            )
 
     def nearest_to_closed(self) -> tuple[int, int]:
         while True:
@@ -170,10 +202,12 @@ class ShardedGraph(ClassGraph):
 
     def _look_around(self) -> None:
         """One visit to the shards for all graphs that lack a line around their closed cuts."""
-        waiting = [graph for graph in self.together if graph._around is None]
         searching = list[ShardedGraph]()
         cuts = list[Cuts]()
-        for graph in waiting:
+        for graph in self.together:
+            if graph._around is not None:
+                continue
+            # A graph without cuts keeps this one, so that it does not ask again.
             graph._around = _empty_line()
             below, above = graph.cuts()
             if len(below):
@@ -187,11 +221,11 @@ class ShardedGraph(ClassGraph):
             reach=[graph.reach for graph in searching],
         )
         segments = self.shards.visit(around)
-        ledger = self.board.view.ledger
+        ledger = self.builder.view.ledger
         with_segments = zip(searching, segments, strict=True)
         for number, (graph, segment) in enumerate(with_segments):
-            line = around.line(number, segment, self.board)
-            self.board.mark(
+            line = around.line(number, segment, self.builder)
+            self.builder.mark(
                 line,
                 graph.klass,
                 ledger.taken,
@@ -201,7 +235,7 @@ class ShardedGraph(ClassGraph):
 
     def cuts(self) -> Cuts:
         """Labelled negatives, and the labelled positive next above each."""
-        line, labels = self.board.known_line(self.klass)
+        line, labels = self.builder.known_line(self.klass)
         turns_positive = np.diff(labels) == 1
         negatives = np.flatnonzero(turns_positive)
         return line[negatives], line[negatives + 1]
@@ -213,7 +247,8 @@ class ShardedGraph(ClassGraph):
         negatives, positives = self.cuts()
         below = around.places(negatives.ids)
         above = around.places(positives.ids)
-        if (below < 0).any() or (above < 0).any():
+        is_off_line = (below < 0) | (above < 0)
+        if is_off_line.any():
             return False
         # Stand-ins mark where the line breaks off: none may lie between the two ends.
         is_break = around.ids < 0

@@ -1,4 +1,4 @@
-"""What the lines of all classes share."""
+"""Makes the lines of all classes, from the kinds and labels that they share."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ OFF_THE_LINE = -1
 Told = list[tuple[int, np.ndarray | None]]
 
 
-class LineBoard:
-    """Who is on the lines, and the known labels.
+class LineBuilder:
+    """Makes each class's line, and keeps it up to date: it knows who is on the lines, and the
+    labels of all classes.
 
     pending  what stands for a label that has not arrived: see Galaxy
     kind     (N,) int8: FREE, PENDING, LABELLED or OFF_THE_LINE
@@ -34,75 +35,86 @@ class LineBoard:
         self.view = view
         self.pending = pending
         self.multiclass = isinstance(view.task, MultiClass)
-        self.kind = np.where(view.free, FREE, OFF_THE_LINE).astype(np.int8)
+        kind = np.where(view.free, FREE, OFF_THE_LINE)
+        self.kind = kind.astype(np.int8)
         self.kind[view.pending] = PENDING
         self.kind[view.labelled] = LABELLED
-        self._known = view.labelled  # (n,)
+        known = view.labelled  # (n,)
         labels = view.labels.astype(np.int8)  # (n, K)
         if pending == "predicted" and len(view.pending):
             self.kind[view.pending] = LABELLED
-            self._known = np.concatenate([view.labelled, view.pending])
-            labels = np.concatenate([labels, self.predicted(view.pending)])
+            known = np.concatenate([known, view.pending])
+            stand_ins = self.predicted(view.pending)
+            labels = np.concatenate([labels, stand_ins])
         # (K, n), since the labels of a class are read together.
         self._labels = np.ascontiguousarray(labels.T)
         # Where the label of a known example stands among those, (N,).
         self._row = np.zeros(view.size, np.int64)
-        self._row[self._known] = np.arange(len(self._known))
+        self._row[known] = np.arange(len(known))
+        self._known_count = len(known)
         self._labelled_ties = view.ties[view.labelled]
-        self._block: tuple[slice, np.ndarray] | None = None
+        # The probabilities that the labelled have of some neighbouring classes, (c, n), and the
+        # first of those classes.
+        self._block: np.ndarray | None = None
+        self._block_first = 0
 
     def labels(self, positions: np.ndarray, klass: int) -> np.ndarray:
         """(n,) int8: labels of a class, 0 where there is none."""
-        if len(self._known) == 0:
+        if self._known_count == 0:
             return np.zeros(len(positions), np.int8)
         rows = self._row[positions]
-        is_labelled = self.kind[positions] == LABELLED
         class_labels = self._labels[klass]
+        # The row of an example without a label is 0, and what is read there does not count.
+        is_labelled = self.kind[positions] == LABELLED
         return class_labels[rows] * is_labelled
 
     def predicted(self, positions: np.ndarray) -> np.ndarray:
         """(n, K) int8: the model's own labels."""
-        indices = self.view.to_device(positions)
-        rows = self.view.rows(indices)
-        predicted = self.view.task.predicted(rows)
+        view = self.view
+        indices = view.to_device(positions)
+        rows = view.rows(indices)
+        predicted = view.task.predicted(rows)
         on_cpu = predicted.cpu().numpy()
         return on_cpu.astype(np.int8)
 
     def known_line(self, klass: int) -> tuple[LineSegment, np.ndarray]:
         """A class's line with the labelled alone (n), lowest first, and their labels (n,)."""
         known, labels = self.known_examples(klass)
-        order = line_order(known.key, known.prob, known.ties)
+        order = known.order()
         return known[order], labels[order]
 
     def known_examples(self, klass: int) -> tuple[LineSegment, np.ndarray]:
         """As known_line, in any order."""
-        column = self._labelled_column(klass)
-        key = column
+        prob = self._labelled_column(klass)
+        key = prob
+        # The view finds the largest when first asked: a multi-label task never pays for it.
         if self.multiclass:
-            key = line_key(column, self.view.labelled_max)
+            key = line_key(prob, self.view.labelled_max)
         segment = LineSegment(
             ids=self.view.labelled,
             key=key,
-            prob=column,
+            prob=prob,
             ties=self._labelled_ties,
         )
         # The labelled come first; after them stand predicted labels of what is pending.
         labels = self._labels[klass]
-        return segment, labels[: len(column)]
+        return segment, labels[: len(prob)]
 
     def _labelled_column(self, klass: int) -> np.ndarray:
         """(n,) the probabilities that the labelled have of a class."""
         first = klass - klass % COLUMNS
-        block = slice(first, first + COLUMNS)
         # Neighbouring columns are kept, since classes are asked for in turn.
-        if self._block is None or self._block[0] != block:
-            rows = self.view.labelled_rows[:, block]
-            self._block = (block, np.ascontiguousarray(rows.T))
-        _, columns = self._block
-        return columns[klass - first]
+        block = self._block
+        if block is None or self._block_first != first:
+            end = first + COLUMNS
+            rows = self.view.labelled_rows[:, first:end]
+            block = np.ascontiguousarray(rows.T)
+            self._block = block
+            self._block_first = first
+        return block[klass - first]
 
-    def ends(self, klass: int) -> Ranges:
-        """The keys of labelled neighbours that differ.
+    def open_ranges(self, klass: int) -> Ranges:
+        """The keys of labelled neighbours that differ: open cuts lie between them.
 
         Some that tie with an end but lie outside come along. They do no harm: from one such stretch
         to the next all labels are the same, so what lies there is never in an open cut.
@@ -118,23 +130,34 @@ class LineBoard:
         labels = self.labels(ids, klass)
         return LineGraph(ids, kind[on_line], labels)
 
-    def mark(self, line: LineGraph, klass: int, taken: np.ndarray, labels: Told) -> None:
+    def mark(
+        self,
+        line: LineGraph,
+        klass: int,
+        taken: np.ndarray,
+        labels: Told,
+    ) -> None:
         """A class's line hears that examples were taken, and that labels came."""
         if len(taken):
             stand_ins = self.stand_ins(taken, klass)
             line.mark(taken, stand_ins)
-        if labels and self.pending == "revealed":
-            positions = np.empty(len(labels), np.int64)
-            values = np.full(len(labels), WITHDRAWN, np.int8)
-            for number, (index, label) in enumerate(labels):
-                positions[number] = index
-                if label is not None:
-                    values[number] = label[klass]
-            line.mark(positions, values)
+        if self.pending != "revealed":
+            return
+        if not labels:
+            return
+        count = len(labels)
+        positions = np.empty(count, np.int64)
+        values = np.full(count, WITHDRAWN, np.int8)
+        for number, (index, label) in enumerate(labels):
+            positions[number] = index
+            if label is not None:
+                values[number] = label[klass]
+        line.mark(positions, values)
 
     def stand_ins(self, taken: np.ndarray, klass: int) -> np.ndarray:
         """(n,) int8: what stands for the label of an example until it is known."""
         if self.pending == "predicted":
+            # On the CPU a tensor shares its array's memory, and this one is the ledger's.
             predicted = self.predicted(taken.copy())
             return predicted[:, klass]
         return np.full(len(taken), NO_LABEL, np.int8)
@@ -147,33 +170,53 @@ class LineBoard:
 
     def open_line(self, column: torch.Tensor, klass: int) -> LineGraph:
         """With only what lies between labelled neighbours that differ; sought on the device."""
-        import torch
-
-        low, high = self.ends(klass)
+        view = self.view
+        low, high = self.open_ranges(klass)
         if len(low) == 0:
             nothing = np.empty(0, np.int64)
             return self.line(nothing, klass)
         key = column
         if self.multiclass:
-            key = line_key(column, self.view.row_max)
-        lows = self.view.to_device(low)
-        highs = self.view.to_device(high)
-        # The last range that begins at or below each key, -1 where there is none.
-        number = torch.searchsorted(lows, key, right=True) - 1
-        has_range = number >= 0
-        end = highs[number.clamp(min=0)]
-        is_within = has_range & (key <= end)
-        ids = is_within.nonzero().squeeze(1)
-        return self._line_of(ids.cpu().numpy(), column, klass)
+            key = line_key(column, view.row_max)
+        is_within = _is_within(
+            key,
+            lows=view.to_device(low),
+            highs=view.to_device(high),
+        )
+        rows = is_within.nonzero().squeeze(1)
+        ids = rows.cpu().numpy()
+        return self._line_of(ids, column, klass)
 
-    def _line_of(self, ids: np.ndarray, column: torch.Tensor, klass: int) -> LineGraph:
+    def _line_of(
+        self,
+        ids: np.ndarray,
+        column: torch.Tensor,
+        klass: int,
+    ) -> LineGraph:
         """The line over some examples, which come in any order."""
-        rows = self.view.to_device(ids)
+        view = self.view
+        rows = view.to_device(ids)
         prob = column[rows].cpu().numpy()
         key = prob
         if self.multiclass:
-            row_max = self.view.row_max[rows].cpu().numpy()
-            key = line_key(prob, row_max)
-        ties = self.view.ties[ids]
+            row_max = view.row_max[rows]
+            key = line_key(prob, row_max.cpu().numpy())
+        ties = view.ties[ids]
         order = line_order(key, prob, ties)
         return self.line(ids[order], klass)
+
+
+def _is_within(
+    key: torch.Tensor,
+    lows: torch.Tensor,
+    highs: torch.Tensor,
+) -> torch.Tensor:
+    """(N,) bool: whether each key lies in one of the ranges, ends included."""
+    import torch
+
+    # The last range that begins at or below each key, -1 where there is none.
+    number = torch.searchsorted(lows, key, right=True) - 1
+    has_range = number >= 0
+    any_number = number.clamp(min=0)
+    end = highs[any_number]
+    return has_range & (key <= end)

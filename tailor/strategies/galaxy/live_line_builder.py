@@ -1,0 +1,210 @@
+"""Makes lines over shards where labels come during the round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tailor.selection.pool_view import PoolView
+from tailor.strategies.galaxy.cut_search import LABELLED
+from tailor.strategies.galaxy.line_builder import OFF_THE_LINE, LineBuilder
+from tailor.strategies.galaxy.line_segment import LineSegment, Ranges, join_segments, line_key
+
+if TYPE_CHECKING:
+    from tailor.strategies.galaxy.live_graph import LiveGraph
+
+
+class LiveLineBuilder(LineBuilder):
+    """A builder whose labelled examples change: by the model's own labels of what is taken, or by
+    labels that come and are withdrawn.
+
+    Those that were labelled before the round are in the arrays of LineBuilder. Those that came
+    later are in arrays of their own, which have room for more.
+
+    graphs  by class
+    news    classes that were told of a positive since the last visit to the shards
+    """
+
+    def __init__(self, view: PoolView, pending: str) -> None:
+        super().__init__(view, pending)
+        self.graphs: dict[int, LiveGraph] = {}
+        self.news: set[int] = set()
+        # Whether each label from before the round has not been withdrawn.
+        self._first_stands = np.ones(len(view.labelled), bool)
+        # Where each example that came later stands in the arrays below.
+        self._place: dict[int, int] = {}
+        classes = view.task.size
+        dtype = view.labelled_rows.dtype
+        self._later_rows = np.empty((0, classes), dtype)
+        self._later_max = np.empty(0, dtype)  # the largest of each row
+        self._later_labels = np.empty((0, classes), np.int8)
+        self._later_stands = np.empty(0, bool)  # whether each has not been withdrawn
+        # How much of the ledger was heard.
+        self._heard_taken = 0
+        self._heard_labels = 0
+        if pending == "predicted":
+            self._add(view.pending)
+
+    def update(self) -> None:
+        """Hear what the ledger has that is new."""
+        if self.pending == "predicted":
+            self._hear_taken()
+        else:
+            self._hear_labels()
+
+    def _hear_taken(self) -> None:
+        ledger = self.view.ledger
+        new = ledger.taken[self._heard_taken :]
+        self._add(new)
+        self._heard_taken = ledger.count
+
+    def _hear_labels(self) -> None:
+        revealed = self.view.ledger.revealed
+        new = revealed[self._heard_labels :]
+        self._heard_labels = len(revealed)
+        # Of an example that was told several times the last label counts.
+        last_labels = dict[int, np.ndarray | None]()
+        for index, label in new:
+            if self.kind[index] != OFF_THE_LINE:
+                last_labels[index] = label
+        # All rows are read together, before any label is entered in its place.
+        later = []
+        for index, label in last_labels.items():
+            was_labelled = self.kind[index] == LABELLED
+            if label is not None and not was_labelled:
+                later.append(index)
+        positions = np.array(later, np.int64)
+        self._add(positions)
+        for index, label in last_labels.items():
+            self._enter(index, label)
+
+    def _enter(self, index: int, label: np.ndarray | None) -> None:
+        """A label (K,) that came or was corrected, or None where it was withdrawn."""
+        if self.kind[index] == LABELLED:  # an earlier round's label is corrected or withdrawn
+            labels = self._labels.T
+            stands = self._first_stands
+            row = self._row[index]
+        elif index in self._place:
+            labels = self._later_labels
+            stands = self._later_stands
+            row = self._place[index]
+        else:
+            return  # withdrawn before it was heard of
+        if label is None:
+            stands[row] = False
+            return
+        stands[row] = True
+        labels[row] = label
+        positive_classes = np.flatnonzero(label)
+        self.news.update(positive_classes.tolist())
+
+    def _add(self, positions: np.ndarray) -> None:
+        """Those that are new count as labelled, at first as the model says."""
+        new = []
+        for position in positions.tolist():
+            if position not in self._place:
+                new.append(position)
+        if not new:
+            return
+        first = len(self._place)
+        end = first + len(new)
+        if end > len(self._later_rows):
+            # At least twice as many: adding costs O(1) on average.
+            room = max(64, len(new), first)
+            self._make_room(room)
+        new_positions = np.array(new, np.int64)
+        view = self.view
+        indices = view.to_device(new_positions)
+        rows = view.rows(indices)
+        largest = rows.amax(1)
+        predicted = view.task.predicted(rows)
+        self._later_rows[first:end] = rows.cpu().numpy()
+        self._later_max[first:end] = largest.cpu().numpy()
+        self._later_labels[first:end] = predicted.cpu().numpy()
+        self._later_stands[first:end] = True
+        places = range(first, end)
+        self._place.update(zip(new, places))
+
+    def _make_room(self, count: int) -> None:
+        self._later_rows = _longer(self._later_rows, count)
+        self._later_max = _longer(self._later_max, count)
+        self._later_labels = _longer(self._later_labels, count)
+        self._later_stands = _longer(self._later_stands, count)
+
+    def stand_ins(self, taken: np.ndarray, klass: int) -> np.ndarray:
+        if self.pending != "predicted":
+            return super().stand_ins(taken, klass)
+        # The rows of what was taken were read when the ledger was heard.
+        rows = [self._place[index] for index in taken.tolist()]
+        return self._later_labels[rows, klass]
+
+    def known_examples(self, klass: int) -> tuple[LineSegment, np.ndarray]:
+        first, first_labels = super().known_examples(klass)
+        later, later_labels = self._later_examples(klass)
+        # What was withdrawn keeps its place in the arrays, and is left out here.
+        first_stands = self._first_stands
+        later_stands = self._later_stands[: len(later)]
+        segment = join_segments(
+            [
+                first[first_stands],
+                later[later_stands],
+            ]
+        )
+        labels = np.concatenate(
+            [
+                first_labels[first_stands],
+                later_labels[later_stands],
+            ]
+        )
+        return segment, labels
+
+    def _later_examples(self, klass: int) -> tuple[LineSegment, np.ndarray]:
+        """Those that came during the round, withdrawn ones too, and their labels."""
+        count = len(self._place)
+        ids = np.fromiter(self._place, np.int64)
+        prob = self._later_rows[:count, klass]
+        key = prob
+        if self.multiclass:
+            row_max = self._later_max[:count]
+            key = line_key(prob, row_max)
+        segment = LineSegment(
+            ids=ids,
+            key=key,
+            prob=prob,
+            ties=self.view.ties[ids],
+        )
+        labels = self._later_labels[:count, klass]
+        return segment, labels
+
+    def first_ranges(self, klass: int) -> Ranges:
+        """Between which neighbours cuts are open; where the model's own labels stand in, or can
+        open by them.
+        """
+        if self.pending != "predicted":
+            return self.open_ranges(klass)
+        line, labels = self.known_line(klass)
+        if len(line) == 0:
+            return line.key, line.key
+        key = np.concatenate([[-1], line.key, [1]])  # no key lies beyond these ends
+        key = key.astype(line.key.dtype)
+        # Above this key the model's own label, which stands in there, is positive.
+        threshold = 0.5
+        if self.multiclass:
+            threshold = 0
+        likely = key > threshold
+        known_labels = np.concatenate([[0], labels, [1]])
+        # A known label against the model's word opens a cut beside it as soon as one is taken.
+        is_odd = known_labels != likely
+        odd_end = is_odd[1:] | is_odd[:-1]
+        changes = np.diff(known_labels) | np.diff(likely)
+        can_open = changes | odd_end
+        neighbours = np.flatnonzero(can_open)
+        return key[neighbours], key[neighbours + 1]
+
+
+def _longer(array: np.ndarray, count: int) -> np.ndarray:
+    """With room for so many more rows at its end."""
+    shape = (count, *array.shape[1:])
+    room = np.empty_like(array, shape=shape)
+    return np.concatenate([array, room])
