@@ -15,6 +15,7 @@ from tailor.run.project import Project
 from tailor.strategies import NARROW
 from tailor_experiments.comparison.experiment import Contender
 from tailor_experiments.comparison.parallel import report, run_all
+from tailor_experiments.datasets.digits import load_digits
 from tailor_experiments.metrics import balanced_accuracy, imbalance_ratio
 
 FAMILIES = NARROW["multi-class"]
@@ -72,15 +73,14 @@ def write_pool(out: Path, classes: int) -> None:
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
-    from sklearn.datasets import load_digits
 
-    digits = load_digits()
+    pixels, digits = load_digits()
     names = class_names(classes)
-    vectors = (digits.data / 16).astype(np.float32)
+    vectors = (pixels / 16).astype(np.float32)
     columns = {
         "id": [f"digit-{place:04d}" for place in range(len(vectors))],
         "embedding": pa.array(vectors.tolist(), pa.list_(pa.float32())),
-        "label": [names[min(digit, classes - 1)] for digit in digits.target],
+        "label": [names[min(digit, classes - 1)] for digit in digits],
     }
     out.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(columns), out / POOL)

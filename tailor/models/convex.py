@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
+
+from tailor.models.optimizers import LBFGS
 
 if TYPE_CHECKING:
     from torch import nn
@@ -50,7 +51,7 @@ def solve(
 
     Returns how often the loss was computed.
     """
-    optimizer = torch.optim.LBFGS(
+    optimizer = LBFGS(
         layer.parameters(),
         max_iter=steps,
         max_eval=2 * steps,

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from tailor.models.gpu import HalfPrecisionWeights, precision
 from tailor.models.losses import Loss
 from tailor.models.networks import Network
+from tailor.models.optimizers import Adam
 from tailor.models.recipe import Recipe
 from tailor.models.targets import TargetsOnDevice
 
@@ -72,7 +73,7 @@ class TrainingStep:
         lr: Tensor | float = recipe.lr
         if cuda:
             lr = torch.tensor(recipe.lr, device=device)
-        self.optimizer = torch.optim.Adam(
+        self.optimizer = Adam(
             [parameter for parameter in net.parameters() if parameter.requires_grad],
             lr=lr,
             weight_decay=recipe.weight_decay,

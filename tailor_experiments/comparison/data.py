@@ -15,6 +15,7 @@ from tailor.pools.arrays import Arrays
 from tailor.pools.base import Pool
 from tailor.task import MultiClass, MultiLabel, Task
 from tailor_experiments.datasets.base import Dataset
+from tailor_experiments.datasets.digits import load_digits
 from tailor_experiments.datasets.hugging import TESTS, splits
 
 DIGITS = ("digits", "digits-multilabel")
@@ -72,18 +73,16 @@ def digits(multilabel: bool = False, *, classes: int = 4, test: float = 0.25) ->
     classes  K, of a multi-class task
     test     the share of the examples that is kept for testing, in [0, 1)
     """
-    from sklearn.datasets import load_digits
-
     if not 2 <= classes <= 10:
         raise InputError(f"classes is {classes}: it must lie in 2 .. 10")
     if not 0 <= test < 1:
         raise InputError(f"test is {test}: it is the share kept for testing, in [0, 1)")
-    loaded = load_digits()
-    values = (loaded.data / 16).astype(np.float32)
+    pixels, target = load_digits()
+    values = (pixels / 16).astype(np.float32)
     if multilabel:
-        task, labels = _sayings_of(loaded.target)
+        task, labels = _sayings_of(target)
     else:
-        task, labels = _first_digits(loaded.target, classes)
+        task, labels = _first_digits(target, classes)
     order = np.random.default_rng(0).permutation(len(values))
     test_size = round(test * len(values))
     in_pool = np.sort(order[test_size:])

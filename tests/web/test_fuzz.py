@@ -16,10 +16,9 @@ import anyio
 import schemathesis
 
 # These import parts of themselves late, from source that pytest parses itself; and CPython 3.11
-# cannot parse in two threads at once, as numpy.ma and torch do when the planner's thread imports
+# cannot parse in two threads at once, as numpy.ma does when the planner's thread imports
 # them. So all of it now.
 importlib.import_module("numpy.ma")
-importlib.import_module("torch._dynamo")  # which the first optimizer imports
 for package in (schemathesis, anyio):
     for part in pkgutil.walk_packages(
         package.__path__, f"{package.__name__}.", onerror=lambda name: None
