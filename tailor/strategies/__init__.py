@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tailor.strategies.entropy import Entropy as Entropy
     from tailor.strategies.galaxy.galaxy import Galaxy as Galaxy
     from tailor.strategies.galaxy.galaxy_all import GalaxyAll as GalaxyAll
+    from tailor.strategies.herding import Herding as Herding
     from tailor.strategies.margin import Margin as Margin
     from tailor.strategies.most_likely_positive import MostLikelyPositive as MostLikelyPositive
     from tailor.strategies.random import Random as Random
@@ -50,6 +51,7 @@ registry: Registry[Strategy] = Registry(
         "coreset": "tailor.strategies.coreset:Coreset",
         "cluster-margin": "tailor.strategies.cluster_margin:ClusterMargin",
         "bald": "tailor.strategies.bald:Bald",
+        "herding": "tailor.strategies.herding:Herding",
     },
 )
 
@@ -113,6 +115,7 @@ __all__ = [
     "Entropy",
     "Galaxy",
     "GalaxyAll",
+    "Herding",
     "Margin",
     "MostLikelyPositive",
     "Random",

@@ -32,6 +32,8 @@ IDEAS = {
     "coreset": "Of what was left, this is among those least like anything labelled so far.",
     "cluster-margin": "Of what was left, two classes come close here, and it differs from the "
     "others in this round.",
+    "herding": "It stands for others like it that the model is unsure of, and nothing near it is "
+    "labelled.",
     "bald": "Of what was left, this is among those that versions of the model agree least about.",
 }
 
