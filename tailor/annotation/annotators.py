@@ -22,10 +22,10 @@ ANSWER_KINDS = (AnswersTold.kind, VoteCast.kind, SeveralEvents.kind)
 
 def check_annotator(name: str) -> None:
     """Raises InputError where this can't be an annotator's name."""
-    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
-        raise InputError(
-            f"the name {str(name)[:50]!r} won't do: 1 to {LONGEST_NAME} characters are needed"
-        )
+    if isinstance(name, str) and 1 <= len(name) <= LONGEST_NAME:
+        return
+    shown = str(name)[:50]
+    raise InputError(f"the name {shown!r} won't do: 1 to {LONGEST_NAME} characters are needed")
 
 
 @dataclass
@@ -51,13 +51,16 @@ class Annotators:
         self._answer_times: deque[float] = deque()
         for stored in store.events():
             # Others may hold large arrays, which are not read here.
-            if stored.kind in ANSWER_KINDS:
-                event = read_event(stored.kind, stored.body, stored.data)
-                for annotator, position in _answers_in(event):
-                    self.record_answer(annotator, position, stored.time)
+            if stored.kind not in ANSWER_KINDS:
+                continue
+            event = read_event(stored.kind, stored.body, stored.data)
+            for annotator, position in _answers_in(event):
+                self.record_answer(annotator, position, stored.time)
 
     def record_answer(self, annotator: str, position: int, time: float) -> None:
-        activity = self._activities.setdefault(annotator, AnnotatorActivity(annotator))
+        if annotator not in self._activities:
+            self._activities[annotator] = AnnotatorActivity(annotator)
+        activity = self._activities[annotator]
         activity.last = time
         if position in activity.recent:
             activity.recent.pop(position)  # a correction: no further answer, but now the latest
@@ -72,17 +75,21 @@ class Annotators:
     def recent(self, annotator: str) -> list[int]:
         """The positions that an annotator answered lately, each once, newest first."""
         activity = self._activities.get(annotator)
-        return list(reversed(activity.recent)) if activity else []
+        if activity is None:
+            return []
+        return list(reversed(activity.recent))
 
     def pace(self) -> float:
         """Answers a second, of all together, over the last minutes."""
         now = self._clock()
+        window_start = now - PACE_WINDOW
         times = self._answer_times
-        while times and times[0] < now - PACE_WINDOW:
+        while times and times[0] < window_start:
             times.popleft()
         if not times:
             return 0.0
-        return len(times) / max(now - times[0], SHORTEST_WINDOW)
+        since_first = now - times[0]
+        return len(times) / max(since_first, SHORTEST_WINDOW)
 
     def __iter__(self) -> Iterator[AnnotatorActivity]:
         return iter(self._activities.values())

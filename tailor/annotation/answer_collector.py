@@ -54,7 +54,12 @@ class AnswerCollector:
     ) -> Receipt:
         """Returns when the answer is in the store. settles: it counts, whatever the votes say."""
         check_annotator(annotator)
-        answer = QueuedAnswer(annotator, check_text(id, "id"), label, settles)
+        answer = QueuedAnswer(
+            annotator,
+            check_text(id, "id"),
+            label,
+            settles,
+        )
         return self._group_commit.commit(answer)
 
     def _events_of(self, answer: QueuedAnswer) -> list[RunEvent]:
@@ -65,17 +70,25 @@ class AnswerCollector:
         label = checked_label(run_state.task, answer.id, answer.label)
         annotator = answer.annotator
         if not answer.settles and self._is_vote(annotator, position):
-            wanted = self._assignment.votes_wanted(position)
-            return [session.vote_event(answer.id, label, annotator, wanted)]
+            vote = session.vote_event(
+                answer.id,
+                label,
+                annotator,
+                self._assignment.votes_wanted(position),
+            )
+            return [vote]
         is_labelled = run_state.label_of(position) is not None
         if label is not None or not is_labelled:
-            return [session.answers_event({answer.id: label}, annotator)]
+            told = session.answers_event({answer.id: label}, annotator)
+            return [told]
+        # What follows is a skip of an example that has a label.
         labelled_by, _ = run_state.answered_by.get(position, (None, None))
         if not answer.settles and labelled_by != annotator:
             # A page that did not know of the label: nobody's answer is lost by another's skip.
             return []
         withdrawal = session.withdrawal_event([answer.id], annotator)
-        return [withdrawal, AnswersTold([], [position], annotator)]
+        skip = AnswersTold([], [position], annotator)
+        return [withdrawal, skip]
 
     def _is_vote(self, annotator: str, position: int) -> bool:
         """Whether an answer is one vote among several: while the example is undecided, from those
@@ -90,17 +103,21 @@ class AnswerCollector:
             return False
         if voters:
             return position in consensus.open or annotator in voters
-        return position in run_state.waiting and self._assignment.votes_wanted(position) > 1
+        if position not in run_state.waiting:
+            return False
+        return self._assignment.votes_wanted(position) > 1
 
     def _acknowledge(self, answer: QueuedAnswer) -> Receipt:
         """What follows once an answer is in the store."""
         run_state = self._session.run_state
         position = run_state.position[answer.id]
-        self._leases.heartbeat(answer.annotator)
-        self._leases.end(answer.annotator, position)
+        annotator = answer.annotator
+        self._leases.heartbeat(annotator)
+        self._leases.end(annotator, position)
         if position not in run_state.waiting:
             self._leases.revoke(position)
-        self._annotators.record_answer(answer.annotator, position, self._wall_clock())
+        time = self._wall_clock()
+        self._annotators.record_answer(annotator, position, time)
         if answer.label is None and self._planner.nothing_left:
             self._planner.rest_is_over()  # a skip costs nothing: a budget may have one left
         self._planner.wake()

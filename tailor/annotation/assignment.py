@@ -73,13 +73,16 @@ class Assignment:
             return wanted
         example_id = self._run_state.ids[position]
         seed = self._run_state.settings.seed ^ SHARED_SEED
-        is_shared = sample_by_id([example_id], self._overlap_share, seed)[0]
-        return self._overlap if is_shared else 1
+        (is_shared,) = sample_by_id([example_id], self._overlap_share, seed)
+        if not is_shared:
+            return 1
+        return self._overlap
 
     def _still_held(self, annotator: str) -> list[int]:
         # What an annotator holds may have been answered by another way since, or may be gone.
+        waiting = self._run_state.waiting
         for position in self._leases.held_by(annotator):
-            if position not in self._run_state.waiting or self._is_absent(position):
+            if position not in waiting or self._is_absent(position):
                 self._leases.revoke(position)
         return self._leases.held_by(annotator)
 
@@ -99,7 +102,9 @@ class Assignment:
         voters = consensus.on(position).keys()
         holders = self._leases.holders(position)
         annotators = voters | holders
-        if annotator in annotators or len(annotators) >= self.votes_wanted(position):
+        if annotator in annotators:
+            return False
+        if len(annotators) >= self.votes_wanted(position):
             return False
         return not self._is_absent(position)
 
@@ -113,8 +118,10 @@ class Assignment:
     def _pick_more(self) -> Shortage | None:
         """Make further picks of the open round, or of the next one; returns why there are none."""
         session = self._session
-        # With one annotator each label reaches the arms before the next pick.
-        n = 1 if self._leases.count_active() <= 1 else PICKS_AHEAD
+        n = PICKS_AHEAD
+        if self._leases.count_active() <= 1:
+            # With one annotator each label reaches the arms before the next pick.
+            n = 1
         budget = session.budget_left()
         if budget is not None:
             n = min(n, budget)

@@ -20,8 +20,11 @@ class BatchProgress:
         if current is None:
             return 0
         session_round = self._session.session_round
-        next_slot = session_round.slot if session_round else 0
-        return max(0, current.size - max(current.asked, next_slot))
+        picked = current.asked
+        # After a restart there is no round in memory until the next pick.
+        if session_round:
+            picked = max(picked, session_round.slot)
+        return max(0, current.size - picked)
 
     def unanswered(self) -> int:
         """Examples without an answer. Shared ones that wait for another annotator's vote don't
@@ -29,16 +32,21 @@ class BatchProgress:
         """
         run_state = self._session.run_state
         pickable = count_askable(run_state.label_table, self.unpicked())
-        return pickable + len(run_state.waiting) - len(run_state.consensus.open)
+        waiting = len(run_state.waiting)
+        waiting_for_others = len(run_state.consensus.open)
+        return pickable + waiting - waiting_for_others
 
     def unassigned(self) -> int:
         """Examples that nobody has in hand yet."""
         run_state = self._session.run_state
         waiting = run_state.waiting
         open_votes = run_state.consensus.open
-        voted_on = sum(position in waiting for position in open_votes)
-        in_hand = sum(
-            position in waiting and position not in open_votes
-            for position in self._leases.held_positions
-        )
-        return self.unpicked() + len(waiting) - voted_on - in_hand
+        unassigned = self.unpicked() + len(waiting)
+        for position in open_votes:
+            if position in waiting:
+                unassigned -= 1
+        for position in self._leases.held_positions:
+            # Those voted on are left out already.
+            if position in waiting and position not in open_votes:
+                unassigned -= 1
+        return unassigned

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tailor.annotation.annotators import check_annotator
@@ -23,23 +22,29 @@ class ClassEditor:
         self._planner = planner
 
     def add(self, name: str, by: str) -> tuple[str, ...]:
-        return self._edit(lambda: self._session.add_class(name, by=by), by)
+        check_annotator(by)
+        self._session.add_class(name, by=by)
+        return self._classes_after_edit()
 
     def rename(self, old: str, new: str, by: str) -> tuple[str, ...]:
-        return self._edit(lambda: self._session.rename_class(old, new, by=by), by)
+        check_annotator(by)
+        self._session.rename_class(old, new, by=by)
+        return self._classes_after_edit()
 
     def merge(self, old: str, into: str, by: str) -> tuple[str, ...]:
         """What was labelled `old` is labelled `into`, and `old` is no class any more."""
-        return self._edit(lambda: self._session.merge_classes(old, into, by=by), by)
+        check_annotator(by)
+        self._session.merge_classes(old, into, by=by)
+        return self._classes_after_edit()
 
     def undo_merge(self, event: int, by: str) -> tuple[str, ...]:
         """Take back the merge with this event number; InputError unless it is the latest."""
         event = check_whole(event, "event")
-        return self._edit(lambda: self._session.undo_merge(event, by=by), by)
-
-    def _edit(self, edit: Callable[[], None], by: str) -> tuple[str, ...]:
         check_annotator(by)
-        edit()
+        self._session.undo_merge(event, by=by)
+        return self._classes_after_edit()
+
+    def _classes_after_edit(self) -> tuple[str, ...]:
         self._planner.forget()  # a round that is ready was planned for the classes before
         return self._session.run_state.task.classes
 
@@ -65,20 +70,22 @@ class ClassEditor:
                 return None
             merge = run_state.merges[-1]
             # The merged class is gone from the list: those after it moved up by one.
-            into = merge.target - (merge.target > merge.source)
-            coming_back = [
-                position for position in merge.labels if (position, None) not in merge.since
-            ]
-            answered_since = {
-                position
-                for position, annotator in merge.since
-                if has_answer(run_state, position, annotator)
-            }
+            into = merge.target
+            if merge.target > merge.source:
+                into -= 1
+            coming_back = 0
+            for position in merge.labels:
+                if (position, None) not in merge.since:
+                    coming_back += 1
+            answered_since = set()
+            for position, annotator in merge.since:
+                if has_answer(run_state, position, annotator):
+                    answered_since.add(position)
             return {
                 "event": merge.event,
                 "old": merge.old,
                 "into": run_state.task.classes[into],
                 "by": merge.by,
-                "labels": len(coming_back),
+                "labels": coming_back,
                 "since": len(answered_since),
             }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from itertools import islice
 from typing import Any
 
 from tailor.annotation.annotators import Annotators, check_annotator
@@ -68,7 +67,10 @@ class Coordinator:
         _check_lease(lease)
         check_function(clock, "clock")
         check_function(wall_clock, "wall_clock")
-        self.session = source if isinstance(source, Session) else source.session()
+        if isinstance(source, Session):
+            self.session = source
+        else:
+            self.session = source.session()
         self._lock = self.session.lock
         self._closed = False
         self._leases = Leases(lease, clock)
@@ -177,13 +179,14 @@ class Coordinator:
         check_annotator(annotator)
         n = check_whole(n, "n")
         with self._lock:
-            run_state = self.session.run_state
-            answered = (
-                position
-                for position in self._annotators.recent(annotator)
-                if has_answer(run_state, position, annotator)
-            )
-            return [self._item(position) for position in islice(answered, n)]
+            items: list[Item] = []
+            for position in self._annotators.recent(annotator):
+                if len(items) == n:
+                    break
+                # An answer that was withdrawn since is left out.
+                if has_answer(self.session.run_state, position, annotator):
+                    items.append(self._item(position))
+            return items
 
     def release(self, annotator: str) -> int:
         """End the leases of an annotator who leaves; returns how many there were."""
@@ -209,7 +212,8 @@ class Coordinator:
     def why(self, id: str) -> dict[str, Any]:
         """Why an example was chosen, in numbers and in sentences."""
         with self._lock:
-            return explain_pick(self.session.run_state, self.session.position_of(id))
+            position = self.session.position_of(id)
+            return explain_pick(self.session.run_state, position)
 
     def item(self, id: str) -> Item:
         """One example as an annotator sees it."""

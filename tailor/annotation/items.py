@@ -72,24 +72,33 @@ def make_item(run_state: RunState, position: int, probs: np.ndarray | None) -> I
     """The item of the example at a position. probs (N, K): what the model says now, if there is
     one.
     """
+    task = run_state.task
+    label_names = None
     label = run_state.label_of(position)
+    if label is not None:
+        label_names = _class_names(task, np.flatnonzero(label))
+    arm_name = ""
+    round_number = -1
     pick = run_state.label_table.picks.get(position)
+    if pick is not None:
+        arm_name = run_state.arm_name(pick.arm)
+        round_number = pick.round
     labelled_by, labelled_at = run_state.answered_by.get(position, (None, None))
     prediction = prediction_before_label(run_state, position, probs)
-    votes = run_state.consensus.on(position)
+    votes = []
+    for annotator, vote in run_state.consensus.on(position).items():
+        vote_names = _class_names(task, vote.classes)
+        votes.append(ItemVote(annotator, vote_names, vote.at))
     return Item(
         id=run_state.ids[position],
-        label=None if label is None else _class_names(run_state.task, np.flatnonzero(label)),
+        label=label_names,
         skipped=run_state.is_skipped(position),
         by=labelled_by,
         at=labelled_at,
-        arm=run_state.arm_name(pick.arm) if pick else "",
-        round=pick.round if pick else -1,
-        predicted=likeliest(run_state.task, prediction),
-        votes=tuple(
-            ItemVote(name, _class_names(run_state.task, vote.classes), vote.at)
-            for name, vote in votes.items()
-        ),
+        arm=arm_name,
+        round=round_number,
+        predicted=likeliest(task, prediction),
+        votes=tuple(votes),
     )
 
 
@@ -116,17 +125,22 @@ def likeliest(task: Task, probs: np.ndarray | None) -> dict[str, float]:
     """probs (K,) -> the likeliest classes by name, likeliest first; empty for None."""
     if probs is None:
         return {}
+    # Stable: of equally likely classes the first in the list comes first.
     best = np.argsort(-probs, kind="stable")[:MOST_PREDICTED]
-    return {task.classes[k]: round(float(probs[k]), 4) for k in best.tolist()}
+    predicted: dict[str, float] = {}
+    for k in best.tolist():
+        name = task.classes[k]
+        predicted[name] = round(float(probs[k]), 4)
+    return predicted
 
 
 def has_answer(run_state: RunState, position: int, annotator: str | None) -> bool:
     """Whether an example has a label, is skipped, or has this annotator's vote."""
-    return (
-        run_state.label_of(position) is not None
-        or run_state.is_skipped(position)
-        or annotator in run_state.consensus.on(position)
-    )
+    if run_state.label_of(position) is not None:
+        return True
+    if run_state.is_skipped(position):
+        return True
+    return annotator in run_state.consensus.on(position)
 
 
 def _class_names(task: Task, classes: Iterable[int] | None) -> tuple[str, ...] | None:

@@ -18,7 +18,7 @@ class Leases:
         self.seconds = seconds
         self.last_seen: dict[str, float] = {}  # annotator -> last sign of life
         self._clock = clock
-        # as dictionaries without values, since these keep their order: oldest first
+        # As dictionaries without values, since these keep their order: oldest first.
         self._held: dict[str, dict[int, None]] = {}  # annotator -> positions
         self._holders: dict[int, set[str]] = {}  # position -> annotators
         self._revoked: dict[tuple[str, int], None] = {}  # taken back before there was an answer
@@ -29,21 +29,27 @@ class Leases:
 
     def grant(self, annotator: str, position: int) -> None:
         self._revoked.pop((annotator, position), None)
-        self._held.setdefault(annotator, {})[position] = None
-        self._holders.setdefault(position, set()).add(annotator)
+        held = self._held.setdefault(annotator, {})
+        held[position] = None
+        holders = self._holders.setdefault(position, set())
+        holders.add(annotator)
 
     def end(self, annotator: str, position: int) -> None:
         """End a lease whose example is answered, if there is one."""
         self._revoked.pop((annotator, position), None)
-        self._held.get(annotator, {}).pop(position, None)
-        holders = self._holders.get(position, set())
+        held = self._held.get(annotator, {})
+        held.pop(position, None)
+        holders = self.holders(position)
         holders.discard(annotator)
+        # An entry without holders would count as held.
         if not holders:
             self._holders.pop(position, None)
 
     def revoke(self, position: int) -> None:
         """End everybody's lease of an example that needs no answer any more."""
-        for annotator in list(self.holders(position)):
+        # Over a copy: each revocation takes a holder away.
+        holders = list(self.holders(position))
+        for annotator in holders:
             self._revoke_from(annotator, position)
 
     def release(self, annotator: str) -> list[int]:
@@ -57,7 +63,8 @@ class Leases:
 
     def _revoke_from(self, annotator: str, position: int) -> None:
         self.end(annotator, position)
-        self._revoked[annotator, position] = None
+        lease = (annotator, position)
+        self._revoked[lease] = None
         if len(self._revoked) > REMEMBERED:
             oldest = next(iter(self._revoked))
             self._revoked.pop(oldest)
@@ -68,14 +75,19 @@ class Leases:
 
     def expire(self) -> None:
         """End the leases of those who gave no sign of life for too long."""
-        oldest_alive = self._clock() - self.seconds
-        silent = [name for name, seen in self.last_seen.items() if seen < oldest_alive]
-        for annotator in silent:
-            self.release(annotator)
+        oldest_alive = self._oldest_alive()
+        # Over a copy: release() takes entries away.
+        for annotator, seen in list(self.last_seen.items()):
+            if seen < oldest_alive:
+                self.release(annotator)
+
+    def _oldest_alive(self) -> float:
+        return self._clock() - self.seconds
 
     def held_by(self, annotator: str) -> list[int]:
         """The positions that an annotator holds, oldest lease first."""
-        return list(self._held.get(annotator, ()))
+        positions = self._held.get(annotator, {})
+        return list(positions)
 
     @property
     def held_positions(self) -> KeysView[int]:
@@ -87,5 +99,9 @@ class Leases:
 
     def count_active(self) -> int:
         """How many annotators have given a sign of life lately."""
-        oldest_alive = self._clock() - self.seconds
-        return sum(seen >= oldest_alive for seen in self.last_seen.values())
+        oldest_alive = self._oldest_alive()
+        active = 0
+        for seen in self.last_seen.values():
+            if seen >= oldest_alive:
+                active += 1
+        return active

@@ -111,27 +111,37 @@ def open_rounds(run_state: RunState, unpicked: int) -> list[dict[str, Any]]:
     """
     if not run_state.rounds:
         return []
+    label_table = run_state.label_table
     waiting = list(run_state.waiting)
-    numbers = set(run_state.label_table.picks.round[waiting].tolist())
-    numbers.add(len(run_state.rounds) - 1)
+    waiting_rounds = label_table.picks.round[waiting]
+    numbers = set(waiting_rounds.tolist())
+    current = len(run_state.rounds) - 1
+    numbers.add(current)
     rows = [_round_row(run_state, number) for number in sorted(numbers)]
-    rows[-1]["left"] += count_askable(run_state.label_table, unpicked)
+    # Only the current round, which is the last, has picks to be made.
+    rows[-1]["left"] += count_askable(label_table, unpicked)
     for row in rows:
-        row["size"] = row["answered"] + row["skipped"] + row["voted"] + row["left"]
+        answered_or_skipped = row["answered"] + row["skipped"]
+        row["size"] = answered_or_skipped + row["voted"] + row["left"]
     return rows
 
 
 def _round_row(run_state: RunState, number: int) -> dict[str, Any]:
     record = run_state.rounds[number]
-    # One that was skipped, offered again and asked again belongs to the later round.
     label_table = run_state.label_table
     positions = np.array(run_state.asked_in[number], np.int64)
-    positions = positions[label_table.picks.round[positions] == number]
+    # One that was skipped, offered again and asked again belongs to the later round.
+    is_of_round = label_table.picks.round[positions] == number
+    positions = positions[is_of_round]
     has_label = label_table.has_label(positions)
     is_skipped = label_table.answers.skipped[positions]
-    asked = positions.tolist()
-    voted = sum(position in run_state.consensus.open for position in asked)
-    waiting = sum(position in run_state.waiting for position in asked)
+    voted = 0
+    waiting = 0
+    for position in positions.tolist():
+        if position in run_state.consensus.open:
+            voted += 1
+        if position in run_state.waiting:
+            waiting += 1
     return {
         "number": number,
         "answered": int(has_label.sum()),
@@ -152,7 +162,9 @@ def unreadable(run_state: RunState) -> dict[str, Any]:
         _by_id(run_state, run_state.aside),
         _by_id(run_state, vanished),
     )
-    some = [{"name": name, "reason": reason} for name, reason in islice(reasons, MOST_NAMES)]
+    some = []
+    for name, reason in islice(reasons, MOST_NAMES):
+        some.append({"name": name, "reason": reason})
     return {"count": count, "some": some}
 
 
@@ -193,16 +205,18 @@ def arm_counts(run_state: RunState) -> list[dict[str, Any]]:
     for arm, pulls in arm_statistics.pulls.most_common():
         name = run_state.arm_name(arm)
         labels = arm_statistics.found.get(arm)
-        found = {}
+        label_counts: dict[str, int] = {}
         if labels is not None:
-            found = {class_names[k]: int(labels[k]) for k in np.flatnonzero(labels).tolist()}
+            for k in np.flatnonzero(labels).tolist():
+                class_name = class_names[k]
+                label_counts[class_name] = int(labels[k])
         rows.append(
             {
                 "name": name,
                 "family": run_state.learner.arms[arm].family if arm >= 0 else name,
                 "pulls": pulls,
                 "round_pulls": arm_statistics.pulls_now[arm],
-                "found": found,
+                "found": label_counts,
             }
         )
     return rows

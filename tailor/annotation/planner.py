@@ -125,7 +125,10 @@ class Planner:
     def _report(self, error: Exception) -> None:
         is_away = isinstance(error, StoreUnreachable)
         log.error("the next round could not be prepared: %s", error, exc_info=not is_away)
-        reason = NO_DATABASE if is_away else without_paths(error, self._folders)
+        if is_away:
+            reason = NO_DATABASE
+        else:
+            reason = without_paths(error, self._folders)
         self.trouble = f"the next round could not be prepared: {reason}"
 
     # ------------------------------------------------------------------ work
@@ -139,7 +142,9 @@ class Planner:
                 return self._resume_round
             if self._ready is None and self._is_due():
                 return self._prepare_round
-            return None if self._pool_is_read else self._read_pool
+            if not self._pool_is_read:
+                return self._read_pool
+            return None
 
     def _has_interrupted_round(self) -> bool:
         """Whether more can be asked of the round that was open when the last process ended. A
@@ -148,7 +153,9 @@ class Planner:
         if not self._session.batch_is_asked():
             return True
         current = self._session.run_state.current
-        return current is not None and current.seed_round and current.event != self._dropped
+        if current is None or not current.seed_round:
+            return False
+        return current.event != self._dropped
 
     def _resume_round(self) -> None:
         """Go through the interrupted round again. Where that fails, a new one takes its place."""
@@ -172,12 +179,15 @@ class Planner:
         if current is None:
             return True
         left = self._unassigned()
-        if left > 0 and session.run_state.answered() == self._answers_known:
+        answers = session.run_state.answered()
+        if left > 0 and answers == self._answers_known:
             return False  # nothing to learn yet
         if self._preparation_time is None:
             return left <= current.size // 2
         answers_meanwhile = self._pace() * self._preparation_time
-        return left <= max(current.size // 4, 2 * answers_meanwhile)
+        # Twice as many, as the pace may rise.
+        mark = max(current.size // 4, 2 * answers_meanwhile)
+        return left <= mark
 
     def _prepare_round(self) -> None:
         session = self._session
@@ -218,7 +228,9 @@ class Planner:
         """
         session = self._session
         with session.lock:
-            if self._ready is None or not session.batch_is_asked() or session.why_stop():
+            if self._ready is None:
+                return
+            if not session.batch_is_asked() or session.why_stop():
                 return
             # False where it was entered before the connection to the store was lost
             session.enter(self._ready)

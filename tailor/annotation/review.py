@@ -43,7 +43,12 @@ class Review:
                    start, when there was no model, where it does today
         """
         disagrees = check_flag(disagrees, "disagrees")
-        for name, value in (("klass", klass), ("arm", arm), ("annotator", annotator)):
+        filters = {
+            "klass": klass,
+            "arm": arm,
+            "annotator": annotator,
+        }
+        for name, value in filters.items():
             if value is not None:
                 check_text(value, name)
         with self._session.lock:
@@ -60,22 +65,25 @@ class Review:
     def disagreements(self, offset: int = 0, limit: int = 100) -> ItemPage:
         """Examples whose votes are all in and give no majority, oldest first."""
         with self._session.lock:
-            return self._page(list(self._session.run_state.consensus.disputed), offset, limit)
+            disputed = self._session.run_state.consensus.disputed
+            return self._page(list(disputed), offset, limit)
 
     def agreement(self) -> dict[str, Any]:
         """How far annotators agree on shared examples; see annotation/agreement.py."""
         with self._session.lock:
-            task = self._session.run_state.task
-            votes = self._session.run_state.consensus.everything()
+            run_state = self._session.run_state
+            task = run_state.task
+            votes = run_state.consensus.everything()
+        # Outside of the lock: with many annotators and classes it takes a while.
         return agreement(task, votes)
 
     def _page(self, positions: list[int], offset: int, limit: int) -> ItemPage:
         offset = check_whole(offset, "offset", least=0)
         limit = check_whole(limit, "limit", 0, LARGEST_PAGE)
-        items = (
-            make_item(self._session.run_state, position, self._session.probs)
-            for position in positions[offset : offset + limit]
-        )
+        run_state = self._session.run_state
+        probs = self._session.probs
+        end = offset + limit
+        items = [make_item(run_state, position, probs) for position in positions[offset:end]]
         return ItemPage(tuple(items), len(positions))
 
 
@@ -93,19 +101,29 @@ def labelled_positions(
     """
     label_table = run_state.label_table
     positions = label_table.answers.labels.positions
+    # Each filter looks only at what the ones before it left, the cheap ones first.
     if arm is not None:
-        positions = _asked_by(run_state, positions, _arm_number(run_state, arm))
+        arm_number = _arm_number(run_state, arm)
+        positions = _asked_by(run_state, positions, arm_number)
     if klass is not None:
         labels = label_table.labels_of(positions)
         column = run_state.task.index(klass)
-        positions = positions[labels[:, column] > 0]
+        has_class = labels[:, column] > 0
+        positions = positions[has_class]
     if disagrees:
         labels = label_table.labels_of(positions)
-        is_other = _model_disagrees(run_state, probs, positions, labels)
+        is_other = _model_disagrees(
+            run_state,
+            probs,
+            positions,
+            labels,
+        )
         positions = positions[is_other]
     if annotator is not None:
-        answered = [_answered_by(run_state, p, annotator) for p in positions.tolist()]
-        positions = positions[np.array(answered, bool)]
+        is_answered = np.zeros(len(positions), bool)
+        for row, position in enumerate(positions.tolist()):
+            is_answered[row] = _answered_by(run_state, position, annotator)
+        positions = positions[is_answered]
     return positions
 
 
@@ -120,12 +138,14 @@ def _asked_by(run_state: RunState, positions: np.ndarray, arm: int | None) -> np
     """Those of the positions that the arm asked for; None: those that nobody asked for."""
     picks = run_state.label_table.picks
     if arm is None:
-        return positions[picks.round[positions] == NEVER]
+        never_asked = picks.round[positions] == NEVER
+        return positions[never_asked]
     if arm >= 0:
         # What was offered again and then told is no arm's pick any more.
         positions = picks.credited(positions)
-    asked = picks.round[positions] != NEVER
-    return positions[asked & (picks.arm[positions] == arm)]
+    was_asked = picks.round[positions] != NEVER
+    is_arms = picks.arm[positions] == arm
+    return positions[was_asked & is_arms]
 
 
 def _model_disagrees(
@@ -147,7 +167,8 @@ def _model_disagrees(
             predictions.append(prediction)
     if rows:
         predicted = run_state.task.predicted(np.stack(predictions))
-        is_wrong = predicted != (labels[rows] > 0.5)
+        has_class = labels[rows] > 0.5
+        is_wrong = predicted != has_class
         disagrees[rows] = is_wrong.any(1)
     return disagrees
 

@@ -43,6 +43,11 @@ def experienced_selector(
     selector = ThompsonSampling(device=device)
     selector.begin(contest)
     turns = np.arange(size.batch) % len(arms)
-    outcomes = Outcomes(0, weights, turns, labels.astype(np.float32))
+    outcomes = Outcomes(
+        0,
+        weights,
+        turns,
+        labels.astype(np.float32),
+    )
     selector.learn(outcomes)
     return selector

@@ -151,16 +151,16 @@ def _estimate(
 
 
 def extrapolate(
-    less: tuple[float, float],
-    more: tuple[float, float],
+    smaller: tuple[float, float],
+    larger: tuple[float, float],
     pool: float,
 ) -> float:
     """What a stage takes at `pool` examples, from (examples, taken) of two smaller pools: a fixed
     cost, and a cost for each example. Neither is below 0: where the line says so, the larger pool
     or the two together decide.
     """
-    x0, y0 = less
-    x1, y1 = more
+    x0, y0 = smaller
+    x1, y1 = larger
     slope = (y1 - y0) / (x1 - x0)
     slope = max(0.0, slope)
     fixed = y1 - slope * x1

@@ -77,7 +77,9 @@ def _least_seconds(work: Callable[[], None], device: str, tries: int) -> float:
 
 def _write_rate(folder: Path | None, size: int = 2**27) -> float:
     """Bytes a second. Random ones, which no file system can compress."""
-    data = os.urandom(2**20) * (size // 2**20)
+    # A MiB over and over: drawing all of it would take longer than writing it.
+    mebibyte = os.urandom(2**20)
+    data = mebibyte * (size // 2**20)
     with tempfile.NamedTemporaryFile(dir=folder, prefix="tailor-") as file:
         started = time.perf_counter()
         file.write(data)

@@ -20,10 +20,14 @@ def peak_mib() -> float:
     can't reset.
     """
     try:
-        for line in Path("/proc/self/status").read_text().splitlines():
+        status = Path("/proc/self/status").read_text()
+        for line in status.splitlines():
             if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
+                _, kib, *_ = line.split()
+                return int(kib) / 1024
     except OSError:
         pass
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    # macOS counts bytes, other systems KiB.
     unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+    return usage.ru_maxrss * unit / 2**20

@@ -63,7 +63,9 @@ def planned_size(
             f"{wanted.examples}: give a smaller --batch"
         )
     kind = "multi-label" if wanted.multilabel else "multi-class"
-    width = WIDTH if wanted.features is None else wanted.features
+    width = wanted.features
+    if width is None:
+        width = WIDTH
     size = PoolSize(
         "planned",
         wanted.examples,
@@ -145,10 +147,14 @@ def shortages(
     needed = altogether(list(stages))
     lines = []
     if needed.disk > disk:
-        lines.append(f"Too little disk: {gib(needed.disk)} are needed, {gib(disk)} are free")
-    if memory is not None and needed.memory > memory:
-        lines.append(f"Too little memory: {gib(needed.memory)} are needed, {gib(memory)} are free")
-    elif memory is not None and needed.memory + needed.disk > memory:
+        wanted = gib(needed.disk)
+        lines.append(f"Too little disk: {wanted} are needed, {gib(disk)} are free")
+    if memory is None:  # the system does not tell
+        return lines
+    if needed.memory > memory:
+        wanted = gib(needed.memory)
+        lines.append(f"Too little memory: {wanted} are needed, {gib(memory)} are free")
+    elif needed.memory + needed.disk > memory:
         lines.append(
             f"The shards do not all stay in memory ({gib(memory)} free): reading them from disk "
             "comes on top"

@@ -60,12 +60,12 @@ def write_pool(size: PoolSize, folder: Path, shard: int = CHUNK) -> ShardedPool:
         )
     for chunk in chunks:
         _write_chunk(predictions, chunk, shard)
-        first = chunk.rows.start
-        in_chunk = (labelled >= first) & (labelled < chunk.rows.stop)
-        rows_in_chunk = labelled[in_chunk] - first
+        rows = chunk.rows
+        in_chunk = (labelled >= rows.start) & (labelled < rows.stop)
+        rows_in_chunk = labelled[in_chunk] - rows.start
         labels[in_chunk] = chunk.labels[rows_in_chunk]
         if answers is not None:
-            bits[chunk.rows] = np.packbits(chunk.labels, axis=1)
+            bits[rows] = np.packbits(chunk.labels, axis=1)
     return ShardedPool(
         size,
         predictions,
@@ -78,20 +78,25 @@ def write_pool(size: PoolSize, folder: Path, shard: int = CHUNK) -> ShardedPool:
 def _write_chunk(predictions: Predictions, chunk: PoolChunk, shard: int) -> None:
     """The shards of `shard` rows that the chunk consists of."""
     first = chunk.rows.start
-    for start in range(first, chunk.rows.stop, shard):
-        stop = min(start + shard, chunk.rows.stop)
-        part = slice(start - first, stop - first)
+    count = len(chunk.probs)
+    # A chunk begins where a shard does: CHUNK is a multiple of its rows.
+    first_number = first // shard
+    for number, start in enumerate(range(0, count, shard), first_number):
+        part = slice(start, start + shard)
+        probs = chunk.probs[part]
         features = None
         if chunk.features is not None:
             features = chunk.features[part]
-        number = start // shard
-        predictions.write(number, chunk.probs[part], features)
+        predictions.write(number, probs, features)
 
 
 def hears_answers(size: PoolSize) -> bool:
     """Whether labels that come during the round change what some of its arms take."""
-    strategies = [make_strategy(family) for family in size.families]
-    return any(strategy.hears_answers for strategy in strategies)
+    for family in size.families:
+        strategy = make_strategy(family)
+        if strategy.hears_answers:
+            return True
+    return False
 
 
 def experience(size: PoolSize) -> tuple[np.ndarray, np.ndarray]:
@@ -111,6 +116,11 @@ def experience(size: PoolSize) -> tuple[np.ndarray, np.ndarray]:
         one_hot = np.eye(size.classes, dtype=np.uint8)
         labels = one_hot[classes]
     counts = labels.sum(0, dtype=np.float64)
-    summary = LabelSummary(size.task, 1, counts, len(labels))
+    summary = LabelSummary(
+        size.task,
+        1,
+        counts,
+        len(labels),
+    )
     weights = Diversity().weights(summary)
     return weights, labels

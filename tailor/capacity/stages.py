@@ -91,7 +91,8 @@ def train(
     steps: int | None = None,
 ) -> Probe:
     """A linear head on what is labelled. steps: of the solver, by default what the probe takes."""
-    features = pool.predictions.take(FEATURES, pool.labelled).astype(np.float32)
+    stored_features = pool.predictions.take(FEATURES, pool.labelled)
+    features = stored_features.astype(np.float32)
     model = Probe(
         pool.size.task,
         open_pool(features),
@@ -100,8 +101,9 @@ def train(
         steps=steps,
     )
     model.prepare()
+    positions = np.arange(len(features))
     with measured(stages, "train", device):
-        model.fit(np.arange(len(features)), pool.labels, seed=0)
+        model.fit(positions, pool.labels, seed=0)
     return model
 
 
@@ -132,7 +134,8 @@ def predict(
         shared = (target, model.net, size.task, device)
         engine.map(_predict, calls, shared=shared)
     file_sizes = [file.stat().st_size for file in folder.iterdir()]
-    stages[-1] = replace(stages[-1], disk=sum(file_sizes))
+    measured_stage = stages[-1]
+    stages[-1] = replace(measured_stage, disk=sum(file_sizes))
 
 
 def _predict(shared: tuple[Predictions, Any, Task, str], number: int, shard: Shard) -> None:
@@ -150,8 +153,8 @@ def _predict(shared: tuple[Predictions, Any, Task, str], number: int, shard: Sha
             stop = min(start + CHUNK, count)
             rows = slice(start, stop)
             features[rows] = shard.read(FEATURES, rows)
-            inputs = torch.from_numpy(features[rows]).to(device)
-            logits, _ = net(inputs)
+            inputs = torch.from_numpy(features[rows])
+            logits, _ = net(inputs.to(device))
             outputs = activate(task, logits).half()
             probs[rows] = outputs.cpu().numpy()
     target.write(number, probs, features)
@@ -207,7 +210,8 @@ class MeasuredRound(Round):
             if pool.answers is None:
                 taken = self.batch().indices.tolist()
             while not self.over:
-                picked = [pick.index for pick in islice(self, ANSWERS)]
+                picks = islice(self, ANSWERS)
+                picked = [pick.index for pick in picks]
                 labels = pool.answer(picked)
                 for index, label in zip(picked, labels, strict=True):
                     self.reveal(index, label)
@@ -239,7 +243,13 @@ def measure_round(
     all_bytes = size.shape.probability_bytes + size.shape.feature_bytes
     arms = make_arms(size.families, size.task)
     weights, labels = experience(size)
-    selector = experienced_selector(size, labels, arms, weights, device)
+    selector = experienced_selector(
+        size,
+        labels,
+        arms,
+        weights,
+        device,
+    )
     probs: Any = Sharded(pool.predictions, engine)
     features: Any = None
     if device != "cpu":
@@ -279,7 +289,10 @@ def _load(device: str, predictions: Predictions, name: str) -> Any:
     """All probabilities or features as a tensor on the device; None where there are none."""
     import torch
 
-    width = predictions.classes if name == PROBS else predictions.features
+    if name == PROBS:
+        width = predictions.classes
+    else:
+        width = predictions.features
     if not width:
         return None
     rows = torch.empty(

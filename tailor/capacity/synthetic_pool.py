@@ -53,6 +53,7 @@ class PoolSize:
 
 _SOFTMAX = ("galaxy", "confidence", "badge")
 _SIGMOID = ("emal", "uncertainty", "galaxy")
+#: the sizes by name
 SIZES = {
     size.name: size
     for size in (
@@ -127,20 +128,29 @@ def make_pool(size: PoolSize) -> SyntheticPool:
     labels = np.zeros(shape, np.uint8)
     features = None
     if size.features:
-        features = np.empty((size.pool, size.features), np.float32)
+        feature_shape = (size.pool, size.features)
+        features = np.empty(feature_shape, np.float32)
     for chunk in chunks:
-        probs[chunk.rows] = chunk.probs
-        labels[chunk.rows] = chunk.labels
+        rows = chunk.rows
+        probs[rows] = chunk.probs
+        labels[rows] = chunk.labels
         if features is not None:
-            features[chunk.rows] = chunk.features
-    return SyntheticPool(probs, labels, features, labelled)
+            features[rows] = chunk.features
+    return SyntheticPool(
+        probs,
+        labels,
+        features,
+        labelled,
+    )
 
 
 def draw_pool(size: PoolSize) -> tuple[np.ndarray, Iterator[PoolChunk]]:
     """The labelled positions (B,), and the rest of make_pool's pool CHUNK rows at a time."""
     rng = np.random.default_rng(size.seed)
     labelled = rng.choice(size.pool, size.batch, replace=False)
-    return labelled, _draw_chunks(size, rng)
+    # The chunks are drawn while they are read: the same generator goes on.
+    chunks = _draw_chunks(size, rng)
+    return labelled, chunks
 
 
 def _draw_chunks(size: PoolSize, rng: np.random.Generator) -> Iterator[PoolChunk]:
@@ -150,14 +160,24 @@ def _draw_chunks(size: PoolSize, rng: np.random.Generator) -> Iterator[PoolChunk
         draw = _softmax_rows(size, rng)
     for start in range(0, size.pool, CHUNK):
         stop = min(start + CHUNK, size.pool)
-        rows = slice(start, stop)
-        probs, labels, centre = draw(stop - start)
+        count = stop - start
+        probs, labels, centre = draw(count)
         features = None
         if size.features:
-            shape = (len(centre), size.features)
-            noise = rng.standard_normal(shape, dtype=np.float32)
+            # Drawn after the labels: another order would make another pool of the same seed.
+            noise = _normal(rng, count, size.features)
             features = np.maximum(centre + noise, 0)
-        yield PoolChunk(rows, probs, labels, features)
+        yield PoolChunk(
+            rows=slice(start, stop),
+            probs=probs,
+            labels=labels,
+            features=features,
+        )
+
+
+def _normal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+    """(rows, columns) float32 standard normal numbers."""
+    return rng.standard_normal((rows, columns), dtype=np.float32)
 
 
 def _softmax_rows(size: PoolSize, rng: np.random.Generator) -> DrawRows:
@@ -165,60 +185,67 @@ def _softmax_rows(size: PoolSize, rng: np.random.Generator) -> DrawRows:
     steps = np.cumsum(shares)
     # Rounding may leave the last step below 1, and then a number above it would have no class.
     steps[-1] = 1.0
-    centre_shape = (size.classes, size.features)
-    directions = rng.standard_normal(centre_shape, dtype=np.float32)
+    directions = _normal(rng, size.classes, size.features)
     centres = 1.5 * directions
     bias = 0.5 * np.log(shares)
     bias = bias.astype(np.float32)
 
     def draw(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         class_luck = rng.random(n)
-        true = np.searchsorted(steps, class_luck, side="right")
+        true_class = np.searchsorted(steps, class_luck, side="right")
         luck = rng.random(n)
         is_sure = luck < 0.7
-        is_doubtful = (luck >= 0.7) & (luck < 0.9)
-        next_class = (true + 1) % size.classes
-        raised_class = np.where(luck < 0.9, true, next_class)
-        raised_by = np.select([is_sure, is_doubtful], [6.0, 2.0], 4.0)
-        scale = np.where(is_doubtful, 1.5, 1.0)
-        scale = scale.astype(np.float32)
-        noise = rng.standard_normal((n, size.classes), dtype=np.float32)
+        is_fooled = luck >= 0.9
+        is_doubtful = ~is_sure & ~is_fooled
+        next_class = (true_class + 1) % size.classes
+        raised_class = np.where(is_fooled, next_class, true_class)
+        raised_by = np.full(n, 4.0, np.float32)
+        raised_by[is_sure] = 6.0
+        raised_by[is_doubtful] = 2.0
+        scale = np.ones(n, np.float32)
+        scale[is_doubtful] = 1.5
+        noise = _normal(rng, n, size.classes)
         logits = scale[:, None] * noise + bias
-        logits[np.arange(n), raised_class] += raised_by.astype(np.float32)
+        every_row = np.arange(n)
+        logits[every_row, raised_class] += raised_by
         # In place: a chunk of a thousand classes takes 250 MiB.
         probs = logits
         largest = logits.max(1, keepdims=True)
         np.exp(logits - largest, out=probs)
         probs /= probs.sum(1, keepdims=True)
         one_hot = np.eye(size.classes, dtype=np.uint8)
-        return probs, one_hot[true], centres[true]
+        labels = one_hot[true_class]
+        centre = centres[true_class]
+        return probs, labels, centre
 
     return draw
 
 
 def _sigmoid_rows(size: PoolSize, rng: np.random.Generator) -> DrawRows:
-    mixing = rng.standard_normal((FACTORS, size.classes), dtype=np.float32)
+    mixing = _normal(rng, FACTORS, size.classes)
     mixing /= np.linalg.norm(mixing, axis=0)
-    directions = rng.standard_normal((FACTORS, size.features), dtype=np.float32)
+    directions = _normal(rng, FACTORS, size.features)
     spread = 0.5 * directions
     shares = prevalence(size.classes, True)
     # A standard normal number is above its threshold as often as the class is there.
-    thresholds = [NormalDist().inv_cdf(1 - share) for share in shares]
+    standard_normal = NormalDist()
+    thresholds = [standard_normal.inv_cdf(1 - share) for share in shares]
     threshold = np.array(thresholds, np.float32)
 
     def draw(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        factors = rng.standard_normal((n, FACTORS), dtype=np.float32)
-        class_noise = rng.standard_normal((n, size.classes), dtype=np.float32)
-        is_easy = rng.random(n) < 0.75
-        scale = np.where(is_easy, 1.0, 3.0)
-        scale = scale.astype(np.float32)
+        factors = _normal(rng, n, FACTORS)
+        class_noise = _normal(rng, n, size.classes)
+        is_hard = rng.random(n) >= 0.75
+        scale = np.ones(n, np.float32)
+        scale[is_hard] = 3.0
         # 0.6 and 0.8: the sum has variance 1 again.
         shared_part = np.float32(0.6) * (factors @ mixing)
-        own_part = np.float32(0.8) * class_noise
-        latent = shared_part + own_part
-        noise = rng.standard_normal((n, size.classes), dtype=np.float32)
+        class_part = np.float32(0.8) * class_noise
+        latent = shared_part + class_part
+        noise = _normal(rng, n, size.classes)
         distance = latent - threshold
-        logits = 3 * distance + scale[:, None] * noise
+        scaled_noise = scale[:, None] * noise
+        logits = 3 * distance + scaled_noise
         probs = 1 / (1 + np.exp(-logits))
         is_positive = latent > threshold
         labels = is_positive.astype(np.uint8)

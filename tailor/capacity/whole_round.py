@@ -128,7 +128,14 @@ def _warm_up(
     pool = write_pool(small, folder / "pool", rows)
     if size.features:
         model = train(ignored, pool, device)
-        predict(ignored, pool, model, engine, folder / "predictions", device)
+        predict(
+            ignored,
+            pool,
+            model,
+            engine,
+            folder / "predictions",
+            device,
+        )
     measure_round(pool, engine, device=device)
 
 

@@ -52,19 +52,20 @@ def arms_found(run_state: RunState) -> dict[str, dict[str, Any]]:
     label_table = run_state.label_table
     positions = label_table.picks.positions
     arms = label_table.picks.arm[positions]
-    found: dict[int, np.ndarray] = {}
+    rows: list[tuple[str, dict[str, Any]]] = []
     for arm in np.unique(arms).tolist():
         picked = positions[arms == arm]
-        labels = label_table.labels_of(picked[label_table.has_label(picked)])
-        found[arm] = labels.sum(0).astype(np.int64)
-    picks = {arm: int((arms == arm).sum()) for arm in found}
-    return {
-        run_state.arm_name(arm): {
-            "picks": picks[arm],
-            "labels": dict(zip(run_state.task.classes, found[arm].tolist())),
+        labelled = picked[label_table.has_label(picked)]
+        labels = label_table.labels_of(labelled)
+        label_counts = labels.sum(0).astype(np.int64)
+        row = {
+            "picks": len(picked),
+            "labels": dict(zip(run_state.task.classes, label_counts.tolist())),
         }
-        for arm in sorted(found, key=lambda a: -picks[a])
-    }
+        rows.append((run_state.arm_name(arm), row))
+    # Stable: arms with as many picks stay in the order of their numbers.
+    rows.sort(key=lambda name_and_row: -name_and_row[1]["picks"])
+    return dict(rows)
 
 
 def show(project: Project) -> None:
@@ -125,14 +126,15 @@ def _arm_table(arms: dict[str, dict[str, Any]]) -> Table:
 
 def _most_frequent(counts: dict[str, int]) -> str:
     """ "cat 9, dog 3" """
-    found = [(name, count) for name, count in counts.items() if count]
-    found.sort(key=lambda item: -item[1])
-    return ", ".join(f"{name} {count}" for name, count in found[:CLASSES_NAMED])
+    positive = [(name, count) for name, count in counts.items() if count]
+    positive.sort(key=lambda item: -item[1])
+    parts = [f"{name} {count}" for name, count in positive[:CLASSES_NAMED]]
+    return ", ".join(parts)
 
 
 def _print_set_aside(console: Console, reasons: dict[str, str]) -> None:
     for name, reason in list(reasons.items())[:MOST_SET_ASIDE]:
         console.print(printable(f"set aside: {name}: {reason}"), style="yellow", markup=False)
-    more = len(reasons) - MOST_SET_ASIDE
-    if more > 0:
-        console.print(f"and {more} more set aside: tailor status --json lists all")
+    unlisted = len(reasons) - MOST_SET_ASIDE
+    if unlisted > 0:
+        console.print(f"and {unlisted} more set aside: tailor status --json lists all")

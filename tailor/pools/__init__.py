@@ -131,7 +131,9 @@ def open_pool(
     # A DatasetDict of Hugging Face is a Mapping too.
     if isinstance(source, Mapping) and not hasattr(source, "column_names"):
         return _open_described(source, kind, options)
-    return registry.make(kind or find_kind(source), source, **options)
+    if not kind:
+        kind = find_kind(source)
+    return registry.make(kind, source, **options)
 
 
 def _open_described(

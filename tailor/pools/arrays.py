@@ -56,15 +56,22 @@ class Arrays(Pool):
         array: str | None = None,
     ) -> None:
         self._path: Path | None = None
-        self._options = without_none({"labels": labels, "array": array})
+        options = {"labels": labels, "array": array}
+        self._options = without_none(options)
         self._has_own_ids = ids is not None
         if isinstance(data, (str, os.PathLike)):
             self._path = Path(data).absolute()
-            opened = _open_file(self._path, array, ids, labels)
+            opened = _open_file(
+                self._path,
+                array,
+                ids,
+                labels,
+            )
         elif isinstance(data, np.ndarray):
             opened = NpzArrays(data, ids, labels)
         else:
-            raise InputError(f"{type(data).__name__} is not an array: give a numpy array or a path")
+            type_name = type(data).__name__
+            raise InputError(f"{type_name} is not an array: give a numpy array or a path")
         self._rows = opened.examples
         self.kind = _kind(self._rows.shape, self._rows.dtype)
         size = self._rows.shape[0]
@@ -72,16 +79,16 @@ class Arrays(Pool):
             self._ids = row_numbers(0, size)
         else:
             self._ids = [str(example_id) for example_id in opened.ids]
-        if len(self._ids) != size:
-            raise InputError(f"{len(self._ids)} ids for {size} rows: give one id a row")
+        id_count = len(self._ids)
+        if id_count != size:
+            raise InputError(f"{id_count} ids for {size} rows: give one id a row")
         check_unique(self._ids)
         self._labels: np.ndarray | None = None
         if opened.labels is not None:
             self._labels = np.asarray(opened.labels)
-            if len(self._labels) != size:
-                raise InputError(
-                    f"{len(self._labels)} labels for {size} rows: give one label a row"
-                )
+            label_count = len(self._labels)
+            if label_count != size:
+                raise InputError(f"{label_count} labels for {size} rows: give one label a row")
 
     @property
     def ids(self) -> Sequence[str]:
@@ -92,9 +99,16 @@ class Arrays(Pool):
         if isinstance(self._rows, NpyRows):
             rows = self._rows.rows(checked)
         else:
+            # One by one: indexing with a list would copy all of them together first.
             rows = [self._rows[position] for position in checked]
-        to_example = convert.vector if self.kind == "vector" else pixels
-        return [row if isinstance(row, Unreadable) else to_example(row) for row in rows]
+        return [self._example(row) for row in rows]
+
+    def _example(self, row: np.ndarray | Unreadable) -> np.ndarray | Unreadable:
+        if isinstance(row, Unreadable):
+            return row
+        if self.kind == "vector":
+            return convert.vector(row)
+        return pixels(row)
 
     def content_keys(self, positions: Sequence[int]) -> list[str] | None:
         checked = check_positions(positions, len(self))
@@ -105,7 +119,9 @@ class Arrays(Pool):
         except OSError:
             return [f"{self._path}|missing|{position}" for position in checked]
         array = self._options.get("array", "")
-        version = f"{self._path}|{array}|{status.st_size}|{status.st_mtime_ns}"
+        size = status.st_size
+        modified_ns = status.st_mtime_ns
+        version = f"{self._path}|{array}|{size}|{modified_ns}"
         return [f"{version}|{position}" for position in checked]
 
     def refresh(self) -> int:
@@ -117,28 +133,37 @@ class Arrays(Pool):
             current = NpyRows(self._path)
         except InputError:
             return 0  # gone, or being written: what is known stays
-        if current.shape[1:] != self._rows.shape[1:]:
+        # Another array has taken its place, with rows that don't fit those of before.
+        row_shape = self._rows.shape[1:]
+        if current.shape[1:] != row_shape:
             return 0
         if current.dtype != self._rows.dtype:
             return 0
-        known = len(self._ids)
-        added = max(0, current.shape[0] - known)
+        size_before = len(self._ids)
+        # A file that has become shorter keeps its ids: the rows that are gone read as Unreadable.
+        size_now = current.shape[0]
+        added = max(0, size_now - size_before)
+        new_ids = row_numbers(size_before, added)
         self._rows = current
-        self._ids.extend(row_numbers(known, added))
+        self._ids.extend(new_ids)
         return added
 
     def labels(self) -> dict[str, Any] | None:
         if self._labels is None:
             return None
-        if self._labels.ndim == 2:
-            return {
-                example_id: [str(index) for index in np.flatnonzero(row)]
-                for example_id, row in zip(self._ids, self._labels)
-            }
-        return convert.labels_by_id(self._ids, self._labels.tolist(), None)
+        if self._labels.ndim != 2:
+            return convert.labels_by_id(self._ids, self._labels.tolist(), None)
+        labels: dict[str, Any] = {}
+        for example_id, row in zip(self._ids, self._labels):
+            class_indices = np.flatnonzero(row)
+            labels[example_id] = [str(index) for index in class_indices]
+        return labels
 
     def describe(self) -> dict[str, Any]:
-        description: dict[str, Any] = {"kind": "arrays", "path": str(self._path)}
+        description: dict[str, Any] = {
+            "kind": "arrays",
+            "path": str(self._path),
+        }
         is_in_memory = self._path is None or self._has_own_ids
         for name, value in self._options.items():
             if isinstance(value, (str, os.PathLike)):
@@ -162,7 +187,8 @@ def _open_file(path: Path, array: str | None, ids: Any, labels: Any) -> NpzArray
     else:
         opened = NpzArrays(NpyRows(path), ids, labels)
     if isinstance(opened.labels, (str, os.PathLike)):
-        return replace(opened, labels=NpyRows(Path(opened.labels)).all())
+        label_rows = NpyRows(Path(opened.labels))
+        return replace(opened, labels=label_rows.all())
     return opened
 
 
@@ -170,14 +196,17 @@ def _kind(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
     """ "vector" or "image", by shape and dtype; InputError for any other array."""
     if not shape or shape[0] == 0:
         raise InputError(f"an array of shape {shape} has no rows: give at least one example")
+    # numpy does not count booleans among the numbers.
     is_numeric = np.issubdtype(dtype, np.number) or dtype.kind == "b"
-    if len(shape) == 2 and shape[1] > 0 and is_numeric:
+    is_table = len(shape) == 2 and shape[1] > 0
+    if is_table and is_numeric:
         if np.issubdtype(dtype, np.complexfloating):
             raise InputError(f"vectors of dtype {dtype}: give real numbers")
         return "vector"
     is_grey = len(shape) == 3
     has_channels = len(shape) == 4 and shape[3] in (1, 3)
-    if (is_grey or has_channels) and dtype == np.uint8 and all(shape):
+    has_image_shape = is_grey or has_channels
+    if has_image_shape and dtype == np.uint8 and all(shape):
         return "image"
     raise InputError(
         f"an array of shape {shape} and dtype {dtype}: give vectors (N, d) of numbers, or uint8 "

@@ -137,7 +137,8 @@ def check_unique(
     place  where each entry comes from, by position: a sequence, or a function called for the two
            entries of the message alone
     """
-    if len(set(ids)) == len(ids):
+    distinct_ids = set(ids)
+    if len(distinct_ids) == len(ids):
         return
     first_position: dict[str, int] = {}
     for position, example_id in enumerate(ids):
@@ -181,6 +182,7 @@ def shortened(names: Sequence[str], most: int = 8) -> str:
     if not names:
         return "(none)"
     listed = ", ".join(names[:most])
-    if len(names) > most:
-        return f"{listed} and {len(names) - most} more"
+    unlisted = len(names) - most
+    if unlisted > 0:
+        return f"{listed} and {unlisted} more"
     return listed

@@ -38,7 +38,8 @@ def column_kind(schema: Any, name: str, *, strict: bool = True) -> str | None:
         or arrow_types.is_fixed_size_list(arrow_type)
     )
     if is_list:
-        return "vector" if _holds_numbers(arrow_type.value_type, strict) else None
+        holds_numbers = _holds_numbers(arrow_type.value_type, strict)
+        return "vector" if holds_numbers else None
     if arrow_types.is_string(arrow_type) or arrow_types.is_large_string(arrow_type):
         return "text"
     return None
@@ -96,7 +97,8 @@ def choose_column(
             f"columns {', '.join(candidates)} could all hold the examples: name one of them "
             "(column=)"
         )
-    return candidates[0], kinds[candidates[0]]
+    chosen = candidates[0]
+    return chosen, kinds[chosen]
 
 
 def _example_columns(kinds: dict[str, str]) -> list[str]:
@@ -105,12 +107,14 @@ def _example_columns(kinds: dict[str, str]) -> list[str]:
     Texts beside images or vectors are taken for notes on them, unless the column is called "text"
     and there are no images.
     """
-    images = [name for name, kind in kinds.items() if kind == "image"]
-    vectors = [name for name, kind in kinds.items() if kind == "vector"]
-    texts = [name for name, kind in kinds.items() if kind == "text"]
+    columns: dict[str, list[str]] = {"image": [], "vector": [], "text": []}
+    for name, kind in kinds.items():
+        columns[kind].append(name)
+    images = columns["image"]
+    texts = columns["text"]
     if "text" in texts:
         texts = ["text"]
-    candidates = images + vectors
+    candidates = images + columns["vector"]
     if texts == ["text"] and not images:
         candidates.append("text")
     return candidates or texts
@@ -129,7 +133,8 @@ def check_columns(
     """
     for name in (column, key):
         if name is not None and name not in schema.names:
-            raise InputError(f"no column {name!r} in {path}: there are {shortened(schema.names)}")
+            listed = shortened(schema.names)
+            raise InputError(f"no column {name!r} in {path}: there are {listed}")
     if column_kind(schema, column, strict=False) != kind:
         raise InputError(
             f"column {column!r} of {path} is of type {schema.field(column).type}, in the other "
@@ -166,7 +171,8 @@ def schema_class_names(schema: Any, column: str | None) -> list[str] | None:
     if names is None and column in LABEL_COLUMNS:
         names = _listed_names(metadata)
     if isinstance(names, dict):  # {"0": "cat", "1": "dog"}
-        names = [names[index] for index in sorted(names, key=int)]
+        indices = sorted(names, key=int)
+        names = [names[index] for index in indices]
     if not isinstance(names, list):
         return None
     return [str(name) for name in names]
@@ -177,9 +183,13 @@ def _hugging_face_names(metadata: dict[bytes, bytes], column: str) -> Any:
         dataset_info = json.loads(metadata[b"huggingface"])["info"]
         feature: Any = dataset_info["features"][column]
         # A list of labels is written as [feature] or as {"feature": feature}.
-        while isinstance(feature, list) or (isinstance(feature, dict) and "feature" in feature):
-            feature = feature[0] if isinstance(feature, list) else feature["feature"]
-        return feature["names"]
+        while True:
+            if isinstance(feature, list):
+                feature = feature[0]
+            elif isinstance(feature, dict) and "feature" in feature:
+                feature = feature["feature"]
+            else:
+                return feature["names"]
     except (KeyError, IndexError, TypeError, ValueError):
         return None
 

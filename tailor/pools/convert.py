@@ -29,8 +29,9 @@ def vector(value: Any, length: int | None = None) -> np.ndarray | Unreadable:
         return Unreadable("empty")
     if array.ndim != 1:
         return Unreadable(f"vector of shape {array.shape}: give (d,)")
-    if length is not None and len(array) != length:
-        return Unreadable(f"vector of length {len(array)}: the others have {length}")
+    own_length = len(array)
+    if length is not None and own_length != length:
+        return Unreadable(f"vector of length {own_length}: the others have {length}")
     if not np.isfinite(array).all():
         return Unreadable("vector with a value that is not finite, or too large for float32")
     return array
@@ -56,6 +57,24 @@ def text(value: Any) -> str | Unreadable:
     return value
 
 
+def key_ids(values: Iterable[Any], file_name: str = "") -> tuple[list[str], list[int]]:
+    """The values of a key column as ids, and the rows that have none: their id says which row it
+    is.
+
+    >>> key_ids(["a", None])
+    (['a', 'row 1'], [1])
+    """
+    place = f" of {file_name}" if file_name else ""
+    ids = []
+    keyless_rows = []
+    for row, value in enumerate(values):
+        if value is None or value == "":
+            keyless_rows.append(row)
+            value = f"row {row}{place}"
+        ids.append(str(value))
+    return ids, keyless_rows
+
+
 def label(value: Any, class_names: Sequence[str] | None) -> Any:
     """A stored label (name, class index, or several of them) -> a class name, or a list of names.
 
@@ -67,7 +86,8 @@ def label(value: Any, class_names: Sequence[str] | None) -> Any:
         return None
     if isinstance(value, np.ndarray):
         value = value.tolist()
-    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+    is_one_text = isinstance(value, (str, bytes))
+    if isinstance(value, Iterable) and not is_one_text:
         converted = [label(part, class_names) for part in value]
         return [name for name in converted if name is not None]
     if isinstance(value, str):
@@ -76,14 +96,16 @@ def label(value: Any, class_names: Sequence[str] | None) -> Any:
         if class_names is not None:
             return class_names[int(value)]
         return "true" if value else "false"
+    # A column of whole numbers with gaps is often stored as floats, NaN in the gaps.
     if isinstance(value, (float, np.floating)):
         if np.isnan(value):
             return None
         if not float(value).is_integer():
             return str(value)
     elif not isinstance(value, (int, np.integer)):
+        type_name = type(value).__name__
         raise InputError(
-            f"label {value!r} is a {type(value).__name__}: labels are class names or whole numbers"
+            f"label {value!r} is a {type_name}: labels are class names or whole numbers"
         )
     return _class_name(int(value), class_names)
 
@@ -93,10 +115,10 @@ def _class_name(index: int, class_names: Sequence[str] | None) -> str | None:
         return str(index)
     if index == -1:  # how datasets mark a missing label
         return None
-    if not 0 <= index < len(class_names):
+    count = len(class_names)
+    if not 0 <= index < count:
         raise InputError(
-            f"label {index} is outside 0 .. {len(class_names) - 1}: {len(class_names)} class "
-            "names are given"
+            f"label {index} is outside 0 .. {count - 1}: {count} class names are given"
         )
     return class_names[index]
 
@@ -114,8 +136,10 @@ def label_cell(cell: Any, separator: str | None) -> Any:
         if cell.startswith("["):
             with contextlib.suppress(ValueError):
                 cell = json.loads(cell)
-    if isinstance(cell, str) and separator is not None and cell:
-        cell = [part.strip() for part in cell.split(separator)]
+    is_text = isinstance(cell, str) and cell != ""
+    if is_text and separator is not None:
+        parts = cell.split(separator)
+        cell = [part.strip() for part in parts]
     return label(cell, None)
 
 

@@ -40,7 +40,8 @@ def find_kind(source: Any) -> str:
     if hasattr(source, "column_names"):
         return "huggingface"
     if _are_paths(source):
-        return _kind_of_paths([Path(path) for path in source])
+        paths = [Path(path) for path in source]
+        return _kind_of_paths(paths)
     has_items = hasattr(source, "__getitem__") and hasattr(source, "__len__")
     is_plain_or_pandas = isinstance(source, (Sequence, set)) or hasattr(source, "iloc")
     if has_items and not is_plain_or_pandas:
@@ -61,9 +62,8 @@ def _kind_of_paths(paths: Sequence[Path]) -> str:
     kinds = {_kind_of_path(path) for path in paths}
     if kinds == {"parquet"}:
         return "parquet"
-    raise InputError(
-        f"several paths at once must all be Parquet, these are {', '.join(sorted(kinds))}"
-    )
+    listed = ", ".join(sorted(kinds))
+    raise InputError(f"several paths at once must all be Parquet, these are {listed}")
 
 
 def _kind_of_path(path: Path) -> str:
@@ -90,10 +90,16 @@ def _nearby_names(path: Path) -> str:
     neighbours: list[str] = []
     if folder.is_dir():
         neighbours = sorted(neighbour.name for neighbour in folder.iterdir())
-    similar = difflib.get_close_matches(path.name, neighbours, n=3, cutoff=0.5)
+    similar = difflib.get_close_matches(
+        path.name,
+        neighbours,
+        n=3,
+        cutoff=0.5,
+    )
     if not similar:
         return ": give an existing file or folder"
-    return f"; did you mean {' or '.join(map(repr, similar))}?"
+    suggestions = " or ".join(map(repr, similar))
+    return f"; did you mean {suggestions}?"
 
 
 def _kind_of_folder(folder: Path) -> str:
@@ -109,18 +115,20 @@ def _kind_of_folder(folder: Path) -> str:
             continue
         visited.add(real_path)
         subfolders[:] = _visible(subfolders)
-        suffixes = {os.path.splitext(name)[1].lower() for name in _visible(files)}
+        suffixes = set()
+        for name in _visible(files):
+            _, suffix = os.path.splitext(name)
+            suffixes.add(suffix.lower())
         if ".parquet" in suffixes:
             return "parquet"
         if suffixes & IMAGE_SUFFIXES:
             return "image-folder"
         other_files += len(files)
-    content = (
-        f"holds {other_files} files, none of them" if other_files else "is empty: there is not"
-    )
-    raise InputError(
-        f"{folder} {content} an image ({', '.join(sorted(IMAGE_SUFFIXES))}) or a .parquet file"
-    )
+    content = "is empty: there is not"
+    if other_files:
+        content = f"holds {other_files} files, none of them"
+    image_suffixes = ", ".join(sorted(IMAGE_SUFFIXES))
+    raise InputError(f"{folder} {content} an image ({image_suffixes}) or a .parquet file")
 
 
 def _visible(names: Sequence[str]) -> list[str]:

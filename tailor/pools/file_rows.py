@@ -22,17 +22,22 @@ class FileRows:
     def __init__(self, counts: Sequence[int] = ()) -> None:
         self.counts = list(counts)
         #: (files + 1,) the position of each file's first row, and the number of all rows
-        self.starts = np.cumsum([0, *self.counts])
+        counts_with_zero = [0, *self.counts]
+        self.starts = np.cumsum(counts_with_zero)
 
     def locate(self, position: int) -> tuple[int, int]:
         """The number of the file and the row in it. Files without rows are passed over."""
-        number = int(np.searchsorted(self.starts, position, side="right")) - 1
-        return number, position - int(self.starts[number])
+        # From the right: of files that start at one position, only the last has rows.
+        next_number = np.searchsorted(self.starts, position, side="right")
+        number = int(next_number) - 1
+        first_position = int(self.starts[number])
+        return number, position - first_position
 
     def by_file(self, positions: Iterable[int]) -> dict[int, dict[int, int]]:
         """Positions grouped by the number of their file: {file: {row: position}}."""
         grouped: dict[int, dict[int, int]] = {}
         for position in positions:
             number, row = self.locate(position)
-            grouped.setdefault(number, {})[row] = position
+            position_by_row = grouped.setdefault(number, {})
+            position_by_row[row] = position
         return grouped

@@ -48,7 +48,12 @@ class HuggingFace(Pool):
         check_decoding(max_side, threads)
         _check_dataset(dataset)
         self._schema = dataset.features.arrow_schema
-        chosen_column, kind = columns.choose_column(self._schema, column, key, label)
+        chosen_column, kind = columns.choose_column(
+            self._schema,
+            column,
+            key,
+            label,
+        )
         self.column = chosen_column
         self.kind = kind
         self.label = label
@@ -60,7 +65,10 @@ class HuggingFace(Pool):
         if key is None:
             self._ids = row_numbers(0, len(dataset))
         else:
-            self._ids = self._key_ids(key)
+            keys = self._values(key)
+            ids, keyless_rows = convert.key_ids(keys)
+            self._ids = ids
+            self._without_key.update(keyless_rows)
         check_unique(self._ids)
         self._vector_length: int | None = None
 
@@ -69,23 +77,18 @@ class HuggingFace(Pool):
         import datasets
 
         single_column = self._dataset.select_columns([column])
-        if isinstance(single_column.features[column], datasets.Image):
-            single_column = single_column.cast_column(column, datasets.Image(decode=False))
-        return single_column
+        feature = single_column.features[column]
+        if not isinstance(feature, datasets.Image):
+            return single_column
+        as_stored = datasets.Image(decode=False)
+        return single_column.cast_column(column, as_stored)
 
     def _values(self, column: str) -> Iterator[Any]:
         single_column = self._undecoded(column)
         for start in range(0, len(single_column), _BATCH_ROWS):
-            yield from single_column[start : start + _BATCH_ROWS][column]
-
-    def _key_ids(self, key: str) -> list[str]:
-        ids = []
-        for row, value in enumerate(self._values(key)):
-            if value is None or value == "":
-                self._without_key.add(row)
-                value = f"row {row}"
-            ids.append(str(value))
-        return ids
+            stop = start + _BATCH_ROWS
+            batch = single_column[start:stop]
+            yield from batch[column]
 
     @property
     def ids(self) -> Sequence[str]:
@@ -96,9 +99,14 @@ class HuggingFace(Pool):
         if not checked:
             return []
         rows = sorted(set(checked))
-        values = self._examples[rows][self.column]
-        threads = self.threads if self.kind == "image" else 1
-        examples = dict(zip(rows, in_threads(self._example, values, threads)))
+        selected = self._examples[rows]
+        values = selected[self.column]
+        # Texts and vectors are converted faster than threads are started.
+        threads: int | None = 1
+        if self.kind == "image":
+            threads = self.threads
+        converted = in_threads(self._example, values, threads)
+        examples = dict(zip(rows, converted))
         for position in self._without_key.intersection(rows):
             examples[position] = Unreadable("no key")
         return [examples[position] for position in checked]
@@ -110,34 +118,46 @@ class HuggingFace(Pool):
             return convert.vector(value, self._common_length())
         if isinstance(value, dict):
             content = value.get("bytes")
-            value = content if content is not None else value.get("path")
+            if content is None:
+                content = value.get("path")
+            value = content
         return decode_image(value, self.max_side)
 
     def _common_length(self) -> int | None:
         """The length of the first readable vector, which all must have."""
         if self._vector_length is None:
-            self._vector_length = convert.first_vector_length(self._values(self.column))
+            values = self._values(self.column)
+            self._vector_length = convert.first_vector_length(values)
         return self._vector_length
 
+    def _label_column(self) -> str | None:
+        names = self._schema.names
+        return columns.choose_label(names, self.label)
+
     def labels(self) -> dict[str, Any] | None:
-        column = columns.choose_label(self._schema.names, self.label)
+        column = self._label_column()
         if column is None:
             return None
-        return convert.labels_by_id(self._ids, self._values(column), self.class_names())
+        values = self._values(column)
+        class_names = self.class_names()
+        return convert.labels_by_id(self._ids, values, class_names)
 
     def class_names(self) -> list[str] | None:
         """The classes in the order of the features, where they are named."""
-        column = columns.choose_label(self._schema.names, self.label)
+        column = self._label_column()
         return columns.schema_class_names(self._schema, column)
 
 
 def _check_dataset(dataset: Any) -> None:
     """Raises InputError unless it is a datasets.Dataset with at least one row."""
     type_name = type(dataset).__name__
-    if not hasattr(dataset, "features") or not hasattr(dataset, "select_columns"):
+    # Told by its attributes: `datasets` is slow to import, and whoever has one has it loaded.
+    has_features = hasattr(dataset, "features")
+    if not has_features or not hasattr(dataset, "select_columns"):
         hint = ""
         if isinstance(dataset, dict):
-            hint = f": name a split, {', '.join(map(repr, dataset))}"
+            splits = ", ".join(map(repr, dataset))
+            hint = f": name a split, {splits}"
         raise InputError(f"{type_name} is not a datasets.Dataset{hint}")
     if not hasattr(dataset, "__len__"):
         raise InputError(f"{type_name} is a stream: load it without streaming=True")

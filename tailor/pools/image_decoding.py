@@ -50,7 +50,8 @@ def in_threads(work: Callable[[S], T], items: Sequence[S], threads: int | None) 
 
     Image decoders release the interpreter lock, so threads do decode at the same time.
     """
-    count = min(threads or THREADS, len(items))
+    wanted = threads or THREADS
+    count = min(wanted, len(items))
     if count <= 1:
         return [work(item) for item in items]
     with ThreadPoolExecutor(count, thread_name_prefix="tailor-read") as executor:
@@ -76,15 +77,19 @@ def decode_image(
     if isinstance(source, bytes) and not source:
         return Unreadable("empty")
     try:
-        if not isinstance(source, bytes) and os.stat(source).st_size == 0:
-            return Unreadable("empty")
+        if not isinstance(source, bytes):
+            status = os.stat(source)
+            if status.st_size == 0:
+                return Unreadable("empty")
         # Opened as a stream, never by name: PIL maps some TIFF files into memory by name, and
         # scrambles those with an orientation.
         with _stream(source) as stream, Image.open(stream) as image:
             limit = Image.MAX_IMAGE_PIXELS
-            if limit is not None and image.width * image.height > limit:
+            width, height = image.size
+            # Told by the header alone: nothing has been decoded yet.
+            if limit is not None and width * height > limit:
                 return Unreadable(
-                    f"too large: {image.width} x {image.height} pixels, the limit is {limit} in all"
+                    f"too large: {width} x {height} pixels, the limit is {limit} in all"
                 )
             return to_rgb(image, max_side, checkered=checkered)
     except FileNotFoundError:
@@ -95,7 +100,8 @@ def decode_image(
         return Unreadable(f"too large: {problem}")
     except Exception as problem:
         # Decoders raise nearly anything on broken bytes: OSError, SyntaxError, struct.error.
-        return Unreadable(f"broken image: {str(problem) or type(problem).__name__}")
+        reason = str(problem) or type(problem).__name__
+        return Unreadable(f"broken image: {reason}")
 
 
 def _stream(source: bytes | str | os.PathLike[str]) -> BinaryIO:
@@ -111,8 +117,10 @@ def to_rgb(image: Any, max_side: int | None = None, *, checkered: bool = False) 
         # Before anything else is done with it: a JPEG is then decoded at 1/2, 1/4 or 1/8.
         image.thumbnail((max_side, max_side), reducing_gap=2.0)
         too_large = False
-    image = _converted(_turned(image), checkered)
+    turned = _turned(image)
+    image = _converted(turned, checkered)
     if too_large:
+        # A copy: the image may be the caller's own.
         image = image.copy()
         image.thumbnail((max_side, max_side), reducing_gap=2.0)
     return np.array(image, dtype=np.uint8)
@@ -136,7 +144,8 @@ def _converted(image: Any, checkered: bool) -> Any:
     """
     holds_numbers = image.mode.startswith(("I", "F"))
     if image.has_transparency_data and not holds_numbers:
-        return _on_background(image.convert("RGBA"), checkered)
+        transparent = image.convert("RGBA")
+        return _on_background(transparent, checkered)
     if image.mode == "RGB":
         return image
     if not holds_numbers:
@@ -148,14 +157,19 @@ def _scaled(image: Any) -> Any:
     """A PIL image of 16-bit, 32-bit or float values -> one of mode RGB."""
     from PIL import Image
 
-    values = np.nan_to_num(np.asarray(image, dtype=np.float64))
+    stored = np.asarray(image, dtype=np.float64)
+    values = np.nan_to_num(stored)
     largest = values.max(initial=0)
     if image.mode.startswith("I"):
-        values = values / (257 if largest > 255 else 1)
+        # 257 takes the largest 16-bit value, 65535, to 255.
+        divisor = 257 if largest > 255 else 1
+        values = values / divisor
     elif largest <= 1:
         values = values * 255
     rounded = np.clip(np.rint(values), 0, 255)
-    return Image.fromarray(rounded.astype(np.uint8)).convert("RGB")
+    grey_levels = rounded.astype(np.uint8)
+    grey = Image.fromarray(grey_levels)
+    return grey.convert("RGB")
 
 
 def _on_background(image: Any, checkered: bool) -> Any:
@@ -164,12 +178,16 @@ def _on_background(image: Any, checkered: bool) -> Any:
 
     background = Image.new("RGBA", image.size, "white")
     if checkered:
-        side = max(SMALLEST_SQUARE, max(image.size) // SQUARES)
-        rows = np.arange(image.height)[:, None] // side
-        columns = np.arange(image.width)[None, :] // side
-        is_dark = (rows + columns) % 2 == 1
-        background.paste(SQUARE_COLOUR, mask=Image.fromarray(is_dark))
-    return Image.alpha_composite(background, image).convert("RGB")
+        longer_side = max(image.size)
+        square_side = max(SMALLEST_SQUARE, longer_side // SQUARES)
+        rows = np.arange(image.height) // square_side
+        columns = np.arange(image.width) // square_side
+        diagonals = rows[:, None] + columns[None, :]
+        is_dark = diagonals % 2 == 1
+        dark_squares = Image.fromarray(is_dark)
+        background.paste(SQUARE_COLOUR, mask=dark_squares)
+    composite = Image.alpha_composite(background, image)
+    return composite.convert("RGB")
 
 
 def decoding_key(name: str) -> str:
@@ -178,7 +196,9 @@ def decoding_key(name: str) -> str:
     It is empty for files that can't be transparent, so that features cached before transparency was
     decided on stay valid.
     """
-    return "|on white" if name.lower().endswith(MAY_BE_TRANSPARENT) else ""
+    if name.lower().endswith(MAY_BE_TRANSPARENT):
+        return "|on white"
+    return ""
 
 
 def pixels(array: np.ndarray) -> np.ndarray | Unreadable:
@@ -188,28 +208,34 @@ def pixels(array: np.ndarray) -> np.ndarray | Unreadable:
     """
     if array.size == 0:
         return Unreadable("empty")
-    if array.dtype != np.uint8:
-        if not np.issubdtype(array.dtype, np.floating):
-            return Unreadable(f"image of dtype {array.dtype}: give uint8, or floats from 0 to 1")
-        low = float(array.min())
-        high = float(array.max())
-        if not (low >= 0 and high <= 1):  # false for NaN too
-            return Unreadable(
-                f"image with values from {low:g} to {high:g}: give uint8, or floats from 0 to 1"
-            )
-        array = np.rint(array * 255).astype(np.uint8)
-    return _with_three_channels(array)
+    if array.dtype == np.uint8:
+        return _with_three_channels(array)
+    if not np.issubdtype(array.dtype, np.floating):
+        return Unreadable(f"image of dtype {array.dtype}: give uint8, or floats from 0 to 1")
+    low = float(array.min())
+    high = float(array.max())
+    is_in_range = low >= 0 and high <= 1  # false for NaN too
+    if not is_in_range:
+        return Unreadable(
+            f"image with values from {low:g} to {high:g}: give uint8, or floats from 0 to 1"
+        )
+    rounded = np.rint(array * 255)
+    return _with_three_channels(rounded.astype(np.uint8))
 
 
 def _with_three_channels(array: np.ndarray) -> np.ndarray | Unreadable:
     """uint8 of the shapes that `pixels` takes -> (H, W, 3)."""
     channels = (1, 3)
-    if array.ndim == 3 and array.shape[2] not in channels and array.shape[0] in channels:
-        array = array.transpose(1, 2, 0)
-    if array.ndim == 3 and array.shape[2] == 1:
-        array = array[:, :, 0]
+    if array.ndim == 3:
+        has_channels_last = array.shape[2] in channels
+        # Where both ends could be channels, the last dimension is taken for them.
+        if not has_channels_last and array.shape[0] in channels:
+            array = array.transpose(1, 2, 0)
+        if array.shape[2] == 1:
+            array = array[:, :, 0]
     if array.ndim == 2:
-        array = np.repeat(array[:, :, None], 3, axis=2)
+        one_channel = array[:, :, None]
+        array = np.repeat(one_channel, 3, axis=2)
     if array.ndim != 3 or array.shape[2] != 3:
         return Unreadable(f"image of shape {array.shape}: give (H, W) or (H, W, 3)")
     return np.array(array, dtype=np.uint8, order="C")

@@ -64,7 +64,8 @@ class ImageFolder(Pool):
         #: The relative path of those whose id is not their path: names that are not UTF-8.
         self._path_by_id: dict[str, str] = {}
         if not self.refresh():
-            suffixes = ", ".join(sorted(suffix[1:] for suffix in IMAGE_SUFFIXES))
+            without_dots = sorted(suffix[1:] for suffix in IMAGE_SUFFIXES)
+            suffixes = ", ".join(without_dots)
             raise InputError(
                 f"no image in {self.path} ({self.ignored} other files): images end in {suffixes}"
             )
@@ -84,10 +85,12 @@ class ImageFolder(Pool):
                 places = [repr(path_by_id[example_id]), repr(relative)]
                 check_unique([example_id, example_id], places)
             path_by_id[example_id] = relative
-        new_ids = sorted(path_by_id.keys() - set(self._ids))
+        ids_before = set(self._ids)
+        new_ids = sorted(path_by_id.keys() - ids_before)
         for example_id in new_ids:
-            if path_by_id[example_id] != example_id:
-                self._path_by_id[example_id] = path_by_id[example_id]
+            path = path_by_id[example_id]
+            if path != example_id:
+                self._path_by_id[example_id] = path
         self._ids.extend(new_ids)
         return len(new_ids)
 
@@ -132,16 +135,21 @@ class ImageFolder(Pool):
 
     def file(self, position: int) -> str:
         example_id = self._ids[position]
-        return os.path.join(self.path, self._path_by_id.get(example_id, example_id))
+        relative = self._path_by_id.get(example_id, example_id)
+        return os.path.join(self.path, relative)
 
     def read(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
+        def decode(file: str) -> np.ndarray | Unreadable:
+            return decode_image(file, self.max_side)
+
+        return in_threads(decode, self._files(positions), self.threads)
+
+    def _files(self, positions: Sequence[int]) -> list[str]:
         checked = check_positions(positions, len(self))
-        files = [self.file(position) for position in checked]
-        return in_threads(lambda file: decode_image(file, self.max_side), files, self.threads)
+        return [self.file(position) for position in checked]
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
-        checked = check_positions(positions, len(self))
-        files = [self.file(position) for position in checked]
+        files = self._files(positions)
         return [image_content_key(file, self.max_side) for file in files]
 
     def labels(self) -> dict[str, Any] | None:
@@ -179,7 +187,12 @@ def folder_labels(ids: Sequence[str]) -> dict[str, Any]:
     >>> folder_labels(["cat/1.jpg", "dog/old/2.jpg", "3.jpg"])
     {'cat/1.jpg': 'cat', 'dog/old/2.jpg': 'dog'}
     """
-    return {path: path.split("/", 1)[0] for path in ids if "/" in path}
+    labels: dict[str, Any] = {}
+    for path in ids:
+        first_folder, slash, _ = path.partition("/")
+        if slash:
+            labels[path] = first_folder
+    return labels
 
 
 def image_content_key(file: str, max_side: int | None) -> str:

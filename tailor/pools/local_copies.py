@@ -42,11 +42,17 @@ class LocalCopies:
         Raises FileNotFoundError where the file is gone, InputError where it can't be fetched.
         """
         address = self.storage.address
+        # The version and size belong to it, so that a file written anew is fetched anew.
+        key = f"{address}|{file.path}|{file.version}|{file.size}"
+
+        def fetch(target: str) -> None:
+            self.storage.fetch(file, target)
+
         return self.cache.hold(
-            f"{address}|{file.path}|{file.version}|{file.size}",
+            key,
             file.suffix,
             file.size,
-            lambda target: self.storage.fetch(file, target),
+            fetch,
         )
 
     @contextmanager
@@ -56,8 +62,10 @@ class LocalCopies:
         """
         with self.copy(file) as path:
             copied_ns = path.stat().st_mtime_ns
-            opened_ns, pool = self._open_tables.get(file.name, (0, None))
-            if pool is None or opened_ns != copied_ns:  # not open, or copied again since
+            never_opened = (0, None)
+            opened_ns, pool = self._open_tables.get(file.name, never_opened)
+            was_copied_again = opened_ns != copied_ns
+            if pool is None or was_copied_again:
                 pool = self._open(file, path)
                 self._open_tables[file.name] = (copied_ns, pool)
                 self._close_oldest()
@@ -67,8 +75,14 @@ class LocalCopies:
         from tailor.pools import open_pool
 
         # Other tables hold no images, and do not take the option.
-        max_side = self._max_side if file.suffix == ".parquet" else None
-        return open_pool(path, max_side=max_side, **self._table_options)
+        max_side = None
+        if file.suffix == ".parquet":
+            max_side = self._max_side
+        return open_pool(
+            path,
+            max_side=max_side,
+            **self._table_options,
+        )
 
     def _close_oldest(self) -> None:
         while len(self._open_tables) > OPEN_TABLES:

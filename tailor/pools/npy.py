@@ -35,7 +35,8 @@ class NpyRows:
         try:
             with open(path, "rb") as file:
                 if length is None:
-                    length = os.fstat(file.fileno()).st_size - start
+                    status = os.fstat(file.fileno())
+                    length = status.st_size - start
                 file.seek(start)
                 shape, is_fortran, dtype = read_header(file)
                 self._data_start = file.tell()
@@ -48,7 +49,13 @@ class NpyRows:
         self.shape = shape
         self.dtype = dtype
         header_bytes = self._data_start - start
-        check_header(path, shape, dtype, length - header_bytes)
+        check_header(
+            path,
+            shape,
+            dtype,
+            data_bytes=length - header_bytes,
+        )
+        # With one dimension both orders are the same.
         self._is_fortran = is_fortran and len(self.shape) > 1
         self._row_values = math.prod(self.shape[1:])
         self._row_bytes = self._row_values * self.dtype.itemsize
@@ -59,11 +66,15 @@ class NpyRows:
         """
         ordered = sorted(set(positions))
         try:
-            rows = self._fortran_rows(ordered) if self._is_fortran else self._plain_rows(ordered)
+            if self._is_fortran:
+                rows = self._fortran_rows(ordered)
+            else:
+                rows = self._plain_rows(ordered)
         except FileNotFoundError:
             return [Unreadable("missing")] * len(positions)
         except (OSError, ValueError) as problem:
-            return [Unreadable(f"can't be read: {problem}")] * len(positions)
+            unreadable = Unreadable(f"can't be read: {problem}")
+            return [unreadable] * len(positions)
         return [rows[position] for position in positions]
 
     def _fortran_rows(self, ordered: list[int]) -> dict[int, np.ndarray | Unreadable]:
@@ -79,6 +90,7 @@ class NpyRows:
         rows: dict[int, np.ndarray | Unreadable] = {}
         for position in ordered:
             if position < len(array):
+                # Copied: a row of the map would keep all of the file mapped.
                 rows[position] = np.array(array[position])
             else:
                 rows[position] = Unreadable("missing")
@@ -88,19 +100,23 @@ class NpyRows:
         rows: dict[int, np.ndarray | Unreadable] = {}
         with open(self.path, "rb", buffering=0) as file:
             for first, count in self._runs(ordered):
-                rows.update(self._read_run(file.fileno(), first, count))
+                run = self._read_run(file.fileno(), first, count)
+                rows.update(run)
         return rows
 
     def _runs(self, ordered: list[int]) -> list[tuple[int, int]]:
         """(first position, number of rows) of the rows that are read at once."""
-        most_rows = max(1, _RUN_BYTES // max(1, self._row_bytes))
+        row_bytes = max(1, self._row_bytes)
+        most_rows = max(1, _RUN_BYTES // row_bytes)
         runs: list[tuple[int, int]] = []
         for position in ordered:
-            first, count = runs[-1] if runs else (0, 0)
-            if runs and position == first + count and count < most_rows:
-                runs[-1] = (first, count + 1)
-            else:
-                runs.append((position, 1))
+            if runs:
+                first, count = runs[-1]
+                follows = position == first + count
+                if follows and count < most_rows:
+                    runs[-1] = (first, count + 1)
+                    continue
+            runs.append((position, 1))
         return runs
 
     def _read_run(
@@ -111,9 +127,13 @@ class NpyRows:
             start=self._data_start + first * self._row_bytes,
             size=count * self._row_bytes,
         )
-        whole_rows = len(content) // self._row_bytes if self._row_bytes else count
-        values = np.frombuffer(content, self.dtype, whole_rows * self._row_values)
-        values = values.reshape(whole_rows, *self.shape[1:])
+        whole_rows = count
+        if self._row_bytes:
+            whole_rows = len(content) // self._row_bytes
+        # The file may have been cut short in the middle of a row, whose bytes are left over.
+        whole_values = whole_rows * self._row_values
+        flat_values = np.frombuffer(content, self.dtype, whole_values)
+        values = flat_values.reshape(whole_rows, *self.shape[1:])
         rows: dict[int, np.ndarray | Unreadable] = {}
         for offset in range(whole_rows):
             rows[first + offset] = values[offset]
@@ -123,7 +143,8 @@ class NpyRows:
 
     def all(self) -> np.ndarray:
         """The whole array, for labels and ids. Raises InputError where a row can't be read."""
-        rows = self.rows(range(self.shape[0]))
+        every_position = range(self.shape[0])
+        rows = self.rows(every_position)
         for row in rows:
             if isinstance(row, Unreadable):
                 raise InputError(f"{self.path}: {row.reason}; save it again with numpy.save")
@@ -135,7 +156,8 @@ def _read_bytes(descriptor: int, start: int, size: int) -> bytearray:
     content = bytearray()
     # One pread may give less than was asked for.
     while len(content) < size:
-        part = os.pread(descriptor, size - len(content), start + len(content))
+        read_bytes = len(content)
+        part = os.pread(descriptor, size - read_bytes, start + read_bytes)
         if not part:
             break
         content += part

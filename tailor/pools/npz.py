@@ -53,20 +53,22 @@ def open_npz(path: Path, array: str | None, ids: Any, labels: Any) -> NpzArrays:
             f"{path} is not a whole .npz file ({problem}): save it again with numpy.savez"
         ) from None
     if array is None:
-        candidates = [name for name in members if name not in ("ids", *LABEL_ARRAYS)]
+        not_examples = ("ids", *LABEL_ARRAYS)
+        candidates = [name for name in members if name not in not_examples]
         if len(candidates) != 1:
-            raise InputError(
-                f"{path} holds the arrays {', '.join(members) or '(none)'}: name the examples' "
-                "(array=)"
-            )
+            listed = ", ".join(members) or "(none)"
+            raise InputError(f"{path} holds the arrays {listed}: name the examples' (array=)")
         array = candidates[0]
     if ids is None and "ids" in members:
         ids = _read_member(path, members, "ids")
     if labels is None:
-        labels = next((name for name in LABEL_ARRAYS if name in members), None)
+        label_names = [name for name in LABEL_ARRAYS if name in members]
+        if label_names:
+            labels = label_names[0]
     if isinstance(labels, str):
         labels = _read_member(path, members, labels)
-    return NpzArrays(_open_member(path, members, array), ids, labels)
+    examples = _open_member(path, members, array)
+    return NpzArrays(examples, ids, labels)
 
 
 def read_npz(path: Path, name: str) -> np.ndarray:
@@ -78,16 +80,19 @@ def _members(path: Path) -> dict[str, zipfile.ZipInfo]:
     """The arrays of an .npz file by name."""
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
-    return {
-        entry.filename.removesuffix(".npy"): entry
-        for entry in entries
-        if entry.filename.endswith(".npy")
-    }
+    members: dict[str, zipfile.ZipInfo] = {}
+    for entry in entries:
+        if entry.filename.endswith(".npy"):
+            name = entry.filename.removesuffix(".npy")
+            members[name] = entry
+    return members
 
 
 def _read_member(path: Path, members: dict[str, zipfile.ZipInfo], name: str) -> np.ndarray:
     array = _open_member(path, members, name)
-    return array.all() if isinstance(array, NpyRows) else array
+    if isinstance(array, NpyRows):
+        return array.all()
+    return array
 
 
 def _open_member(
@@ -97,7 +102,8 @@ def _open_member(
         raise UnknownName("array", name, members)
     member = members[name]
     if member.compress_type == zipfile.ZIP_STORED:
-        return NpyRows(path, _content_start(path, member), member.file_size)
+        start = _content_start(path, member)
+        return NpyRows(path, start, member.file_size)
     if member.file_size > MOST_COMPRESSED:
         raise InputError(
             f"array {name!r} of {path} is compressed and {member.file_size} bytes large, the limit "
@@ -118,15 +124,19 @@ def _content_start(path: Path, member: zipfile.ZipInfo) -> int:
     """
     with open(path, "rb") as file:
         file.seek(member.header_offset + _LENGTHS_OFFSET)
-        lengths = np.frombuffer(file.read(4), "<u2")
-    return member.header_offset + _HEADER_BYTES + int(lengths.sum())
+        length_bytes = file.read(4)
+    lengths = np.frombuffer(length_bytes, "<u2")
+    fixed_end = member.header_offset + _HEADER_BYTES
+    return fixed_end + int(lengths.sum())
 
 
 def _unpacked(path: Path, member: zipfile.ZipInfo) -> np.ndarray:
     with zipfile.ZipFile(path) as archive:
         with archive.open(member) as file:
             shape, _, dtype = read_header(file)
-            check_header(path, shape, dtype, member.file_size - file.tell())
+            data_bytes = member.file_size - file.tell()
+            check_header(path, shape, dtype, data_bytes)
+        # Opened again: a compressed member can't be wound back without unpacking it anew.
         with archive.open(member) as file:
             array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
             return array

@@ -85,7 +85,12 @@ class ParquetPool(Pool):
         self._without_key: set[int] = set()  # positions
         self._broken: dict[str, str] = {}
         self._schema = self._listing.first_schema()
-        chosen_column, kind = columns.choose_column(self._schema, column, key, label)
+        chosen_column, kind = columns.choose_column(
+            self._schema,
+            column,
+            key,
+            label,
+        )
         self.column = chosen_column
         self.kind = kind
         self._row_groups = RowGroups(self.column, cache_bytes)
@@ -105,19 +110,22 @@ class ParquetPool(Pool):
         without_key = set(self._without_key)
         new_files, broken = self._new_files()
         for file in new_files:
+            first_position = len(ids)
             try:
-                file_ids, keyless_rows = self._file_ids(file, first_position=len(ids))
+                file_ids, keyless_rows = self._file_ids(file, first_position)
             except InputError as problem:
                 broken[file.name] = str(problem)
                 continue
-            without_key.update(len(ids) + row for row in keyless_rows)
+            for row in keyless_rows:
+                without_key.add(first_position + row)
             ids.extend(file_ids)
             files.append(file)
         rows = FileRows([file.rows for file in files])
 
         def place(position: int) -> str:
             number, row = rows.locate(position)
-            return f"row {row} of {files[number].name}"
+            file = files[number]
+            return f"row {row} of {file.name}"
 
         check_unique(ids, place)
         # Nothing of the pool has changed up to here, so that an error leaves it as it was.
@@ -134,16 +142,22 @@ class ParquetPool(Pool):
         reason.
         """
         listed = self._listing.files()
-        new_files = [] if self._files else self._remembered_files(listed)
-        known_names = {file.name for file in [*self._files, *new_files]}
+        new_files = []
+        if not self._files:
+            # Those of an earlier time come first, so that their rows keep their numbers.
+            new_files = self._remembered_files(listed)
+        pool_files = [*self._files, *new_files]
+        known_names = {file.name for file in pool_files}
         broken: dict[str, str] = {}
         for name, path in listed.items():
             if name in known_names:
                 continue
             try:
-                new_files.append(self._inspect(path, name))
+                file = self._inspect(path, name)
             except InputError as problem:
                 broken[name] = str(problem)
+            else:
+                new_files.append(file)
         return new_files, broken
 
     def _inspect(self, path: Path, name: str) -> TableFile:
@@ -170,8 +184,14 @@ class ParquetPool(Pool):
             if file is None:
                 if self.key is not None:  # ids do not depend on this file's rows
                     continue
-                path = self._listing.paths[0] / name
-                file = TableFile(path, name, 0, 0, (rows,), missing=True)
+                file = TableFile(
+                    path=self._listing.paths[0] / name,
+                    name=name,
+                    size=0,
+                    modified_ns=0,
+                    group_ends=(rows,),
+                    missing=True,
+                )
             elif file.rows != rows and self.key is None:
                 raise InputError(
                     f"{file.path} had {rows} rows and has {file.rows} now, which shifts the row "
@@ -185,26 +205,25 @@ class ParquetPool(Pool):
         """The ids of a file's rows, and the rows whose key is empty."""
         if self.key is None:
             return row_numbers(first_position, file.rows), []
-        ids = []
-        keyless_rows = []
-        for row, value in enumerate(column_values(file, self.key)):
-            if value is None or value == "":
-                keyless_rows.append(row)
-                value = f"row {row} of {file.name}"
-            ids.append(str(value))
-        return ids, keyless_rows
+        values = column_values(file, self.key)
+        return convert.key_ids(values, file.name)
 
     # ------------------------------------------------------------------ reading
 
     def read(self, positions: Sequence[int]) -> list[Any]:
         checked = check_positions(positions, len(self))
-        threads = self.threads if self.kind == "image" else 1
+        # Texts and vectors are converted faster than threads are started.
+        threads: int | None = 1
+        if self.kind == "image":
+            threads = self.threads
         examples: dict[int, Any] = {}
-        for number, row_positions in self._rows.by_file(checked).items():
-            values = self._stored_values(number, list(row_positions))
-            ordered = [values[row] for row in row_positions]
+        by_file = self._rows.by_file(checked)
+        for number, position_by_row in by_file.items():
+            rows = list(position_by_row)
+            values = self._stored_values(number, rows)
+            ordered = [values[row] for row in rows]
             decoded = in_threads(self._example, ordered, threads)
-            examples.update(zip(row_positions.values(), decoded))
+            examples.update(zip(position_by_row.values(), decoded))
         for position in self._without_key.intersection(checked):
             examples[position] = Unreadable("no key")
         return [examples[position] for position in checked]
@@ -217,7 +236,8 @@ class ParquetPool(Pool):
             reason = "missing"
             if file.path.exists():
                 reason = f"{file.name} has changed since it was opened"
-            return dict.fromkeys(rows, Unreadable(reason))
+            unreadable = Unreadable(reason)
+            return dict.fromkeys(rows, unreadable)
         self._files[number] = current
         return self._row_groups.values(current, rows)
 
@@ -229,9 +249,11 @@ class ParquetPool(Pool):
         if self.kind == "vector":
             return convert.vector(value, self._common_length())
         if isinstance(value, dict):
-            if value.get("bytes") is None and value.get("path"):
-                return Unreadable(f"no bytes in the row, only the path {value['path']!r}")
-            value = value.get("bytes")
+            content = value.get("bytes")
+            path = value.get("path")
+            if content is None and path:
+                return Unreadable(f"no bytes in the row, only the path {path!r}")
+            value = content
         return decode_image(value, self.max_side)
 
     def _common_length(self) -> int | None:
@@ -240,8 +262,9 @@ class ParquetPool(Pool):
         """
         if self._vector_length is not None:
             return self._vector_length
+        column_type = self._schema.field(self.column).type
         # Only the type of a list of fixed size has it.
-        length = getattr(self._schema.field(self.column).type, "list_size", None)
+        length = getattr(column_type, "list_size", None)
         for file in self._files:
             if length is not None:
                 break
@@ -253,7 +276,9 @@ class ParquetPool(Pool):
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
         files = [current_version(file) or file for file in self._files]
-        decoding = decoding_key(".parquet") if self.kind == "image" else ""
+        decoding = ""
+        if self.kind == "image":
+            decoding = decoding_key(".parquet")
         keys = []
         for position in check_positions(positions, len(self)):
             number, row = self._rows.locate(position)
@@ -265,26 +290,33 @@ class ParquetPool(Pool):
 
     # ------------------------------------------------------------------ labels
 
+    def _label_column(self) -> str | None:
+        names = self._schema.names
+        return columns.choose_label(names, self.label)
+
     def labels(self) -> dict[str, Any] | None:
-        column = columns.choose_label(self._schema.names, self.label)
+        column = self._label_column()
         if column is None:
             return None
         class_names = self.class_names()
         labels: dict[str, Any] = {}
-        for start, file in zip(self._rows.starts.tolist(), self._files):
+        starts = self._rows.starts.tolist()
+        for start, file in zip(starts, self._files):
             if current_version(file) is None:  # its rows are Unreadable
                 continue
             try:
                 values = list(column_values(file, column))
             except InputError:  # unreadable now, or without such a column
                 continue
-            file_ids = self._ids[start : start + len(values)]
-            labels.update(convert.labels_by_id(file_ids, values, class_names))
+            stop = start + len(values)
+            file_ids = self._ids[start:stop]
+            file_labels = convert.labels_by_id(file_ids, values, class_names)
+            labels.update(file_labels)
         return labels
 
     def class_names(self) -> list[str] | None:
         """The classes in the order of the schema, where it names them."""
-        column = columns.choose_label(self._schema.names, self.label)
+        column = self._label_column()
         return columns.schema_class_names(self._schema, column)
 
     # ------------------------------------------------------------------ the source
@@ -294,6 +326,7 @@ class ParquetPool(Pool):
 
     def describe(self) -> dict[str, Any]:
         paths = [str(path) for path in self._listing.paths]
+        order = [[file.name, file.rows] for file in self._files]
         options: dict[str, Any] = {
             "key": self.key,
             "label": self.label,
@@ -307,6 +340,6 @@ class ParquetPool(Pool):
             "kind": "parquet",
             "path": paths if len(paths) > 1 else paths[0],
             "column": self.column,
-            "order": [[file.name, file.rows] for file in self._files],
+            "order": order,
             **without_none(options),
         }

@@ -52,15 +52,17 @@ def inspect_file(path: Path, name: str) -> tuple[TableFile, Any]:
         status = path.stat()
         with pq.ParquetFile(path) as parquet:
             metadata = parquet.metadata
-            group_rows = [
-                metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)
-            ]
+            group_rows = []
+            for number in range(metadata.num_row_groups):
+                group = metadata.row_group(number)
+                group_rows.append(group.num_rows)
+            group_ends = np.cumsum(group_rows).tolist()
             file = TableFile(
                 path=path,
                 name=name,
                 size=status.st_size,
                 modified_ns=status.st_mtime_ns,
-                group_ends=tuple(np.cumsum(group_rows).tolist()),
+                group_ends=tuple(group_ends),
             )
             return file, parquet.schema_arrow
     except FileNotFoundError:
@@ -87,10 +89,12 @@ def current_version(file: TableFile) -> TableFile | None:
         current, _ = inspect_file(file.path, file.name)
     except InputError:
         return None
-    # Of a file that was missing only the number of rows is known.
     if file.missing:
-        return current if current.rows == file.rows else None
-    return current if current.group_ends == file.group_ends else None
+        # Of a file that was missing only the number of rows is known.
+        fits = current.rows == file.rows
+    else:
+        fits = current.group_ends == file.group_ends
+    return current if fits else None
 
 
 def column_values(file: TableFile, column: str) -> Iterator[Any]:
@@ -138,28 +142,36 @@ class ParquetListing:
         listed: dict[str, Path] = {}
         for path in self.paths:
             if path.is_dir():
-                of_folder = self._of_split(path, _visible_files(path))
-                for name, file in sorted(of_folder.items()):
-                    listed[name if has_one_path else str(file)] = file
+                files = self._of_split(path, _visible_files(path))
             else:
-                listed[path.name if has_one_path else str(path)] = path
+                files = {path.name: path}
+            for name, file in sorted(files.items()):
+                # Files of two folders may have the same relative name.
+                unique_name = name if has_one_path else str(file)
+                listed[unique_name] = file
         return listed
 
     def _of_split(self, folder: Path, files: dict[str, Path]) -> dict[str, Path]:
         names_by_split: dict[str, list[str]] = {}
         for name in files:
-            names_by_split.setdefault(_split_of(name), []).append(name)
+            split_names = names_by_split.setdefault(_split_of(name), [])
+            split_names.append(name)
         splits = sorted(split for split in names_by_split if split)
-        if self.split in (None, "all"):
-            if len(splits) > 1 and self.split is None:
+        if self.split == "all":
+            return files
+        if self.split is None:
+            if len(splits) > 1:
+                listed = ", ".join(splits)
                 raise InputError(
-                    f"{folder} holds the splits {', '.join(splits)}: name one "
+                    f"{folder} holds the splits {listed}: name one "
                     f"(split={splits[-1]!r}), or split='all'"
                 )
             return files
         if self.split not in names_by_split:
-            raise InputError(f"no split {self.split!r} in {folder}: there are {shortened(splits)}")
-        return {name: files[name] for name in names_by_split[self.split]}
+            listed = shortened(splits)
+            raise InputError(f"no split {self.split!r} in {folder}: there are {listed}")
+        names = names_by_split[self.split]
+        return {name: files[name] for name in names}
 
     def first_schema(self) -> Any:
         """The pyarrow schema of the first file that can be read. Raises InputError where none

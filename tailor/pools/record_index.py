@@ -47,7 +47,9 @@ class RecordIndex:
 
     def size(self, position: int) -> int:
         """The bytes of a record."""
-        return self.ends[position] - self.starts[position]
+        start = self.starts[position]
+        end = self.ends[position]
+        return end - start
 
     def replace_from(self, first: int, entries: Sequence[IndexEntry]) -> None:
         """Put entries at position `first` and those that follow. first is at most len(self)."""
@@ -56,6 +58,7 @@ class RecordIndex:
             _put(self.ends, position, entry.end)
             _put(self.digests, position, entry.digest)
             _put(self.lines, position, entry.line)
+            # A line that was broken while it was being written may be whole now.
             self.problems.pop(position, None)
             if entry.problem:
                 self.problems[position] = entry.problem
@@ -72,5 +75,6 @@ def digest(content: bytes) -> int:
     """64 bits of a record's content. Its line end does not count: the last line of a file may get
     one only when the next is added.
     """
-    short = blake2b(content.rstrip(b"\r\n"), digest_size=8).digest()
-    return int.from_bytes(short, "little")
+    without_line_end = content.rstrip(b"\r\n")
+    content_hash = blake2b(without_line_end, digest_size=8)
+    return int.from_bytes(content_hash.digest(), "little")

@@ -43,7 +43,9 @@ class Record:
     @property
     def may_be_half_written(self) -> bool:
         """Broken in a way that more bytes at the end of the file could mend."""
-        return self.values is None and (self.open_quote or not self.ends_line)
+        if self.values is not None:
+            return False
+        return self.open_quote or not self.ends_line
 
 
 class Jsonl:
@@ -73,7 +75,14 @@ class Jsonl:
                     values = self.parse(content)
                 except (ValueError, RecursionError) as error:
                     problem = f"broken line {line}: {error}"
-                yield Record(line, start, end, content, values, problem)
+                yield Record(
+                    line,
+                    start,
+                    end,
+                    content,
+                    values,
+                    problem,
+                )
             start = end
             line = line + 1
 
@@ -104,8 +113,9 @@ class Csv:
     def _by_column(self, row: list[str]) -> dict[str, Any]:
         if self.header is None:
             return {str(number): value for number, value in enumerate(row)}
-        if len(row) != len(self.header):
-            raise ValueError(f"{len(row)} columns, the header has {len(self.header)}")
+        expected = len(self.header)
+        if len(row) != expected:
+            raise ValueError(f"{len(row)} columns, the header has {expected}")
         return dict(zip(self.header, row))
 
     def records(self, file: BinaryIO, start: int, line: int) -> Iterator[Record]:
@@ -134,7 +144,13 @@ class Csv:
                 content = b"".join(record_lines)
                 end = start + len(content)
                 if failed or row:  # an empty row is a blank line
-                    yield self._record(line, start, content, row, problem)
+                    yield self._record(
+                        line,
+                        start,
+                        content,
+                        row,
+                        problem,
+                    )
                 start = end
                 line = line + len(record_lines)
                 record_lines.clear()

@@ -89,14 +89,16 @@ class RemotePool(Pool):
             }
         )
         self._cache_folder = None if cache is None else str(cache)
+        cache_path = None if cache is None else Path(cache)
         self._copies = LocalCopies(
             RemoteStorage(self.address, storage or {}),
-            FileCache(None if cache is None else Path(cache), cache_bytes),
+            FileCache(cache_path, cache_bytes),
             self._table_options,
             max_side,
         )
-        earlier_names = [name for name, _ in order or ()]
-        self._place_by_name = {name: place for place, name in enumerate(earlier_names)}
+        self._place_by_name: dict[str, int] = {}
+        for name, _ in order or ():
+            self._place_by_name[name] = len(self._place_by_name)
         self._files: list[RemoteFile] = []
         self._rows = FileRows()
         self._ids: list[str] = []
@@ -107,8 +109,8 @@ class RemotePool(Pool):
         if not self._ids:
             reason = "it is empty"
             if self._broken:
-                first_problem = next(iter(self._broken.values()))
-                reason = f"{len(self._broken)} files are broken, the first: {first_problem}"
+                problems = list(self._broken.values())
+                reason = f"{len(problems)} files are broken, the first: {problems[0]}"
             raise InputError(f"nothing to read below {self.address}: {reason}")
 
     @property
@@ -134,11 +136,12 @@ class RemotePool(Pool):
                 broken[shown_name] = "its name is not UTF-8, and no id can be made of it: rename it"
                 continue
             if file.name in known_files:
-                if file.version != known_files[file.name].version:
+                opened_version = known_files[file.name].version
+                if file.version != opened_version:
                     changed[file.name] = f"{file.name} has changed since it was opened"
                 continue
             try:
-                file_ids = self._file_ids(file, first_position=len(ids))
+                file_ids = self._file_ids(file, len(ids))
             except FileNotFoundError:  # gone since it was listed
                 continue
             except StorageUnreachable:
@@ -169,11 +172,14 @@ class RemotePool(Pool):
 
     def _listed_files(self) -> list[RemoteFile]:
         """All files: those of an earlier time in the order of then, the others by name."""
-        last = len(self._place_by_name)
-        return sorted(
-            self._copies.storage.list_files(),
-            key=lambda file: (self._place_by_name.get(file.name, last), file.name),
-        )
+        after_all = len(self._place_by_name)
+
+        def place_and_name(file: RemoteFile) -> tuple[int, str]:
+            place = self._place_by_name.get(file.name, after_all)
+            return place, file.name
+
+        files = self._copies.storage.list_files()
+        return sorted(files, key=place_and_name)
 
     def _file_ids(self, file: RemoteFile, first_position: int) -> list[str]:
         if file.is_image:
@@ -198,14 +204,17 @@ class RemotePool(Pool):
             files = [self._files[position] for position in checked]
             return in_threads(self._read_image, files, None)
         examples: dict[int, Any] = {}
-        for number, row_positions in sorted(self._rows.by_file(checked).items()):
-            values = self._read_rows(self._files[number], list(row_positions))
-            examples.update(zip(row_positions.values(), values))
+        by_file = self._rows.by_file(checked)
+        for number, position_by_row in sorted(by_file.items()):
+            file = self._files[number]
+            values = self._read_rows(file, list(position_by_row))
+            examples.update(zip(position_by_row.values(), values))
         return [examples[position] for position in checked]
 
     def _read_rows(self, file: RemoteFile, rows: list[int]) -> list[Any]:
         if file.name in self._changed:
-            return [Unreadable(self._changed[file.name])] * len(rows)
+            changed = Unreadable(self._changed[file.name])
+            return [changed] * len(rows)
         try:
             with self._copies.table(file) as pool:
                 return pool.read(rows)
@@ -233,7 +242,9 @@ class RemotePool(Pool):
             number, row = self._rows.locate(position)
             file = self._files[number]
             version = f"{self.address}/{file.name}|{file.version}|{file.size}"
-            decoding = decoding_key(file.name) if self.kind == "image" else ""
+            decoding = ""
+            if self.kind == "image":
+                decoding = decoding_key(file.name)
             reading = f"{column}|{row}|{self.max_side}{decoding}"
             keys.append(f"{version}|{reading}")
         return keys
@@ -244,14 +255,18 @@ class RemotePool(Pool):
         if self._holds_images:
             return folder_labels(self._ids) if self._labels else None
         labels: dict[str, Any] = {}
-        for file, start in zip(self._files, self._rows.starts.tolist()):
+        starts = self._rows.starts.tolist()
+        for file, start in zip(self._files, starts):
             with self._copies.table(file) as pool:
                 file_labels = pool.labels()
-                row_by_id = {example_id: row for row, example_id in enumerate(pool.ids)}
+                file_ids = list(pool.ids)
             if file_labels is None:
                 return None
-            for file_id, label in file_labels.items():
-                labels[self._ids[start + row_by_id[file_id]]] = label
+            # By position: where ids are row numbers, those of this pool count on.
+            for position, file_id in enumerate(file_ids, start):
+                if file_id in file_labels:
+                    example_id = self._ids[position]
+                    labels[example_id] = file_labels[file_id]
         return labels
 
     # ------------------------------------------------------------------ the source

@@ -82,8 +82,11 @@ class RemoteStorage:
             raise InputError(
                 f"nothing at {self.address}: give an existing bucket and folder, or a file"
             )
-        files = [self._described(path, fields) for path, fields in listing.items()]
-        visible = [file for file in files if not _is_hidden(file.name)]
+        visible = []
+        for path, fields in listing.items():
+            file = self._described(path, fields)
+            if not _is_hidden(file.name):
+                visible.append(file)
         tables = [file for file in visible if file.suffix in TABLE_SUFFIXES]
         images = [file for file in visible if file.is_image]
         if not tables and not images:
@@ -96,12 +99,18 @@ class RemoteStorage:
     def _described(self, path: str, fields: Mapping[str, Any]) -> RemoteFile:
         # Where the address is that of one file, nothing is left below it.
         name = path.removeprefix(self._root).lstrip("/")
-        versions = [str(fields[field]) for field in _VERSION_FIELDS if fields.get(field)]
+        version = ""
+        for field in _VERSION_FIELDS:
+            value = fields.get(field)
+            if value:
+                version = str(value)
+                break
+        size = fields.get("size") or 0
         return RemoteFile(
             path=path,
             name=name or os.path.basename(path),
-            size=int(fields.get("size") or 0),
-            version=versions[0] if versions else "",
+            size=int(size),
+            version=version,
         )
 
     def fetch(self, file: RemoteFile, target: str) -> None:
@@ -137,4 +146,5 @@ class StorageUnreachable(InputError):
 
 
 def _is_hidden(name: str) -> bool:
-    return any(part.startswith(".") for part in name.split("/"))
+    parts = name.split("/")
+    return any(part.startswith(".") for part in parts)

@@ -40,34 +40,36 @@ class RowGroups:
         """The column's values by row; an Unreadable where the row group is broken."""
         import pyarrow as pa
 
-        rows_by_group: dict[int, list[int]] = {}
-        for row in sorted(set(rows)):
-            group = int(np.searchsorted(file.group_ends, row, side="right"))
-            rows_by_group.setdefault(group, []).append(row)
         values: dict[int, Any] = {}
+        rows_by_group = _rows_by_group(file, rows)
         for group, group_rows in rows_by_group.items():
-            group_start = file.group_ends[group - 1] if group else 0
+            group_start = 0
+            if group > 0:
+                group_start = file.group_ends[group - 1]
             offsets = [row - group_start for row in group_rows]
             try:
-                values.update(zip(group_rows, self._read(file, group, offsets)))
+                group_values = self._read(file, group, offsets)
+                values.update(zip(group_rows, group_values))
             except (OSError, pa.ArrowException) as problem:
+                # The other row groups of the file may be whole.
                 reason = f"row group {group} of {file.name} can't be read: {problem}"
-                values.update(dict.fromkeys(group_rows, Unreadable(reason)))
+                unreadable = Unreadable(reason)
+                values.update(dict.fromkeys(group_rows, unreadable))
         return values
 
     def _read(self, file: TableFile, group: int, offsets: list[int]) -> list[Any]:
         """The values at these offsets in a row group, ascending."""
         import pyarrow.parquet as pq
 
-        cached = self._cached(file, group)
-        if cached is not None:
-            return [_plain(cached[offset]) for offset in offsets]
-        with pq.ParquetFile(file.path) as parquet:
-            if self._uncompressed_bytes(parquet, group) > self.cache_bytes:
-                return self._streamed(parquet, group, offsets)
-            table = parquet.read_row_group(group, columns=[self.column])
-        values = table.column(self.column)
-        self._add_to_cache((file, group), values)
+        values = self._cached(file, group)
+        if values is None:
+            with pq.ParquetFile(file.path) as parquet:
+                size = self._uncompressed_bytes(parquet, group)
+                if size > self.cache_bytes:
+                    return self._streamed(parquet, group, offsets)
+                table = parquet.read_row_group(group, columns=[self.column])
+            values = table.column(self.column)
+            self._add_to_cache((file, group), values)
         return [_plain(values[offset]) for offset in offsets]
 
     def _uncompressed_bytes(self, parquet: Any, group: int) -> int:
@@ -76,7 +78,8 @@ class RowGroups:
         for number in range(metadata.num_columns):
             leaf = metadata.column(number)
             # A struct or list is stored as one leaf for each part: "image.bytes", "image.path".
-            if leaf.path_in_schema.split(".")[0] == self.column:
+            leaf_column = leaf.path_in_schema.split(".")[0]
+            if leaf_column == self.column:
                 total += leaf.total_uncompressed_size
         return total
 
@@ -91,19 +94,24 @@ class RowGroups:
             columns=[self.column],
         )
         for batch in batches:
-            while offset is not None and offset < batch_start + batch.num_rows:
-                values.append(_plain(batch.column(0)[offset - batch_start]))
+            batch_values = batch.column(0)
+            batch_end = batch_start + batch.num_rows
+            while offset is not None and offset < batch_end:
+                scalar = batch_values[offset - batch_start]
+                values.append(_plain(scalar))
                 offset = next(remaining, None)
+            # The remaining batches need not be read from the disk.
             if offset is None:
                 break
-            batch_start += batch.num_rows
+            batch_start = batch_end
         return values
 
     def _cached(self, file: TableFile, group: int) -> Any:
+        key = (file, group)
         with self._lock:
-            values = self._cache.get((file, group))
+            values = self._cache.get(key)
             if values is not None:
-                self._cache.move_to_end((file, group))
+                self._cache.move_to_end(key)
             return values
 
     def _add_to_cache(self, key: GroupKey, values: Any) -> None:
@@ -115,6 +123,17 @@ class RowGroups:
             while self.cached_bytes > self.cache_bytes and self._cache:
                 _, oldest = self._cache.popitem(last=False)
                 self.cached_bytes -= oldest.nbytes
+
+
+def _rows_by_group(file: TableFile, rows: Sequence[int]) -> dict[int, list[int]]:
+    """Rows of a file, ascending and each once, by the number of their row group."""
+    by_group: dict[int, list[int]] = {}
+    for row in sorted(set(rows)):
+        # A row at which a group ends is the first of the next one.
+        group = int(np.searchsorted(file.group_ends, row, side="right"))
+        group_rows = by_group.setdefault(group, [])
+        group_rows.append(row)
+    return by_group
 
 
 def _plain(scalar: Any) -> Any:

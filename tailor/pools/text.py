@@ -90,7 +90,12 @@ class TextFile(Pool):
             raise InputError(
                 "label_separator is empty: give the text between two labels, such as '|'"
             )
-        self._format = make_format(format_name, suffix, encoding, delimiter)
+        self._format = make_format(
+            format_name,
+            suffix,
+            encoding,
+            delimiter,
+        )
         #: Where the next look begins: a byte of the file, and the number of its line.
         self._next_start = 0
         self._next_line = 1
@@ -100,7 +105,9 @@ class TextFile(Pool):
         for name in (column, key, label):
             if name is not None and name not in self._columns:
                 raise UnknownName(f"column of {self.path.name}", name, self._columns)
-        self.column = self._choose_column() if column is None else column
+        if column is None:
+            column = self._choose_column()
+        self.column = column
         self._ids: list[str] = []
         self._index = RecordIndex()
         self._last_is_open = False  # the last record had no line end: it may grow
@@ -119,8 +126,10 @@ class TextFile(Pool):
             names = self._read_header(self._format)
             return names, names
         holds_text: dict[str, bool] = {}
-        for record in islice(self._records(0, 1), _RECORDS_TRIED):
-            for name, value in (record.values or {}).items():
+        first_records = islice(self._records(0, 1), _RECORDS_TRIED)
+        for record in first_records:
+            values = record.values or {}
+            for name, value in values.items():
                 if isinstance(value, str):
                     holds_text[name] = True
                 else:
@@ -134,13 +143,16 @@ class TextFile(Pool):
 
     def _read_header(self, csv_format: Csv) -> list[str]:
         header = next(self._records(0, 1), None)
-        if header is None or header.values is None:
-            problem = header.problem if header else "it is empty"
-            raise InputError(f"{self.path} has no header: {problem}")
-        names = [str(value).strip() for value in header.values.values()]
+        if header is None:
+            raise InputError(f"{self.path} has no header: it is empty")
+        if header.values is None:
+            raise InputError(f"{self.path} has no header: {header.problem}")
+        cells = header.values.values()
+        names = [str(cell).strip() for cell in cells]
         check_unique(names, lambda number: f"column {number + 1} of the header")
         csv_format.header = names
         self._next_start = header.end
+        # A quoted name may go on in the next line.
         inner_line_ends = header.content.rstrip(b"\n").count(b"\n")
         self._next_line = header.line + inner_line_ends + 1
         return names
@@ -151,8 +163,9 @@ class TextFile(Pool):
         if "text" in candidates:
             return "text"
         if len(candidates) != 1:
+            listed = shortened(candidates)
             raise InputError(
-                f"the texts of {self.path.name} may be in {shortened(candidates)}: name the column "
+                f"the texts of {self.path.name} may be in {listed}: name the column "
                 "(--column, or column= in Python)"
             )
         return candidates[0]
@@ -165,7 +178,8 @@ class TextFile(Pool):
 
     def refresh(self) -> int:
         try:
-            if os.stat(self.path).st_size <= self._next_start:
+            status = os.stat(self.path)
+            if status.st_size <= self._next_start:
                 return 0
             return self._index_records(first_pass=False)
         except OSError:
@@ -173,13 +187,13 @@ class TextFile(Pool):
 
     def _index_records(self, *, first_pass: bool) -> int:
         """Take in the records from where the last pass ended -> how many are new."""
-        known = len(self._ids)
-        first = known
+        size_before = len(self._ids)
+        first = size_before
         start = self._next_start
         line = self._next_line
         if self._last_is_open:
             # More of the last record may have been written: it is read again, under its old id.
-            first = known - 1
+            first = size_before - 1
             start = self._index.starts[first]
             line = self._index.lines[first]
         ids = list(self._ids)
@@ -188,15 +202,18 @@ class TextFile(Pool):
         for record in self._records(start, line):
             if not first_pass and record.may_be_half_written:
                 break  # the next look takes it
-            is_reread = first < known and record.start == start
+            is_reread = first < size_before and record.start == start
             if not is_reread:
-                ids.append(self._record_id(record, number=len(ids)))
-            entries.append(IndexEntry.of(record, self._record_problem(record)))
+                record_id = self._record_id(record, number=len(ids))
+                ids.append(record_id)
+            problem = self._record_problem(record)
+            entries.append(IndexEntry.of(record, problem))
             last_record = record
 
         def place(position: int) -> str:
             if position >= first:
-                line = entries[position - first].line
+                entry = entries[position - first]
+                line = entry.line
             else:
                 line = self._index.lines[position]
             return f"line {line} of {self.path.name}"
@@ -206,14 +223,16 @@ class TextFile(Pool):
         self._index.replace_from(first, entries)
         if last_record is not None:
             self._next_start = last_record.end
-            self._next_line = last_record.line + last_record.content.count(b"\n")
+            line_ends = last_record.content.count(b"\n")
+            self._next_line = last_record.line + line_ends
             self._last_is_open = not last_record.ends_line
-        return len(ids) - known
+        return len(ids) - size_before
 
     def _record_id(self, record: Record, number: int) -> str:
         if self.key is None:
             return str(number)
-        value = (record.values or {}).get(self.key)
+        values = record.values or {}
+        value = values.get(self.key)
         if value is None or value == "":
             return f"line {record.line}"
         return str(value)
@@ -232,30 +251,37 @@ class TextFile(Pool):
         texts: dict[int, str | Unreadable] = {}
         try:
             with open(self.path, "rb") as file:
+                # Ascending, so that the disk is read in one direction.
                 for position in sorted(set(checked)):
-                    file.seek(self._index.starts[position])
-                    content = file.read(self._index.size(position))
+                    start = self._index.starts[position]
+                    size = self._index.size(position)
+                    file.seek(start)
+                    content = file.read(size)
                     texts[position] = self._text(position, content)
         except FileNotFoundError:
             return [Unreadable("missing")] * len(checked)
         except OSError as problem:
-            return [Unreadable(f"can't be read: {problem}")] * len(checked)
+            unreadable = Unreadable(f"can't be read: {problem}")
+            return [unreadable] * len(checked)
         return [texts[position] for position in checked]
 
     def _text(self, position: int, content: bytes) -> str | Unreadable:
         if position in self._index.problems:
             return Unreadable(self._index.problems[position])
-        if digest(content) != self._index.digests[position]:
+        digest_when_opened = self._index.digests[position]
+        if digest(content) != digest_when_opened:
             line = self._index.lines[position]
             return Unreadable(f"line {line} has changed since the file was opened: open it again")
-        return convert.text(self._format.parse(content).get(self.column))
+        values = self._format.parse(content)
+        return convert.text(values.get(self.column))
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
-        index = self._index
-        return [
-            f"{self.column}|{index.digests[position]:016x}|{index.size(position)}"
-            for position in check_positions(positions, len(self))
-        ]
+        keys = []
+        for position in check_positions(positions, len(self)):
+            content_digest = self._index.digests[position]
+            size = self._index.size(position)
+            keys.append(f"{self.column}|{content_digest:016x}|{size}")
+        return keys
 
     # ------------------------------------------------------------------ labels
 
@@ -265,7 +291,9 @@ class TextFile(Pool):
             return None
         labels: dict[str, Any] = {}
         is_multi_label = self.label_separator is not None or column == "labels"
-        records = self._records(self._index.starts[0], self._index.lines[0])
+        first_start = self._index.starts[0]
+        first_line = self._index.lines[0]
+        records = self._records(first_start, first_line)
         for position, record in enumerate(records):
             # Grown, or rewritten: what was opened is what counts.
             if position == len(self._ids):
@@ -274,16 +302,21 @@ class TextFile(Pool):
                 break
             if record.values is None:
                 continue
-            label = convert.label_cell(record.values.get(column), self.label_separator)
-            if label is not None:
-                labels[self._ids[position]] = label
-                is_multi_label = is_multi_label or isinstance(label, list)
+            cell = record.values.get(column)
+            label = convert.label_cell(cell, self.label_separator)
+            if label is None:
+                continue
+            example_id = self._ids[position]
+            labels[example_id] = label
+            if isinstance(label, list):
+                is_multi_label = True
         if not is_multi_label:
             return labels
-        return {
-            example_id: label if isinstance(label, list) else [label]
-            for example_id, label in labels.items()
-        }
+        # One list among them makes all of them sets of classes.
+        for example_id, label in labels.items():
+            if not isinstance(label, list):
+                labels[example_id] = [label]
+        return labels
 
     # ------------------------------------------------------------------ the source
 

@@ -49,7 +49,7 @@ class TorchDataset(Pool):
         classes: Sequence[str] | None = None,
     ) -> None:
         type_name = type(dataset).__name__
-        if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
+        if not _is_sequence(dataset):
             raise InputError(
                 f"{type_name} has no length or no items by index: give a map-style Dataset"
             )
@@ -62,8 +62,9 @@ class TorchDataset(Pool):
             self._ids = row_numbers(0, size)
         else:
             self._ids = [str(example_id) for example_id in ids]
-        if len(self._ids) != size:
-            raise InputError(f"{len(self._ids)} ids for {size} items: give one id an item")
+        id_count = len(self._ids)
+        if id_count != size:
+            raise InputError(f"{id_count} ids for {size} items: give one id an item")
         check_unique(self._ids)
         if classes is None:
             classes = getattr(dataset, "classes", None)  # as torchvision's datasets have it
@@ -75,7 +76,7 @@ class TorchDataset(Pool):
 
     def _first_kind(self) -> str:
         first_reason = ""
-        for position in range(min(_ITEMS_TRIED, len(self._ids))):
+        for position in self._first_positions():
             kind, example = self._example(position)
             if isinstance(example, Unreadable):
                 first_reason = first_reason or example.reason
@@ -83,9 +84,12 @@ class TorchDataset(Pool):
             if kind == "vector":
                 self._vector_length = len(example)
             return kind
-        raise InputError(
-            f"none of the first items of {type(self.dataset).__name__} can be used: {first_reason}"
-        )
+        type_name = type(self.dataset).__name__
+        raise InputError(f"none of the first items of {type_name} can be used: {first_reason}")
+
+    def _first_positions(self) -> range:
+        count = min(_ITEMS_TRIED, len(self._ids))
+        return range(count)
 
     @property
     def ids(self) -> Sequence[str]:
@@ -108,7 +112,8 @@ class TorchDataset(Pool):
         try:
             item = self.dataset[position]
         except Exception as problem:  # the dataset's own code: anything may come
-            return "", Unreadable(f"{type(problem).__name__}: {problem}")
+            type_name = type(problem).__name__
+            return "", Unreadable(f"{type_name}: {problem}")
         if _is_tuple_of_parts(item):
             item = item[0]
         return to_example(item, self._vector_length)
@@ -116,9 +121,10 @@ class TorchDataset(Pool):
     def refresh(self) -> int:
         if self._has_own_ids:
             return 0
-        known = len(self._ids)
-        added = max(0, len(self.dataset) - known)
-        self._ids.extend(row_numbers(known, added))
+        size_before = len(self._ids)
+        added = max(0, len(self.dataset) - size_before)
+        new_ids = row_numbers(size_before, added)
+        self._ids.extend(new_ids)
         return added
 
     def labels(self) -> dict[str, Any] | None:
@@ -126,17 +132,24 @@ class TorchDataset(Pool):
         loading the examples; else from its items.
         """
         stored = self._stored_labels()
-        if stored is None:
-            first_items = range(min(_ITEMS_TRIED, len(self._ids)))
-            if all(self._item_label(position) is None for position in first_items):
-                return None
+        # Loading every item for its label may take hours: not done where the first have none.
+        if stored is None and not self._first_have_labels():
+            return None
         labels: dict[str, Any] = {}
         for position, example_id in enumerate(self._ids):
-            value = stored[position] if stored is not None else self._item_label(position)
-            name = convert.label(_plain_label(value), self.classes)
+            if stored is None:
+                value = self._item_label(position)
+            else:
+                value = stored[position]
+            plain_value = _plain_label(value)
+            name = convert.label(plain_value, self.classes)
             if name is not None:
                 labels[example_id] = name
         return labels or None
+
+    def _first_have_labels(self) -> bool:
+        positions = self._first_positions()
+        return any(self._item_label(position) is not None for position in positions)
 
     def _stored_labels(self) -> Any:
         """All labels at once, as torchvision's datasets and TensorDataset hold them; else None."""
@@ -148,9 +161,8 @@ class TorchDataset(Pool):
         if isinstance(tensors, (tuple, list)) and len(tensors) > 1:
             candidates.append(tensors[1])
         for candidate in candidates:
-            if not hasattr(candidate, "__getitem__") or not hasattr(candidate, "__len__"):
-                continue
-            if len(candidate) == len(self._ids):
+            # Such an attribute may be anything; labels are one an item.
+            if _is_sequence(candidate) and len(candidate) == len(self._ids):
                 return candidate
         return None
 
@@ -162,6 +174,11 @@ class TorchDataset(Pool):
         if _is_tuple_of_parts(item) and len(item) > 1:
             return item[1]
         return None
+
+
+def _is_sequence(value: Any) -> bool:
+    has_items = hasattr(value, "__getitem__")
+    return has_items and hasattr(value, "__len__")
 
 
 def to_example(item: Any, vector_length: int | None = None) -> tuple[str, Any]:
@@ -209,6 +226,9 @@ def _plain_label(value: Any) -> Any:
 
 def _is_tuple_of_parts(item: Any) -> bool:
     """Whether an item is (example, label, ...) and not a plain list of numbers."""
-    if not isinstance(item, (tuple, list)) or not item:
+    if not isinstance(item, (tuple, list)):
         return False
-    return not isinstance(item[0], (int, float, np.number))
+    if not item:
+        return False
+    is_number = isinstance(item[0], (int, float, np.number))
+    return not is_number

@@ -46,7 +46,8 @@ def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        address = ipaddress.ip_address(host.strip("[]"))
+        return address.is_loopback
     except ValueError:
         return False
 
@@ -87,19 +88,26 @@ class Access:
         # Never by the name alone: then any stranger could lock anyone out.
         self._tries_by_name = _per_minute(self.limits.tries)
         self._tries_by_address = _per_minute(self.limits.tries_in_all)
-        self._may_be_open = is_loopback(host) and not hosts and not len(self.users)
+        has_users = len(self.users) > 0
+        is_local = is_loopback(host) and not hosts
+        self._may_be_open = is_local and not has_users
         self._check_token()
-        if not self._may_be_open and not self.token and not len(self.users):
-            option = f"--allow-host {hosts[0]}" if is_loopback(host) else f"--host {host}"
+        if not is_local and not has_users and not self.token:
+            option = f"--host {host}"
+            if is_loopback(host):
+                option = f"--allow-host {hosts[0]}"
             raise InputError(
                 f"{option} lets others in: add users with `tailor users add NAME`, or give a "
                 "--token; without them the page is for this machine alone (127.0.0.1)"
             )
 
     def _check_token(self) -> None:
-        if self.token and len(self.token) < SHORTEST_TOKEN:
+        if self.token is None:
+            return
+        length = len(self.token)
+        if length < SHORTEST_TOKEN:
             raise InputError(
-                f"the token has {len(self.token)} characters: at least {SHORTEST_TOKEN} are needed"
+                f"the token has {length} characters: at least {SHORTEST_TOKEN} are needed"
             )
 
     @property
@@ -116,7 +124,9 @@ class Access:
     def visitor(self, cookie: str | None) -> Visitor | None:
         """Who sends this cookie; None for a stranger."""
         session = self.sessions.find(cookie)
-        if cookie is None or session is None or session.stamp != self._stamp(session.name):
+        if cookie is None or session is None:
+            return None
+        if session.stamp != self._stamp(session.name):
             return None
         return Visitor(session.name, cookie)
 
@@ -152,7 +162,10 @@ class Access:
         return self._open_session(name, address)
 
     def _is_token(self, secret: str) -> bool:
-        return self.token is None or hmac.compare_digest(secret.encode(), self.token.encode())
+        if self.token is None:
+            return True
+        # In the same time, wherever they differ.
+        return hmac.compare_digest(secret.encode(), self.token.encode())
 
     def rename(self, name: str, cookie: str, address: str) -> str:
         """The same browser under another name, in a session that replaces its old one; returns the
@@ -167,13 +180,24 @@ class Access:
     def _open_session(self, name: str, address: str, instead_of: str | None = None) -> str:
         stamp = self._stamp(name) or ""
         if self.mode == "users":
-            return self.sessions.open(name, stamp, name, OF_ONE_USER, instead_of)
-        # Anyone may take a colleague's name here: sessions count by address.
-        owner = client_network(address)
-        return self.sessions.open(name, stamp, owner, OF_ONE_ADDRESS, instead_of)
+            owner = name
+            most = OF_ONE_USER
+        else:
+            # Anyone may take a colleague's name here: sessions count by address.
+            owner = client_network(address)
+            most = OF_ONE_ADDRESS
+        return self.sessions.open(
+            name,
+            stamp,
+            owner,
+            most,
+            instead_of,
+        )
 
     def _stamp(self, name: str) -> str | None:
         """Changes when what lets this visitor in does; None where nothing lets him in any more."""
         if self.mode == "users":
             return self.users.stamp(name)
-        return sha256((self.token or "open").encode()).hexdigest()[:16]
+        secret = self.token or "open"
+        secret_hash = sha256(secret.encode()).hexdigest()
+        return secret_hash[:16]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from anyio import to_thread
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
 
+from tailor.annotation.items import ItemPage
 from tailor.pools.base import Unreadable
 from tailor.web import schemas
 from tailor.web.examples import EncodedPicture
@@ -17,6 +18,7 @@ from tailor.web.site import (
     ApiVisitor,
     CurrentSite,
     PlainJSON,
+    Site,
     check_same_session,
     visitor_of_api,
 )
@@ -69,7 +71,8 @@ def next_examples(
 @router.get("/history")
 def history(site: CurrentSite, visitor: ApiVisitor, n: Count = 20) -> PlainJSON:
     """My latest answers, newest first."""
-    return PlainJSON({"items": site.show(site.coordinator.history(visitor.name, n))})
+    items = site.coordinator.history(visitor.name, n)
+    return PlainJSON({"items": site.show(items)})
 
 
 @changes.post("/answer")
@@ -82,7 +85,8 @@ def answer(site: CurrentSite, visitor: ApiVisitor, body: schemas.AnswerBody) -> 
 @changes.post("/leave")
 def leave(site: CurrentSite, visitor: ApiVisitor) -> PlainJSON:
     """Give back what I hold."""
-    return PlainJSON({"released": site.coordinator.release(visitor.name)})
+    released = site.coordinator.release(visitor.name)
+    return PlainJSON({"released": released})
 
 
 # ---------------------------------------------------------------------- watching
@@ -98,7 +102,8 @@ def overview(site: CurrentSite, visitor: ApiVisitor) -> PlainJSON:
 @router.get("/why")
 def why(site: CurrentSite, visitor: ApiVisitor, id: Annotated[Id, Query()]) -> PlainJSON:
     """Why this example was chosen."""
-    return PlainJSON(explain_to_annotator(site.coordinator.why(id)))
+    explanation = site.coordinator.why(id)
+    return PlainJSON(explain_to_annotator(explanation))
 
 
 @router.get("/labelled")
@@ -121,7 +126,7 @@ def labelled(
         offset=offset,
         limit=limit,
     )
-    return PlainJSON({"items": site.show(page.items), "total": page.total})
+    return _page_response(site, page)
 
 
 @router.get("/agreement")
@@ -139,7 +144,12 @@ def disagreements(
 ) -> PlainJSON:
     """Examples about which people differ."""
     page = site.coordinator.review.disagreements(offset, limit)
-    return PlainJSON({"items": site.show(page.items), "total": page.total})
+    return _page_response(site, page)
+
+
+def _page_response(site: Site, page: ItemPage) -> PlainJSON:
+    items = site.show(page.items)
+    return PlainJSON({"items": items, "total": page.total})
 
 
 # ---------------------------------------------------------------------- changing
@@ -155,7 +165,8 @@ def settle(site: CurrentSite, visitor: ApiVisitor, body: schemas.AnswerBody) -> 
 @changes.post("/classes/add")
 def add_class(site: CurrentSite, visitor: ApiVisitor, body: schemas.AddClass) -> PlainJSON:
     """A new class, at the end of the list."""
-    return PlainJSON({"classes": site.coordinator.class_editor.add(body.name, visitor.name)})
+    classes = site.coordinator.class_editor.add(body.name, visitor.name)
+    return PlainJSON({"classes": classes})
 
 
 @changes.post("/classes/rename")
@@ -177,7 +188,8 @@ def last_merge(site: CurrentSite, visitor: ApiVisitor) -> PlainJSON:
     """The merge that can be taken back: its event, how many labels come back, how many answers
     since will stay.
     """
-    return PlainJSON({"merge": site.coordinator.class_editor.last_merge()})
+    merge = site.coordinator.class_editor.last_merge()
+    return PlainJSON({"merge": merge})
 
 
 @changes.post("/classes/undo")
@@ -208,14 +220,21 @@ Side = Literal["320", "1600", "4096"]
 @pictures.get("/picture", response_class=Response)
 async def picture(site: CurrentSite, id: Annotated[Id, Query()], side: Side = "1600") -> Response:
     """The picture with this id, its longer side at most so many pixels."""
-    result: EncodedPicture | Unreadable | None = site.examples.cached(id, int(side))
+    pixels = int(side)
+    result: EncodedPicture | Unreadable | None = site.examples.cached(id, pixels)
     if result is None:
         result = await to_thread.run_sync(
-            site.examples.picture, id, int(side), limiter=site.decoding
+            site.examples.picture,
+            id,
+            pixels,
+            limiter=site.decoding,
         )
     if result is None:
         raise HTTPException(404, "no picture with this id")
     if isinstance(result, Unreadable):
         raise HTTPException(404, f"this picture can't be read: {result.reason}")
-    headers = {"Cache-Control": "private, max-age=3600"}
-    return Response(result.content, media_type=result.media_type, headers=headers)
+    return Response(
+        result.content,
+        media_type=result.media_type,
+        headers={"Cache-Control": "private, max-age=3600"},
+    )

@@ -42,20 +42,26 @@ def accuracy_line(estimates: Sequence[dict[str, Any]]) -> AccuracyLine | None:
     """estimates: [{"labels", "accuracy", "lower", "upper"}, ...], oldest first."""
     if not estimates:
         return None
-    most_labels = max(estimate["labels"] for estimate in estimates) or 1
+    most_labels = max(estimate["labels"] for estimate in estimates)
+    most_labels = most_labels or 1  # the scale divides by it
     lowest = min(estimate["lower"] for estimate in estimates)
     # A good model is shown closer, so that a gain can be seen.
     floor = 0.5 if lowest >= 0.5 else 0.0
     scale = _Scale(most_labels, floor)
-    line = [scale.point(estimate["labels"], estimate["accuracy"]) for estimate in estimates]
-    upper = [scale.point(estimate["labels"], estimate["upper"]) for estimate in estimates]
-    lower = [scale.point(estimate["labels"], estimate["lower"]) for estimate in estimates]
+    line = scale.points(estimates, "accuracy")
     band = ""
     if len(estimates) > 1:
-        band = _svg_path(upper + lower[::-1]) + "Z"
-    x_ticks = [Tick(scale.x(labels), f"{labels:,}") for labels in (0, most_labels)]
-    shares = (floor, (floor + 1) / 2, 1.0)
-    y_ticks = [Tick(scale.y(share), f"{share:.0%}") for share in shares]
+        upper = scale.points(estimates, "upper")
+        lower = scale.points(estimates, "lower")
+        # Along the upper edge, and back along the lower one.
+        outline = upper + lower[::-1]
+        band = _svg_path(outline) + "Z"
+    x_ticks = []
+    for labels in (0, most_labels):
+        x_ticks.append(Tick(scale.x(labels), f"{labels:,}"))
+    y_ticks = []
+    for share in (floor, (floor + 1) / 2, 1.0):
+        y_ticks.append(Tick(scale.y(share), f"{share:.0%}"))
     return AccuracyLine(
         path=_svg_path(line),
         band=band,
@@ -83,8 +89,18 @@ class _Scale:
         from_bottom = (share - self.floor) / (1 - self.floor)
         return round(TOP + height * (1 - from_bottom), 1)
 
-    def point(self, labels: float, share: float) -> tuple[float, float]:
-        return self.x(labels), self.y(share)
+    def points(
+        self,
+        estimates: Sequence[dict[str, Any]],
+        figure: str,
+    ) -> list[tuple[float, float]]:
+        """The places of one figure of the estimates: "accuracy", "lower" or "upper"."""
+        points = []
+        for estimate in estimates:
+            x = self.x(estimate["labels"])
+            y = self.y(estimate[figure])
+            points.append((x, y))
+        return points
 
 
 def _svg_path(points: Sequence[tuple[float, float]]) -> str:
@@ -114,14 +130,12 @@ class Bar:
 def class_bars(counts: Sequence[dict[str, Any]]) -> list[Bar]:
     """counts: [{"name", "count"}, ...], rarest first."""
     longest = max((row["count"] for row in counts), default=0)
-    return [
-        Bar(
-            row["name"],
-            row["count"],
-            share=_percent(row["count"], longest),
-        )
-        for row in counts
-    ]
+    bars = []
+    for row in counts:
+        count = row["count"]
+        share = _percent(count, longest)
+        bars.append(Bar(row["name"], count, share))
+    return bars
 
 
 def arm_bars(arms: Sequence[dict[str, Any]]) -> list[Bar]:
@@ -129,29 +143,37 @@ def arm_bars(arms: Sequence[dict[str, Any]]) -> list[Bar]:
     found most.
     """
     longest = max((arm["pulls"] for arm in arms), default=0)
-    return [
-        Bar(
+    bars = []
+    for arm in arms:
+        pulls = arm["pulls"]
+        note = _most_frequent(arm["found"])
+        bar = Bar(
             arm["name"],
-            arm["pulls"],
-            share=_percent(arm["pulls"], longest),
-            note=_found_most(arm["found"]) or "nothing answered yet",
+            pulls,
+            share=_percent(pulls, longest),
+            note=note or "nothing answered yet",
             this_round=arm["round_pulls"],
         )
-        for arm in arms
-    ]
+        bars.append(bar)
+    return bars
 
 
 def _percent(count: int, longest: int) -> float:
     return round(100 * count / (longest or 1), 1)
 
 
-def _found_most(found: dict[str, int]) -> str:
+def _most_frequent(counts: dict[str, int]) -> str:
     """ "cat 9, dog 3, fox 2, others 1" """
-    names = [name for name, count in found.items() if count]
-    names.sort(key=lambda name: (-found[name], name))
-    named = names[:CLASSES_NAMED]
-    parts = [f"{name} {found[name]}" for name in named]
-    others = sum(found[name] for name in names[CLASSES_NAMED:])
+    # Of equally frequent classes the first by name: the page must not change by itself.
+    names = sorted(counts, key=lambda name: (-counts[name], name))
+    parts = []
+    others = 0
+    for rank, name in enumerate(names):
+        count = counts[name]
+        if rank >= CLASSES_NAMED:
+            others += count
+        elif count:
+            parts.append(f"{name} {count}")
     if others:
         parts.append(f"others {others}")
     return ", ".join(parts)

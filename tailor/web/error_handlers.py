@@ -50,10 +50,11 @@ class _ErrorHandlers:
         self._last_logged: dict[type[Exception], float] = {}
 
     def tailor_error(self, request: Request, error: Exception) -> Response:
+        reason = _without_paths(request, error)
         if isinstance(error, InputError):
-            return respond(request, 422, _without_paths(request, error))
+            return respond(request, 422, reason)
         self._log(error)
-        return _try_later(request, _without_paths(request, error))
+        return _try_later(request, reason)
 
     def database_away(self, request: Request, error: Exception) -> Response:
         """Where the database is, and why it does not answer, is for the log."""
@@ -69,7 +70,8 @@ class _ErrorHandlers:
     def _log(self, error: Exception) -> None:
         now = time.monotonic()
         kind = type(error)
-        if now > self._last_logged.get(kind, -math.inf) + LOG_EVERY:
+        last_logged = self._last_logged.get(kind, -math.inf)
+        if now > last_logged + LOG_EVERY:
             self._last_logged[kind] = now
             log.warning("%s", error)
 
@@ -82,22 +84,26 @@ def _try_later(request: Request, text: str) -> Response:
 
 
 def _without_paths(request: Request, error: Exception) -> str:
-    return without_paths(error, site_of(request).project.folders)
+    project = site_of(request).project
+    return without_paths(error, project.folders)
 
 
 def _invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return respond(request, 422, validation_message(error.errors()[0]))
+    # One at a time: whoever mends it sees the next.
+    first_error = error.errors()[0]
+    return respond(request, 422, validation_message(first_error))
 
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    status = error.status_code
     text = str(error.detail)
-    if text == HTTPStatus(error.status_code).phrase:  # the framework's words, not ours
-        text = SENTENCES.get(error.status_code, text)
-    response = respond(request, error.status_code, text)
-    for name, value in (error.headers or {}).items():
-        response.headers[name] = value
+    if text == HTTPStatus(status).phrase:  # the framework's words, not ours
+        text = SENTENCES.get(status, text)
+    response = respond(request, status, text)
+    if error.headers:
+        response.headers.update(error.headers)
     return response
 
 

@@ -88,22 +88,32 @@ class Examples:
         present = [position for position in positions if position is not None]
         with self._reading:
             examples = dict(zip(present, self.pool.read(present)))
-        return [
-            self._shown(examples[position])
-            if position is not None
-            else _unreadable("not in the pool any more")
-            for position in positions
-        ]
+        contents = []
+        for position in positions:
+            if position is None:
+                content = _unreadable("not in the pool any more")
+            else:
+                content = self._shown(examples[position])
+            contents.append(content)
+        return contents
 
     def _shown(self, example: Any) -> dict[str, Any]:
         if isinstance(example, Unreadable):
             return _unreadable(example.reason)
         if self.kind == "text":
             # Halves of surrogate pairs can't be sent.
-            text = example[:LONGEST_TEXT].encode("utf-8", "replace").decode()
-            return {"kind": "text", "text": text, "length": len(example)}
+            sendable = example[:LONGEST_TEXT].encode("utf-8", "replace")
+            return {
+                "kind": "text",
+                "text": sendable.decode(),
+                "length": len(example),
+            }
         values = [round(float(value), 4) for value in example[:MOST_VALUES]]
-        return {"kind": "vector", "values": values, "length": len(example)}
+        return {
+            "kind": "vector",
+            "values": values,
+            "length": len(example),
+        }
 
     def picture(self, id: str, side: int) -> EncodedPicture | Unreadable | None:
         """The picture with its longer side at most `side`; None for an id that is not in the pool.
@@ -137,13 +147,15 @@ class Examples:
             return Unreadable("missing")
         if file is not None:
             # A file of its own is read without the lock: many at once, and no larger than needed.
-            side = min(side, self.pool.max_side or side)
+            if self.pool.max_side is not None:
+                side = min(side, self.pool.max_side)
             pixels = decode_image(file, side, checkered=True)
             # Else a small cache has let this copy go, maybe before it was read.
             if os.path.exists(file):
                 return pixels
         with self._reading:
-            return self.pool.read([position])[0]
+            (example,) = self.pool.read([position])
+            return example
 
     def _position(self, id: str) -> int | None:
         position = self._positions.get(id)
@@ -167,7 +179,8 @@ class Examples:
         """Whoever sends ids that don't exist must not have a million files listed all the time."""
         if self._listed_at is None:
             return True
-        pause = LOOK_AGAIN * max(1.0, 4 * self._listing_time)
+        slowness = max(1.0, 4 * self._listing_time)
+        pause = LOOK_AGAIN * slowness
         return time.monotonic() >= self._listed_at + pause
 
 

@@ -59,14 +59,18 @@ def explain_to_annotator(why: dict[str, Any]) -> dict[str, Any]:
     "predicted", for those who ask.
     """
     arm = str(why["arm"])
-    family, _, rest = arm.partition("[")
-    class_name = rest.removesuffix("]") or "a class"
-    name = arm if arm in IDEAS else family.partition("(")[0]
+    # Such as "galaxy[cat]", and "galaxy(pending=revealed)[cat]" where options are set.
+    family, _, in_brackets = arm.partition("[")
+    class_name = in_brackets.removesuffix("]") or "a class"
+    name = arm
+    if arm not in IDEAS:
+        name, _, _ = family.partition("(")
     idea = IDEAS.get(name, "Picked by an algorithm of your own.")
-    if name in DOUBTING and _is_sure(why["predicted"].values()):
+    probabilities = why["predicted"].values()
+    if name in DOUBTING and _is_sure(probabilities):
         idea = NO_DOUBT
     sentences = [idea.format(class_name)]
-    expected = why.get("expected") or {}
+    expected = why.get("expected")
     if expected:
         likeliest = max(expected, key=expected.__getitem__)
         share = expected[likeliest]
@@ -81,4 +85,5 @@ def _is_sure(probabilities: Collection[float]) -> bool:
     """Whether the likeliest classes are clearly so, and the others clearly not."""
     if max(probabilities, default=0) < SURE:
         return False
-    return not any(1 - SURE < probability < SURE for probability in probabilities)
+    in_doubt = [probability for probability in probabilities if 1 - SURE < probability < SURE]
+    return not in_doubt

@@ -28,14 +28,16 @@ def client_network(address: str) -> str:
     network.
     """
     try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
+        without_zone, _, _ = address.partition("%")
+        parsed = ipaddress.ip_address(without_zone)
     except ValueError:
         return address
     if isinstance(parsed, ipaddress.IPv4Address):
         return str(parsed)
     if parsed.ipv4_mapped:
         return str(parsed.ipv4_mapped)
-    return str(ipaddress.ip_network((parsed, 64), strict=False))
+    network = ipaddress.ip_network((parsed, 64), strict=False)
+    return str(network)
 
 
 class RateLimiter:
@@ -64,13 +66,16 @@ class RateLimiter:
         """0 where there was a permit, else the seconds until there is one."""
         with self._lock:
             now = self._clock()
-            permits, since = self._buckets.pop(key, (self.burst, now))
-            permits = min(self.burst, permits + (now - since) * self.rate)
+            full_bucket = (self.burst, now)
+            permits, since = self._buckets.pop(key, full_bucket)
+            permits += (now - since) * self.rate
+            permits = min(self.burst, permits)
             wait = 0.0
             if permits >= 1:
                 permits -= 1
             else:
                 wait = (1 - permits) / self.rate
+            # Taken out and put in again, it is the last that will be forgotten.
             self._buckets[key] = (permits, now)
             if len(self._buckets) > self.most:
                 self._buckets.popitem(last=False)
@@ -79,6 +84,8 @@ class RateLimiter:
     def give_back(self, key: str) -> None:
         """Return a permit that was not needed."""
         with self._lock:
-            if key in self._buckets:
-                permits, since = self._buckets[key]
-                self._buckets[key] = (min(self.burst, permits + 1), since)
+            if key not in self._buckets:  # forgotten meanwhile: it would be full
+                return
+            permits, since = self._buckets[key]
+            permits = min(self.burst, permits + 1)
+            self._buckets[key] = (permits, since)

@@ -87,7 +87,8 @@ class Guard:
         wait = self._wait(scope, headers)
         if wait:
             refusal = self._refuse(request, 429, "too many requests: slow down")
-            refusal.headers["Retry-After"] = str(int(wait) + 1)
+            whole_seconds = int(wait) + 1
+            refusal.headers["Retry-After"] = str(whole_seconds)
             return refusal
         if _is_too_large(headers.get("content-length"), self.limits.body):
             return self._refuse(request, 413, self._too_large)
@@ -111,9 +112,12 @@ class Guard:
         """host: as the header has it, with or without a port"""
         if self.any_host:
             return True
-        has_port = ":" in host and not host.endswith("]")
-        name = host.rpartition(":")[0] if has_port else host
-        return is_loopback(name.lower()) or name.lower() in self.hosts
+        name = host.lower()
+        # An IPv6 address stands in brackets, and the colons in it separate no port.
+        has_port = ":" in name and not name.endswith("]")
+        if has_port:
+            name, _, _ = name.rpartition(":")
+        return is_loopback(name) or name in self.hosts
 
     def _wait(self, scope: Scope, headers: Headers) -> float:
         """Seconds until this request may come. Someone signed in has limits of his own, with any
@@ -122,7 +126,10 @@ class Guard:
         address, _port = scope.get("client") or ("nobody", 0)
         client = client_network(address)
         visitor = self._visitor(headers)
-        key = f"visitor {visitor.name}" if visitor else f"address {client}"
+        if visitor is None:
+            key = f"address {client}"
+        else:
+            key = f"visitor {visitor.name}"
         wait = self._visitor_rates.take(key)
         if wait:
             return wait
@@ -130,8 +137,11 @@ class Guard:
 
     def _visitor(self, headers: Headers) -> Visitor | None:
         try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(self.access.cookie_name)
-            return self.access.visitor(cookie.value if cookie else None)
+            cookies = SimpleCookie(headers.get("cookie", ""))
+            cookie = cookies.get(self.access.cookie_name)
+            if cookie is None:
+                return None
+            return self.access.visitor(cookie.value)
         except (CookieError, TailorError, OSError):
             # who it is can't be told, and the page will say why
             return None
@@ -141,5 +151,7 @@ def _is_too_large(content_length: str | None, limit: int) -> bool:
     if content_length is None:
         return False
     is_number = content_length.isascii() and content_length.isdigit()
+    if not is_number:
+        return True
     # Eighteen digits are more than any limit: int() of a million would take its time.
-    return not is_number or int(content_length[:18]) > limit
+    return int(content_length[:18]) > limit

@@ -43,8 +43,10 @@ class Sessions:
         self.path = folder / FILE
         self._clock = clock
         self._lock = threading.Lock()
+        self._by_hash: dict[str, BrowserSession] = {}
         stored = read_private(self.path).get("sessions", {})
-        self._by_hash = {key: BrowserSession(**fields) for key, fields in stored.items()}
+        for key, fields in stored.items():
+            self._by_hash[key] = BrowserSession(**fields)
 
     def open(
         self,
@@ -64,12 +66,10 @@ class Sessions:
         """
         cookie = secrets.token_urlsafe(32)
         with self._lock:
-            now = self._clock()
-            sessions = {
-                key: session
-                for key, session in self._by_hash.items()
-                if session.since > now - LIFETIME
-            }
+            sessions: dict[str, BrowserSession] = {}
+            for key, session in self._by_hash.items():
+                if not self._is_over(session):
+                    sessions[key] = session
             if instead_of:
                 sessions.pop(_hash(instead_of), None)
             _leave_at_most(most - 1, sessions, owner)
@@ -77,30 +77,39 @@ class Sessions:
                 owners = Counter(session.owner for session in sessions.values())
                 ((busiest, count),) = owners.most_common(1)
                 _leave_at_most(count - 1, sessions, busiest)
-            sessions[_hash(cookie)] = BrowserSession(name, now, stamp, owner)
+            sessions[_hash(cookie)] = BrowserSession(
+                name,
+                since=self._clock(),
+                stamp=stamp,
+                owner=owner,
+            )
             self._write(sessions)
         return cookie
 
+    def _is_over(self, session: BrowserSession) -> bool:
+        return session.since <= self._clock() - LIFETIME
+
     def find(self, cookie: str | None) -> BrowserSession | None:
         """The session with this cookie, unless it is over."""
-        session = self._by_hash.get(_hash(cookie)) if cookie else None
-        now = self._clock()
-        if session is None or session.since <= now - LIFETIME:
+        if not cookie:
             return None
-        session.used = now  # it is in the file with the next session that opens or ends
+        session = self._by_hash.get(_hash(cookie))
+        if session is None or self._is_over(session):
+            return None
+        # It is in the file with the next session that opens or ends.
+        session.used = self._clock()
         return session
 
     def close(self, cookie: str) -> None:
         with self._lock:
-            ended = _hash(cookie)
-            if ended in self._by_hash:
-                self._write(
-                    {key: session for key, session in self._by_hash.items() if key != ended}
-                )
+            sessions = dict(self._by_hash)
+            ended = sessions.pop(_hash(cookie), None)
+            if ended is not None:
+                self._write(sessions)
 
     def _write(self, sessions: dict[str, BrowserSession]) -> None:
-        fields = {key: asdict(session) for key, session in sessions.items()}
-        write_private(self.path, {"sessions": fields})
+        stored = {key: asdict(session) for key, session in sessions.items()}
+        write_private(self.path, {"sessions": stored})
         self._by_hash = sessions  # where they could not be written all is as before
 
 

@@ -69,8 +69,13 @@ def login(
     the browser keeps none.
     """
     if site.access.mode != "open":
-        response = _sign_in_page(site, request, to=to, problem="")
-        response.set_cookie(PROBE, "1", httponly=True, samesite="lax")
+        response = _sign_in_page(site, request, to=to)
+        response.set_cookie(
+            PROBE,
+            "1",
+            httponly=True,
+            samesite="lax",
+        )
         return response
     if find_visitor(request) is not None:
         return RedirectResponse(own_page(to), 303)
@@ -80,7 +85,8 @@ def login(
         raise HTTPException(403, "this page can't be part of another")
     query = urlencode({"to": own_page(to), "entered": "true"})
     response = RedirectResponse(f"/login?{query}", 303)
-    set_cookie(response, request, site.access.enter(_address(request)))
+    cookie = site.access.enter(_address(request))
+    set_cookie(response, request, cookie)
     return response
 
 
@@ -100,36 +106,71 @@ async def sign_in(
         return _no_cookies(site, request)
     try:
         cookie = await to_thread.run_sync(
-            site.access.sign_in, name, secret, _address(request), limiter=site.hashing
+            site.access.sign_in,
+            name,
+            secret,
+            _address(request),
+            limiter=site.hashing,
         )
     except InputError as error:
-        response = _sign_in_page(site, request, to=to, problem=str(error))
-        response.status_code = 429 if isinstance(error, TooManyTries) else 422
-        return response
+        status = 429 if isinstance(error, TooManyTries) else 422
+        return _sign_in_page(
+            site,
+            request,
+            to=to,
+            problem=str(error),
+            status=status,
+        )
     if cookie is None:
-        problem = "That did not fit. Look at the name and try again."
-        response = _sign_in_page(site, request, to=to, problem=problem)
-        response.status_code = 401
-        return response
+        return _sign_in_page(
+            site,
+            request,
+            to=to,
+            problem="That did not fit. Look at the name and try again.",
+            status=401,
+        )
     response = RedirectResponse(own_page(to), 303)
     set_cookie(response, request, cookie)
     return response
 
 
-def _sign_in_page(site: Site, request: Request, *, to: str, problem: str) -> Response:
-    return render(site, request, None, "login.html", to=to, problem=problem)
+def _sign_in_page(
+    site: Site,
+    request: Request,
+    *,
+    to: str,
+    problem: str = "",
+    status: int = 200,
+) -> Response:
+    response = render(
+        site,
+        request,
+        None,
+        "login.html",
+        to=to,
+        problem=problem,
+    )
+    response.status_code = status
+    return response
 
 
 def _no_cookies(site: Site, request: Request) -> Response:
     response = render(
-        site, request, None, "problem.html", title="Cookies are needed", text=NO_COOKIES
+        site,
+        request,
+        None,
+        "problem.html",
+        title="Cookies are needed",
+        text=NO_COOKIES,
     )
     response.status_code = 403
     return response
 
 
 def _address(request: Request) -> str:
-    return request.client.host if request.client else "nobody"
+    if request.client is None:
+        return "nobody"
+    return request.client.host
 
 
 def _is_embedded(request: Request) -> bool:
@@ -143,4 +184,6 @@ def _is_embedded(request: Request) -> bool:
 
 def own_page(path: str) -> str:
     """One of the pages to go to after signing in; never another site, however it is written."""
-    return path if path in ("/review", "/classes", "/team", "/export") else "/"
+    if path in ("/review", "/classes", "/team", "/export"):
+        return path
+    return "/"

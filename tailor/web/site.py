@@ -59,23 +59,31 @@ class Site:
     @property
     def key(self) -> str:
         """A short name of the project, for what a browser keeps about it."""
-        return sha256(os.fsencode(self.project.folder.resolve())).hexdigest()[:12]
+        folder = self.project.folder.resolve()
+        folder_hash = sha256(os.fsencode(folder)).hexdigest()
+        return folder_hash[:12]
 
     @property
     def name(self) -> str:
-        return self.project.folder.resolve().name.removesuffix("-labels")
+        folder = self.project.folder.resolve()
+        return folder.name.removesuffix("-labels")
 
     def show(self, items: Sequence[Item]) -> list[dict[str, Any]]:
         """Items as JSON, each with what is needed to show its example under "shown"."""
-        contents = self.examples.shown([item.id for item in items])
-        return [{**asdict(item), "shown": content} for item, content in zip(items, contents)]
+        ids = [item.id for item in items]
+        shown_items = []
+        for item, content in zip(items, self.examples.shown(ids)):
+            fields = asdict(item)
+            shown_items.append({**fields, "shown": content})
+        return shown_items
 
 
 class PlainJSON(JSONResponse):
     """JSON in ASCII: whatever text comes out of a pool, it can be sent."""
 
     def render(self, content: Any) -> bytes:
-        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
+        text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+        return text.encode("ascii")
 
 
 class SignInNeeded(Exception):
@@ -90,7 +98,8 @@ def site_of(request: Request) -> Site:
 def find_visitor(request: Request) -> Visitor | None:
     """Who sends a request; None for a stranger."""
     access = site_of(request).access
-    return access.visitor(request.cookies.get(access.cookie_name))
+    cookie = request.cookies.get(access.cookie_name)
+    return access.visitor(cookie)
 
 
 # What routes depend on is async although it never waits: FastAPI would send it to another thread
@@ -119,10 +128,13 @@ async def check_same_session(request: Request) -> None:
     """A change must come from a page of this session: no other site can make a browser send it."""
     visitor = await visitor_of_api(request)
     token = request.headers.get("x-csrf-token")
-    if token is None and "form" in request.headers.get("content-type", ""):
+    content_type = request.headers.get("content-type", "")
+    if token is None and "form" in content_type:
         form = await request.form()
         field = form.get("csrf")
-        token = field if isinstance(field, str) else None
+        # An uploaded file under this name is no token.
+        if isinstance(field, str):
+            token = field
     if token is None or not _is_equal(token, visitor.csrf):
         raise HTTPException(403, "this request did not come from the page: reload it and try again")
     check_same_site(request)
@@ -136,7 +148,10 @@ def _is_equal(token: str, expected: str) -> bool:
 def check_same_site(request: Request) -> None:
     """Browsers say where a change comes from: another site's is refused."""
     origin = request.headers.get("origin")
-    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
+    if origin is None:  # programs send none, and they have no cookies of others
+        return
+    _, _, origin_host = origin.partition("://")
+    if origin_host != request.headers.get("host"):
         raise HTTPException(403, "this request came from another site")
 
 

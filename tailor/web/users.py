@@ -23,7 +23,8 @@ _NOBODY = _HASHER.hash("nobody has this password")
 def check_name(name: str) -> str:
     """A visitor's name without spaces around it; InputError where it can't be one."""
     name = name.strip()
-    if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
+    has_right_length = 1 <= len(name) <= LONGEST_NAME
+    if not has_right_length or not name.isprintable():
         raise InputError(
             f"the name {name[:80]!r} can't be used: 1 to {LONGEST_NAME} printable characters are "
             "needed"
@@ -63,10 +64,10 @@ class Users:
 
     def add(self, name: str, password: str) -> bool:
         """Add a user (True), or give one who is there a new password (False)."""
-        if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
+        length = len(password)
+        if not SHORTEST_PASSWORD <= length <= LONGEST_PASSWORD:
             raise InputError(
-                f"the password has {len(password)} characters: at least {SHORTEST_PASSWORD} are "
-                "needed"
+                f"the password has {length} characters: at least {SHORTEST_PASSWORD} are needed"
             )
         name = check_name(name)
         new_hash = _HASHER.hash(password)
@@ -94,13 +95,16 @@ class Users:
     def stamp(self, name: str) -> str | None:
         """Changes when the password does, and is None when the user is gone: sessions end then."""
         stored_hash = self._hashes.get(name)
-        return stored_hash[-16:] if stored_hash else None
+        if not stored_hash:
+            return None
+        return stored_hash[-16:]
 
     def check(self, name: str, password: str) -> bool:
         """Whether this is the user's password."""
         stored_hash = self._hashes.get(name)
         try:
-            is_right = _HASHER.verify(stored_hash or _NOBODY, password[:LONGEST_PASSWORD])
+            compared_hash = stored_hash or _NOBODY
+            is_right = _HASHER.verify(compared_hash, password[:LONGEST_PASSWORD])
         except (VerificationError, InvalidHashError):
             return False
         if stored_hash is None:

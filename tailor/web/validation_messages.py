@@ -32,14 +32,18 @@ MESSAGES = {
 
 def validation_message(error: dict[str, Any]) -> str:
     """One of pydantic's errors in our words: where it is, and what is needed."""
-    template = MESSAGES.get(error["type"], "it can't be used")
+    kind = error["type"]
+    template = MESSAGES.get(kind, "it can't be used")
     limits = _Limits(error.get("ctx") or {})
     message = template.format_map(limits)
+    if kind == "json_invalid":
+        return message
     # The first part says where the value came from: "body", "query", "path".
     location = error["loc"][1:]
-    field = ".".join(part for part in location if isinstance(part, str))
-    if not field or error["type"] == "json_invalid":
+    names = [part for part in location if isinstance(part, str)]
+    if not names:
         return message
+    field = ".".join(names)
     return f"{field}: {message}"
 
 

@@ -24,29 +24,34 @@ class NoisyAnnotator:
     def __init__(self, known: KnownLabels, task: Task, rate: float, seed: int = 0) -> None:
         if not 0 <= rate <= 1:
             raise InputError(f"noise is {rate}: it must lie in [0, 1]")
-        self._known = known
+        self._known_labels = known
         self._task = task
         self._rate = rate
         self._seed = seed
 
     def answer(self, ids: Sequence[str]) -> dict[str, Any]:
-        return {
-            id: None if label is None else self._answer_with_mistakes(id, label)
-            for id, label in self._known.answer(ids).items()
-        }
+        answers = self._known_labels.answer(ids)
+        for id, label in answers.items():
+            if label is not None:
+                answers[id] = self._answer_with_mistakes(id, label)
+        return answers
 
     def _answer_with_mistakes(self, id: str, label: Any) -> Any:
         rng = self._generator(id)
-        has_class = self._task.encode([label])[0] > 0.5
+        (encoded,) = self._task.encode([label])
+        has_class = encoded > 0.5
         if not isinstance(self._task, MultiClass):
             is_flipped = rng.random(len(has_class)) < self._rate
-            return np.flatnonzero(has_class ^ is_flipped).tolist()
+            answered = has_class ^ is_flipped
+            return np.flatnonzero(answered).tolist()
         if rng.random() >= self._rate:
             return label
         wrong_classes = np.flatnonzero(~has_class)
-        return int(wrong_classes[rng.integers(len(wrong_classes))])
+        choice = rng.integers(len(wrong_classes))
+        return int(wrong_classes[choice])
 
     def _generator(self, id: str) -> np.random.Generator:
         key = self._seed.to_bytes(8, "little")
-        digest = blake2b(id.encode(), digest_size=8, key=key).digest()
-        return np.random.default_rng(int.from_bytes(digest, "little"))
+        keyed_hash = blake2b(id.encode(), digest_size=8, key=key)
+        seed = int.from_bytes(keyed_hash.digest(), "little")
+        return np.random.default_rng(seed)

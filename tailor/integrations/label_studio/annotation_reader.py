@@ -51,35 +51,40 @@ class AnnotationReader:
         """
         answers_by_annotator: dict[str, dict[str, Any]] = {}
         withdrawn: list[str] = []
-        for example in sorted(set(examples) & self.task_mirror.tasks_by_example.keys()):
-            answer = settled(self.task_mirror.annotations(example))
+        with_tasks = set(examples) & self.task_mirror.tasks_by_example.keys()
+        for example in sorted(with_tasks):
+            annotations = self.task_mirror.annotations(example)
+            answer = settled(annotations)
             if self._is_withdrawn(example, answer):
                 withdrawn.append(example)
             if answer is None or not self._is_new(example, answer):
                 continue
             if self._fits_task(example, answer):
-                annotator = self.task_mirror.studio.user_name(answer.user) + VIA_STUDIO
-                answers = answers_by_annotator.setdefault(annotator, {})
+                user_name = self.task_mirror.studio.user_name(answer.user)
+                answers = answers_by_annotator.setdefault(user_name + VIA_STUDIO, {})
                 answers[example] = self._as_told(answer)
+        # First, as an example that was withdrawn may be among the new answers, as a skip.
         if withdrawn:
             self.session.withdraw(withdrawn)
-            self._skipped_in_studio -= set(withdrawn)
+            self._skipped_in_studio.difference_update(withdrawn)
         for annotator, answers in answers_by_annotator.items():
             self.session.tell(answers, by=annotator)
-            skipped = {example for example, told in answers.items() if told is SKIP}
-            self._skipped_in_studio -= answers.keys()
-            self._skipped_in_studio |= skipped
+            for example, told in answers.items():
+                if told is SKIP:
+                    self._skipped_in_studio.add(example)
+                else:
+                    self._skipped_in_studio.discard(example)
 
     def _is_withdrawn(self, example: str, answer: SettledAnswer | None) -> bool:
         """Whether what the run has from Label Studio is no longer there: it was deleted, or a skip
         took the place of a label.
         """
-        is_labelled_in_studio = self._label(example) is not None and self._is_from_studio(example)
-        if answer is not None:
-            return answer.classes is None and is_labelled_in_studio
-        if self._is_skipped(example):
+        if answer is None and self._is_skipped(example):
             return example in self._skipped_in_studio
-        return is_labelled_in_studio
+        if answer is not None and answer.classes is not None:
+            return False
+        has_label = self._label(example) is not None
+        return has_label and self._is_from_studio(example)
 
     def _is_new(self, example: str, answer: SettledAnswer) -> bool:
         """Whether the run has to be told this answer."""
@@ -101,10 +106,11 @@ class AnnotationReader:
             return True
         task = self.session.run_state.task
         unknown = [name for name in answer.classes if name not in task.classes]
+        count = len(answer.classes)
         if unknown:
             problem = f"{unknown[0]!r}, which is no class of this run"
-        elif task.kind == "multi-class" and len(answer.classes) != 1:
-            problem = f"{len(answer.classes)} classes"
+        elif task.kind == "multi-class" and count != 1:
+            problem = f"{count} classes"
         else:
             return True
         if (example, problem) not in self._reported:
@@ -126,22 +132,26 @@ class AnnotationReader:
         for example in examples:
             for annotation in self.task_mirror.annotations(example):
                 names.update(annotation.classes or ())
-        return names - set(self.session.run_state.task.classes)
+        run_classes = self.session.run_state.task.classes
+        return names.difference(run_classes)
 
     # ------------------------------------------------------------------ what the run says
 
     def _is_skipped(self, example: str) -> bool:
         run_state = self.session.run_state
-        return run_state.is_skipped(run_state.position[example])
+        position = run_state.position[example]
+        return run_state.is_skipped(position)
 
     def _label(self, example: str) -> tuple[str, ...] | None:
         """The names of an example's classes in the run, sorted; None where it has no label."""
         run_state = self.session.run_state
-        label = run_state.label_of(run_state.position[example])
+        position = run_state.position[example]
+        label = run_state.label_of(position)
         if label is None:
             return None
         class_names = run_state.task.classes
-        names = [class_names[index] for index in np.flatnonzero(label).tolist()]
+        class_indices = np.flatnonzero(label).tolist()
+        names = [class_names[index] for index in class_indices]
         return tuple(sorted(names))
 
     def _told_by(self, example: str) -> tuple[str, float]:
@@ -152,28 +162,35 @@ class AnnotationReader:
         return annotator or "", time
 
     def _is_from_studio(self, example: str) -> bool:
-        return self._told_by(example)[0].endswith(VIA_STUDIO)
+        annotator, _ = self._told_by(example)
+        return annotator.endswith(VIA_STUDIO)
 
     def _label_time(self, example: str) -> float:
-        return self._told_by(example)[1]
+        _, time = self._told_by(example)
+        return time
 
     def _skips_of_earlier_sessions(self) -> set[str]:
         """Examples that are skipped in the run because they were skipped in Label Studio."""
         positions: set[int] = set()
         for event in self._answer_events():
             if isinstance(event, AnswersTold):
-                positions -= {position for position, _ in event.answers}
-                if (event.by or "").endswith(VIA_STUDIO):
-                    positions |= set(event.skipped)
+                for position, _ in event.answers:
+                    positions.discard(position)
+                annotator = event.by or ""
+                if annotator.endswith(VIA_STUDIO):
+                    positions.update(event.skipped)
             elif isinstance(event, (AnswersWithdrawn, OfferedAgain)):
-                positions -= set(event.positions)
-        return {self.session.run_state.ids[position] for position in positions}
+                positions.difference_update(event.positions)
+        ids = self.session.run_state.ids
+        return {ids[position] for position in positions}
 
     def _answer_events(self) -> Iterator[RunEvent]:
         """The events of the run that may concern skips, those written together one by one."""
         single_kinds = (AnswersTold.kind, AnswersWithdrawn.kind, OfferedAgain.kind)
         for stored in self.session.store.events():
+            # Events of other kinds may hold large arrays, which are not read here.
             if stored.kind == SeveralEvents.kind:
-                yield from SeveralEvents.read(stored.body, None).events
+                several = SeveralEvents.read(stored.body, None)
+                yield from several.events
             elif stored.kind in single_kinds:
                 yield read_event(stored.kind, stored.body, None)

@@ -65,11 +65,14 @@ def settled(annotations: Iterable[Annotation]) -> SettledAnswer | None:
     by_time = sorted(annotations, key=lambda annotation: (annotation.time, annotation.id))
     for annotation in by_time:
         latest_by_user[annotation.user] = annotation
-    votes = list(latest_by_user.values())
-    if not votes:
+    if not latest_by_user:
         return None
-    answers = [vote for vote in votes if vote.classes is not None]
-    votes = answers or votes
+    votes = []
+    for annotation in latest_by_user.values():
+        if annotation.classes is not None:
+            votes.append(annotation)
+    if not votes:  # all of them skipped it
+        votes = list(latest_by_user.values())
     counts = Counter(vote.classes for vote in votes)
 
     def rank(vote: Annotation) -> tuple[int, float, int]:

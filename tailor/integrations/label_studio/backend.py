@@ -25,7 +25,12 @@ def make_app(sync: StudioSync, secret: str) -> FastAPI:
     """The application that Label Studio calls. Every path but /health wants the secret: in
     SECRET_HEADER, or as the password of basic authentication.
     """
-    app = FastAPI(title="TAILOR for Label Studio", docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="TAILOR for Label Studio",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
 
     @app.get("/health")
     async def health() -> dict[str, str]:
@@ -36,12 +41,13 @@ def make_app(sync: StudioSync, secret: str) -> FastAPI:
         # The request also carries an access token of the project's owner: it is not needed, and not
         # kept.
         body = await _checked_body(request, secret)
-        number = str(body.get("project", "")).partition(".")[0]
+        # Such as "3.1700000000": the project, and when it was made.
+        project = str(body.get("project", ""))
+        number, _, _ = project.partition(".")
         served = sync.task_mirror.studio.project
         if number != str(served):
-            raise HTTPException(
-                400, f"this backend serves project {served}, not {number or 'none'}"
-            )
+            other = number or "none"
+            raise HTTPException(400, f"this backend serves project {served}, not {other}")
         return {"model_version": sync.frozen_predictions.version}
 
     @app.post("/predict")
@@ -50,8 +56,9 @@ def make_app(sync: StudioSync, secret: str) -> FastAPI:
         tasks = _task_list(body.get("tasks"))
         # Read once: the loop may put newer ones there meanwhile.
         frozen_predictions = sync.frozen_predictions
+        results = [_predictions(sync, frozen_predictions, task) for task in tasks]
         return {
-            "results": [_predictions(sync, frozen_predictions, task) for task in tasks],
+            "results": results,
             "model_version": frozen_predictions.version,
         }
 
@@ -70,7 +77,11 @@ def make_app(sync: StudioSync, secret: str) -> FastAPI:
 async def _checked_body(request: Request, secret: str) -> dict[str, Any]:
     """The JSON object in a request that shows the secret; HTTPException for any other."""
     if not _shows_secret(request, secret):
-        raise HTTPException(401, "the secret is missing or wrong", {"WWW-Authenticate": "Basic"})
+        raise HTTPException(
+            401,
+            "the secret is missing or wrong",
+            headers={"WWW-Authenticate": "Basic"},
+        )
     content = bytearray()
     async for part in request.stream():
         content += part
@@ -86,21 +97,26 @@ async def _checked_body(request: Request, secret: str) -> dict[str, Any]:
 
 
 def _task_list(tasks: Any) -> list[dict[str, Any]]:
-    is_list = isinstance(tasks, list) and all(isinstance(task, dict) for task in tasks)
-    if not is_list:
-        raise HTTPException(400, "tasks must be a list of tasks")
-    checked: list[dict[str, Any]] = tasks
-    return checked
+    wrong = HTTPException(400, "tasks must be a list of tasks")
+    if not isinstance(tasks, list):
+        raise wrong
+    for task in tasks:
+        if not isinstance(task, dict):
+            raise wrong
+    return tasks
 
 
 def _shows_secret(request: Request, secret: str) -> bool:
     shown = request.headers.get(SECRET_HEADER, "")
-    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+    authorization = request.headers.get("authorization", "")
+    scheme, _, credentials = authorization.partition(" ")
     if not shown and scheme.lower() == "basic":
         try:
-            shown = base64.b64decode(credentials).decode().partition(":")[2]
+            name_and_password = base64.b64decode(credentials).decode()
         except (binascii.Error, UnicodeDecodeError):
             return False
+        _, _, shown = name_and_password.partition(":")
+    # In the same time, wherever they differ.
     return secrets.compare_digest(shown.encode(), secret.encode())
 
 
@@ -115,8 +131,11 @@ def _predictions(
     if not isinstance(task_id, int) or not isinstance(data, dict):
         return []
     example = sync.task_mirror.example_of(task_id, data)
-    probabilities = None if example is None else frozen_predictions.get(example)
+    if example is None:
+        return []
+    probabilities = frozen_predictions.get(example)
     if probabilities is None:
         return []
-    predicted = prediction(sync.task_mirror.config, frozen_predictions.task, probabilities)
+    config = sync.task_mirror.config
+    predicted = prediction(config, frozen_predictions.task, probabilities)
     return [{"model_version": frozen_predictions.version, **predicted}]

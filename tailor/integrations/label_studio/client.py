@@ -64,9 +64,8 @@ class Studio:
                 raise
         else:
             return settings
-        raise InputError(
-            f"no project {self.project} at {self.url}: there are {self._other_projects()}"
-        )
+        others = self._other_projects()
+        raise InputError(f"no project {self.project} at {self.url}: there are {others}")
 
     def _other_projects(self) -> str:
         page = self.transport.call(
@@ -74,7 +73,11 @@ class Studio:
             "/api/projects",
             params={"page_size": PROJECTS_NAMED},
         )
-        names = [f"{project['id']} ({project['title']!r})" for project in page["results"]]
+        names = []
+        for project in page["results"]:
+            number = project["id"]
+            title = project["title"]
+            names.append(f"{number} ({title!r})")
         return ", ".join(names) or "(none)"
 
     def change_settings(self, **settings: Any) -> None:
@@ -87,7 +90,9 @@ class Studio:
         if user not in self._user_names:
             for listed in self.transport.call("GET", "/api/users/"):
                 number = listed["id"]
-                self._user_names[number] = listed.get("email") or f"user {number}"
+                email = listed.get("email")
+                self._user_names[number] = email or f"user {number}"
+        # Not everybody is listed for everybody.
         return self._user_names.setdefault(user, f"user {user}")
 
 
@@ -103,19 +108,33 @@ class ProjectItems:
         self.path = path
 
     def list_items(self) -> list[dict[str, Any]]:
-        listed = self._transport.call("GET", self.path, params={"project": self._project})
-        # Some of these paths also list what belongs to other projects.
-        return [item for item in listed if item.get("project") in (self._project, None)]
+        listed = self._transport.call(
+            "GET",
+            self.path,
+            params={"project": self._project},
+        )
+        items = []
+        for item in listed:
+            # Some of these paths also list what belongs to other projects.
+            project = item.get("project")
+            if project is None or project == self._project:
+                items.append(item)
+        return items
 
     def add(self, **values: Any) -> None:
-        self._transport.call("POST", self.path, json={"project": self._project, **values})
+        item = {"project": self._project, **values}
+        self._transport.call("POST", self.path, json=item)
 
     def update(self, item_id: int, **values: Any) -> None:
-        self._transport.call("PATCH", self._item_path(item_id), json=values)
+        path = self._item_path(item_id)
+        self._transport.call("PATCH", path, json=values)
 
     def remove(self, item_id: int) -> None:
-        self._transport.call("DELETE", self._item_path(item_id))
+        path = self._item_path(item_id)
+        self._transport.call("DELETE", path)
 
     def _item_path(self, item_id: int) -> str:
-        end = "/" if self.path.endswith("/") else ""
-        return f"{self.path.rstrip('/')}/{item_id}{end}"
+        # As the API has it: either all paths of a kind end in a slash, or none does.
+        if self.path.endswith("/"):
+            return f"{self.path}{item_id}/"
+        return f"{self.path}/{item_id}"

@@ -43,24 +43,28 @@ class FrozenPredictions:
         trained_probabilities  (N, K) of a model that was trained outside a round
         """
         run_state = session.run_state
-        version = f"TAILOR round {len(run_state.rounds) - 1}" if run_state.rounds else "TAILOR"
+        version = "TAILOR"
+        if run_state.rounds:
+            version = f"TAILOR round {len(run_state.rounds) - 1}"
         probabilities = session.probs
         if trained_probabilities is not None:
             version += f", {run_state.answered()} labels"
             probabilities = trained_probabilities
         ids = run_state.ids
         table = run_state.label_table
-        asked_positions = table.picks.predictions.positions
-        rows_when_asked = table.picks.predictions.get(asked_positions)
+        predictions = table.picks.predictions
+        asked_positions = predictions.positions
         asked_ids = [ids[position] for position in asked_positions.tolist()]
-        holdout_positions = np.flatnonzero(table.availability.for_holdout).tolist()
+        rows_when_asked = predictions.get(asked_positions)
+        holdout_positions = np.flatnonzero(table.availability.for_holdout)
+        holdout_ids = [ids[position] for position in holdout_positions.tolist()]
         return cls(
             version=version,
             task=run_state.task,
             when_asked=dict(zip(asked_ids, rows_when_asked)),
             probabilities=probabilities,
             position=dict(run_state.position),
-            holdout=frozenset(ids[position] for position in holdout_positions),
+            holdout=frozenset(holdout_ids),
         )
 
     def get(self, example: str) -> np.ndarray | None:

@@ -45,8 +45,10 @@ class LinkFetcher:
         httpx = import_httpx()
         shown = repr(link[:LONGEST_SHOWN])
         try:
-            is_relative = link.startswith("/")
-            url = httpx.URL(self._transport.url + link if is_relative else link)
+            full_link = link
+            if link.startswith("/"):  # as Label Studio writes links to itself
+                full_link = self._transport.url + link
+            url = httpx.URL(full_link)
             for _ in range(MOST_REDIRECTS):
                 with self._opened(url) as response:
                     if not response.has_redirect_location:

@@ -45,7 +45,7 @@ class LinkGuard:
         self._allowed_networks = []
         for entry in allow:
             try:
-                self._allowed_networks.append(ip_network(entry.strip("[]"), strict=False))
+                network = ip_network(entry.strip("[]"), strict=False)
             except ValueError:
                 if not HOST_NAME.fullmatch(entry):
                     raise InputError(
@@ -53,17 +53,23 @@ class LinkGuard:
                         "network, such as images.lan, 10.1.2.3 or 10.1.0.0/16"
                     ) from None
                 self._allowed_hosts.add(entry.lower())
+            else:
+                self._allowed_networks.append(network)
 
     def is_studio(self, url: str) -> bool:
         """Whether it is a page of Label Studio, which may see the token."""
-        return _server(urlsplit(url)) == _server(self._studio)
+        server = _server(urlsplit(url))
+        return server == _server(self._studio)
 
     def addresses(self, host: str, port: int) -> list[str]:
         """The addresses of a host that may be connected to. Raises LinkRefused where there is
         none.
         """
         resolved = resolve(host, port)
-        allowed = [str(address) for address in resolved if self._allows(host, port, address)]
+        allowed = []
+        for address in resolved:
+            if self._allows(host, port, address):
+                allowed.append(str(address))
         if not allowed:
             raise LinkRefused(
                 f"{host} is at {resolved[0]}, which is not public: where its pictures are to be "
@@ -74,14 +80,19 @@ class LinkGuard:
     def _allows(self, host: str, port: int, address: IpAddress) -> bool:
         if host.lower() in self._allowed_hosts:
             return True
-        if any(address in network for network in self._allowed_networks):
+        for network in self._allowed_networks:
+            if address in network:
+                return True
+        if is_public(address):
             return True
-        return is_public(address) or self._is_studio_address(port, address)
+        return self._is_studio_address(port, address)
 
     def _is_studio_address(self, port: int, address: IpAddress) -> bool:
         """Whether this is Label Studio under another name: localhost and 127.0.0.1, say."""
         _, studio_host, studio_port = _server(self._studio)
-        return port == studio_port and address in resolve(studio_host, port)
+        if port != studio_port:
+            return False
+        return address in resolve(studio_host, port)
 
 
 def _server(url: SplitResult) -> tuple[str, str, int | None]:
@@ -97,7 +108,10 @@ def resolve(host: str, port: int) -> list[IpAddress]:
         entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise LinkRefused(f"{host} has no address: {error}") from None
-    return [ip_address(entry[4][0]) for entry in entries]
+    addresses = []
+    for *_, socket_address in entries:
+        addresses.append(ip_address(socket_address[0]))
+    return addresses
 
 
 def is_public(address: IpAddress) -> bool:

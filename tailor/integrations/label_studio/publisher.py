@@ -46,7 +46,8 @@ def prediction(config: LabelConfig, task: Task, probabilities: np.ndarray) -> di
         confidences = probabilities[predicted]
     else:
         confidences = np.where(predicted, probabilities, 1 - probabilities)
-    classes = [task.classes[index] for index in np.flatnonzero(predicted).tolist()]
+    class_indices = np.flatnonzero(predicted).tolist()
+    classes = [task.classes[index] for index in class_indices]
     return {
         "result": config.result(classes),
         "score": round(float(confidences.mean()), 4),
@@ -102,10 +103,13 @@ class Publisher:
         """
         published = 0
         if self._creates_tasks:
-            chunk_size = PICTURES_AT_ONCE if self.config.shows == "image" else TEXTS_AT_ONCE
-            unpublished = [
-                record for record in pick_records if self.task_mirror.task_of(record.id) is None
-            ]
+            chunk_size = TEXTS_AT_ONCE
+            if self.config.shows == "image":
+                chunk_size = PICTURES_AT_ONCE
+            unpublished = []
+            for record in pick_records:
+                if self.task_mirror.task_of(record.id) is None:
+                    unpublished.append(record)
             for chunk in _chunks(unpublished, chunk_size):
                 published += self._create_tasks(chunk)
         unmarked = [record for record in pick_records if self._is_unmarked(record)]
@@ -127,11 +131,14 @@ class Publisher:
                 ID_KEY: record.id,
                 **_marks(record),
             }
-            tasks.append({"data": data, "predictions": self._predictions(record)})
-        if tasks:
-            task_ids = self.studio.tasks.add(tasks)
-            for task_id, task in zip(task_ids, tasks):
-                self.task_mirror.update({"id": task_id, "data": task["data"]})
+            predictions = self._predictions(record)
+            tasks.append({"data": data, "predictions": predictions})
+        if not tasks:
+            return 0
+        task_ids = self.studio.tasks.add(tasks)
+        # Into the mirror at once: before the next refresh they would be made again.
+        for task_id, task in zip(task_ids, tasks):
+            self.task_mirror.update({"id": task_id, "data": task["data"]})
         return len(tasks)
 
     # ------------------------------------------------------------------ tasks that are there
@@ -157,8 +164,9 @@ class Publisher:
                     predictions.append({"task": task.id, **predicted})
         if predictions:
             self.studio.tasks.add_predictions(predictions)
+            settings = self.studio.describe()
             # With no version chosen, annotators would see no prediction.
-            if not self.studio.describe()["model_version"]:
+            if not settings["model_version"]:
                 self.studio.change_settings(model_version=MODEL_VERSION)
         for record in pick_records:
             task = tasks[record.id]

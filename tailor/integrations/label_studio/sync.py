@@ -104,7 +104,10 @@ class StudioSync:
             try:
                 self.step()
             except StudioError as error:
-                refusals = 0 if isinstance(error, StudioUnreachable) else refusals + 1
+                if isinstance(error, StudioUnreachable):
+                    refusals = 0
+                else:
+                    refusals += 1
                 if refusals == MOST_REFUSALS:
                     raise
                 if not failures or refusals:
@@ -147,7 +150,8 @@ class StudioSync:
 
     def _follow_label_config(self) -> None:
         """Classes that were added to the label config join the run."""
-        config = LabelConfig.read(self.task_mirror.studio.describe()["label_config"])
+        settings = self.task_mirror.studio.describe()
+        config = LabelConfig.read(settings["label_config"])
         add_classes(self.session, config)
         self.task_mirror.config = config
 
@@ -165,12 +169,13 @@ class StudioSync:
         if not published:
             return
         run_state = self.session.run_state
-        estimate = run_state.current.estimate if run_state.current else None
-        accuracy = f"; accuracy on the hold-out {estimate.accuracy:.3f}" if estimate else ""
-        self._say(
-            f"Round {len(run_state.rounds) - 1}: {published} tasks pushed, "
-            f"{run_state.answered()} labels{accuracy}."
-        )
+        round_number = len(run_state.rounds) - 1
+        labels = run_state.answered()
+        accuracy = ""
+        if run_state.current and run_state.current.estimate:
+            estimate = run_state.current.estimate
+            accuracy = f"; accuracy on the hold-out {estimate.accuracy:.3f}"
+        self._say(f"Round {round_number}: {published} tasks pushed, {labels} labels{accuracy}.")
 
     def _ask(self) -> None:
         batch = self.session.ask()
@@ -185,11 +190,12 @@ class StudioSync:
 
     def _train_now(self) -> None:
         self._training_wanted.clear()
-        if self.session.can_train():
-            self.session.final_fit()
-            all_positions = np.arange(len(self.session.run_state.ids))
-            probabilities, *_ = self.session.predict(all_positions)
-            self.frozen_predictions = FrozenPredictions.of(self.session, probabilities)
+        if not self.session.can_train():
+            return
+        self.session.final_fit()
+        pool_size = len(self.session.run_state.ids)
+        probabilities, *_ = self.session.predict(np.arange(pool_size))
+        self.frozen_predictions = FrozenPredictions.of(self.session, probabilities)
 
 
 def add_classes(session: Session, config: LabelConfig) -> None:
@@ -200,8 +206,9 @@ def add_classes(session: Session, config: LabelConfig) -> None:
     run_classes = session.run_state.task.classes
     missing = [name for name in run_classes if name not in config.classes]
     if missing:
+        listed = ", ".join(map(repr, missing))
         raise InputError(
-            f"the label config has no {', '.join(map(repr, missing))} any more, but the run has: "
+            f"the label config has no {listed} any more, but the run has: "
             "put it back in Label Studio, or merge the class into another one in the run"
         )
     for name in config.classes:

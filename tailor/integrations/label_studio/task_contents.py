@@ -39,7 +39,10 @@ class TaskContents:
         shows  "text" or "image"
         """
         is_text = shows == "text"
-        contents = self._texts(examples) if is_text else self._pictures(examples)
+        if is_text:
+            contents = self._texts(examples)
+        else:
+            contents = self._pictures(examples)
         readable: dict[str, Any] = {}
         for example, content in contents.items():
             if not isinstance(content, Unreadable):
@@ -53,13 +56,14 @@ class TaskContents:
         return dict(zip(readable, paths))
 
     def _texts(self, examples: Sequence[str]) -> dict[str, Any]:
-        positions = {example: position for position, example in enumerate(self._pool.ids)}
-        texts: dict[str, Any] = {}
-        for example in examples:
-            if example in positions:
-                (texts[example],) = self._pool.read([positions[example]])
-            else:
-                texts[example] = VANISHED
+        wanted = set(examples)
+        positions: dict[str, int] = {}
+        for position, example in enumerate(self._pool.ids):
+            if example in wanted:
+                positions[example] = position
+        texts: dict[str, Any] = dict.fromkeys(examples, VANISHED)
+        contents = self._pool.read(list(positions.values()))
+        texts.update(zip(positions, contents))
         return texts
 
     def _pictures(self, examples: Sequence[str]) -> dict[str, Any]:
@@ -93,5 +97,6 @@ def _file_name(example: str, media_type: str) -> str:
     base_name = example.rsplit("/", 1)[-1]
     stem = base_name.rsplit(".", 1)[0]
     safe_stem = re.sub(r"[^A-Za-z0-9_-]", "_", stem)
-    suffix = media_type.rpartition("/")[2]
-    return f"{safe_stem[:LONGEST_NAME]}.{suffix}"
+    short_stem = safe_stem[:LONGEST_NAME]
+    _, _, suffix = media_type.rpartition("/")
+    return f"{short_stem}.{suffix}"

@@ -72,20 +72,23 @@ class TaskMirror:
         if not self._refreshed_at:
             return self._read_all()
         changed = self._read_since(self._refreshed_at - OVERLAP)
-        # The counts differ where tasks were made since that moment, or were deleted: that leaves no
-        # trace in what is listed.
-        if self._surplus() != self._usual_surplus:
-            changed |= self._read_since(self._refreshed_at - OVERLAP)
-            if self._surplus() != self._usual_surplus:
-                changed |= self._read_all()
-                self._usual_surplus = self._surplus()
+        if self._surplus() == self._usual_surplus:
+            return changed
+        # The counts differ where tasks were made since that moment ...
+        changed |= self._read_since(self._refreshed_at - OVERLAP)
+        if self._surplus() == self._usual_surplus:
+            return changed
+        # ... or were deleted: that leaves no trace in what is listed.
+        changed |= self._read_all()
+        self._usual_surplus = self._surplus()
         return changed
 
     def _read_all(self) -> set[str]:
-        known_ids = set(self.tasks)
+        ids_before = set(self.tasks)
         read_ids: set[int] = set()
         changed = self._read_since(None, read_ids)
-        for deleted_id in known_ids - read_ids:
+        deleted_ids = ids_before - read_ids
+        for deleted_id in deleted_ids:
             self.tasks.pop(deleted_id, None)
             changed |= self._unlink(deleted_id)
         return changed
@@ -107,23 +110,37 @@ class TaskMirror:
 
     def update(self, task: dict[str, Any]) -> set[str]:
         """Take in a task as Label Studio's API gives it -> the example that has changed, if any."""
-        annotations = task.get("annotations") or ()
-        versions = (task.get("predictions_model_versions") or "").split(",")
-        mirrored = MirroredTask(
+        task_id = task["id"]
+        mirrored = self._mirrored(task)
+        before = self.tasks.get(task_id)
+        self.tasks[task_id] = mirrored
+        example = self.example_of(task_id, mirrored.data)
+        if example is None:
+            return self._unlink(task_id)
+        self._example_by_task[task_id] = example
+        task_ids = self.tasks_by_example.setdefault(example, set())
+        task_ids.add(task_id)
+        if mirrored == before:
+            return set()
+        return {example}
+
+    def _mirrored(self, task: dict[str, Any]) -> MirroredTask:
+        annotations = []
+        submitted = 0
+        # A task that was just made has none of these keys.
+        for annotation in task.get("annotations") or ():
+            annotations.append(Annotation.read(annotation, self.config))
+            if not annotation.get("was_cancelled"):
+                submitted += 1
+        listed_versions = task.get("predictions_model_versions") or ""
+        versions = listed_versions.split(",")
+        return MirroredTask(
             id=task["id"],
             data=task["data"],
-            annotations=tuple(Annotation.read(a, self.config) for a in annotations),
-            submitted=sum(not annotation.get("was_cancelled") for annotation in annotations),
+            annotations=tuple(annotations),
+            submitted=submitted,
             model_versions=frozenset(version.strip() for version in versions),
         )
-        before = self.tasks.get(mirrored.id)
-        self.tasks[mirrored.id] = mirrored
-        example = self.example_of(mirrored.id, mirrored.data)
-        if example is None:
-            return self._unlink(mirrored.id)
-        self._example_by_task[mirrored.id] = example
-        self.tasks_by_example.setdefault(example, set()).add(mirrored.id)
-        return set() if before == mirrored else {example}
 
     def set_data(self, task_id: int, data: dict[str, Any]) -> None:
         """Note that we have changed a task's data in Label Studio."""
@@ -134,25 +151,33 @@ class TaskMirror:
         example = self._example_by_task.pop(task_id, None)
         if example is None:
             return set()
-        self.tasks_by_example[example].discard(task_id)
-        if not self.tasks_by_example[example]:
+        task_ids = self.tasks_by_example[example]
+        task_ids.discard(task_id)
+        if not task_ids:
             del self.tasks_by_example[example]
         return {example}
 
     def annotations(self, example: str) -> list[Annotation]:
         """The annotations of all tasks that show an example."""
-        task_ids = sorted(self.tasks_by_example.get(example, ()))
-        return [
-            annotation for task_id in task_ids for annotation in self.tasks[task_id].annotations
-        ]
+        task_ids = self.tasks_by_example.get(example, set())
+        annotations: list[Annotation] = []
+        for task_id in sorted(task_ids):
+            task = self.tasks[task_id]
+            annotations.extend(task.annotations)
+        return annotations
 
     def task_of(self, example: str) -> MirroredTask | None:
         """The task that shows an example; None where there is none."""
         task_ids = self.tasks_by_example.get(example)
-        return self.tasks[min(task_ids)] if task_ids else None
+        if not task_ids:
+            return None
+        oldest_id = min(task_ids)
+        return self.tasks[oldest_id]
 
     def _surplus(self) -> tuple[int, int]:
         """(tasks, submitted annotations) that Label Studio counts beyond those mirrored."""
         tasks, submitted = self.studio.tasks.totals()
         mirrored_submitted = sum(task.submitted for task in self.tasks.values())
-        return tasks - len(self.tasks), submitted - mirrored_submitted
+        further_tasks = tasks - len(self.tasks)
+        further_submitted = submitted - mirrored_submitted
+        return further_tasks, further_submitted

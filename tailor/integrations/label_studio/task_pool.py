@@ -42,15 +42,24 @@ class TaskPool:
         self.studio = studio
         self.config = config
         self._say = say
-        self._shows_text = config.shows == "text"
-        self.path = run / (TEXTS if self._shows_text else PICTURES)
         self._failed: set[str] = set()  # not tried again in this process
-        self._copied = self._copied_texts() if self._shows_text else self._copied_pictures()
+        self._shows_text = config.shows == "text"
+        if self._shows_text:
+            self.path = run / TEXTS
+            self._copied = self._copied_texts()
+        else:
+            self.path = run / PICTURES
+            self._copied = self._copied_pictures()
 
     def settings(self) -> dict[str, Any]:
         """The [pool] section of the run's tailor.toml."""
         if self._shows_text:
-            return {"path": TEXTS.as_posix(), "kind": "text", "key": "id", "column": "text"}
+            return {
+                "path": TEXTS.as_posix(),
+                "kind": "text",
+                "key": "id",
+                "column": "text",
+            }
         return {"path": PICTURES.as_posix(), "kind": "image-folder"}
 
     def example_of(self, task_id: int, data: dict[str, Any]) -> str:
@@ -71,8 +80,9 @@ class TaskPool:
         new_tasks: dict[str, MirroredTask] = {}
         for task in sorted(tasks, key=lambda task: task.id):
             example = self.example_of(task.id, task.data)
-            if example not in self._copied and example not in self._failed:
-                new_tasks[example] = task
+            if example in self._copied or example in self._failed:
+                continue
+            new_tasks[example] = task
         if not new_tasks:
             return
         if self._shows_text:
@@ -88,7 +98,8 @@ class TaskPool:
             if not isinstance(text, str) or not text:
                 self._leave_out(example, "has no text")
                 continue
-            lines.append(json.dumps({"id": example, "text": text}) + "\n")
+            line = json.dumps({"id": example, "text": text})
+            lines.append(f"{line}\n")
             copied.append(example)
         with self.path.open("a", encoding="utf-8") as file:
             file.write("".join(lines))
@@ -108,14 +119,16 @@ class TaskPool:
             self._copied.add(example)
 
     def _picture(self, task: MirroredTask) -> bytes:
-        link = task.data.get(self.config.key)
+        key = self.config.key
+        link = task.data.get(key)
         if not isinstance(link, str) or not link:
-            raise StudioError(f"its {self.config.key} is {link!r}")
+            raise StudioError(f"its {key} is {link!r}")
         if link.startswith("data:"):
             return _inline_content(link)
-        if urlsplit(link).scheme not in ("", "http", "https"):  # in cloud storage
+        scheme = urlsplit(link).scheme
+        if scheme not in ("", "http", "https"):  # in cloud storage
             resolved = self.studio.tasks.resolved_data(task.id)
-            link = resolved[self.config.key]
+            link = resolved[key]
         return self.studio.links.fetch(link)
 
     def _leave_out(self, example: str, reason: str) -> None:
@@ -125,8 +138,12 @@ class TaskPool:
 
     def _copied_pictures(self) -> set[str]:
         self.path.mkdir(parents=True, exist_ok=True)
-        names = {file.name for file in self.path.iterdir()}
-        return {name for name in names if not name.startswith(".")}
+        names = set()
+        for file in self.path.iterdir():
+            # Hidden: one that was being written when the process ended.
+            if not file.name.startswith("."):
+                names.add(file.name)
+        return names
 
     def _copied_texts(self) -> set[str]:
         """A line that was being written when the process ended is taken away."""
@@ -134,9 +151,13 @@ class TaskPool:
         with self.path.open("a+b") as file:
             file.seek(0)
             content = file.read()
-            whole_lines = content[: content.rfind(b"\n") + 1]
-            file.truncate(len(whole_lines))
-        return {json.loads(line)["id"] for line in whole_lines.splitlines()}
+            end = content.rfind(b"\n") + 1
+            file.truncate(end)
+        ids = set()
+        for line in content[:end].splitlines():
+            record = json.loads(line)
+            ids.add(record["id"])
+        return ids
 
 
 def _suffix(link: str) -> str:
@@ -148,8 +169,12 @@ def _suffix(link: str) -> str:
     else:
         # Before a query too: pictures behind a signed link end in .jpg?signature=...
         candidates = re.findall(r"\.[A-Za-z]{3,4}(?=$|[?&#])", link)
-        suffix = candidates[-1].lower() if candidates else ""
-    return suffix if suffix in IMAGE_SUFFIXES else ".jpg"
+        suffix = ""
+        if candidates:
+            suffix = candidates[-1].lower()
+    if suffix in IMAGE_SUFFIXES:
+        return suffix
+    return ".jpg"
 
 
 def _inline_content(link: str) -> bytes:
