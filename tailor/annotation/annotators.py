@@ -63,7 +63,8 @@ class Annotators:
         activity = self._activities[annotator]
         activity.last = time
         if position in activity.recent:
-            activity.recent.pop(position)  # a correction: no further answer, but now the latest
+            # A correction: no further answer, but it moves to the end, where the latest stands.
+            activity.recent.pop(position)
         else:
             activity.answered += 1
             self._answer_times.append(time)

@@ -1,4 +1,4 @@
-"""Who works on which example right now. Kept in memory: when the server ends, all leases end."""
+"""Which annotator has which examples in hand. Kept in memory: leases end when the server ends."""
 
 from __future__ import annotations
 

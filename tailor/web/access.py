@@ -195,7 +195,9 @@ class Access:
         )
 
     def _stamp(self, name: str) -> str | None:
-        """Changes when what lets this visitor in does; None where nothing lets him in any more."""
+        """A text that changes with the password or token that a visitor signed in with, which ends
+        the session; None where the user was removed.
+        """
         if self.mode == "users":
             return self.users.stamp(name)
         secret = self.token or "open"

@@ -65,7 +65,9 @@ class PictureCache:
 
 
 class Examples:
-    """The pool, read for the eye. Safe to use from several threads."""
+    """Examples of a pool in the form in which a page shows them. Safe to use from several
+    threads.
+    """
 
     def __init__(self, pool: Pool, memory: int = MEMORY) -> None:
         """memory: bytes of encoded pictures that are kept"""

@@ -24,8 +24,8 @@ class Limits:
 
 
 def client_network(address: str) -> str:
-    """What one client can call its own: an IPv4 address, or the 2**64 addresses of an IPv6
-    network.
+    """What the limits of a client count by: its IPv4 address, or its IPv6 network, since one client
+    may use all of its 2**64 addresses.
     """
     try:
         without_zone, _, _ = address.partition("%")

@@ -114,8 +114,8 @@ class Sessions:
 
 
 def _leave_at_most(most: int, sessions: dict[str, BrowserSession], owner: str) -> None:
-    """Of one owner: first those go that were never used, as a script leaves them behind, then the
-    longest unused.
+    """End sessions of one owner until `most` are left: first those that were never used, as a
+    script leaves them behind, then the longest unused.
     """
 
     def last_use(key: str) -> tuple[float, float]:
