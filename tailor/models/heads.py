@@ -50,6 +50,9 @@ class Head(SplitNetwork):
     def classify(self, features: Tensor) -> Tensor:
         return torch.as_tensor(self.out(features))
 
+    def output_layer(self) -> nn.Linear:
+        return self.out
+
 
 class PixelNet(SplitNetwork):
     """A picture network fed with bytes, which it normalises itself.
@@ -82,6 +85,11 @@ class PixelNet(SplitNetwork):
 
     def classify(self, features: Tensor) -> Tensor:
         return self.net.classify(features)
+
+    def output_layer(self) -> nn.Linear:
+        layer = self.net.get_submodule(self.net.head)
+        assert isinstance(layer, nn.Linear)
+        return layer
 
 
 def _by_channel(values: Sequence[float]) -> Tensor:

@@ -38,6 +38,10 @@ class Network(nn.Module, ABC):
               features that come back are those without it.
         """
 
+    def output_layer(self) -> nn.Linear | None:
+        """The layer whose output the logits are; None where nobody knows which one it is."""
+        return None
+
 
 class SplitNetwork(Network):
     """A network in two parts, features and logits, with dropout between them."""

@@ -15,11 +15,12 @@ from tailor.errors import InputError
 from tailor.models.base import Prediction, ProgressCallback, quiet
 from tailor.models.files import damaged, read_model, write_model
 from tailor.models.inputs import find_device
+from tailor.models.prior_correction import Correction, check_prior_correction
 from tailor.models.recipe import Recipe
 from tailor.models.source_model import DEFAULT_DROPOUT, SourceModel
 from tailor.models.targets import Targets
 from tailor.pools.base import Pool
-from tailor.task import Task
+from tailor.task import MultiClass, Task
 
 if TYPE_CHECKING:
     import torch
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from tailor.models.network_predictor import NetworkPredictor
     from tailor.models.networks import Network
 
+#: the strength of an automatic correction where labels are too few to choose it
+TAU_WITHOUT_CHOICE = 1.0
 #: (network, positions (n,), targets (n, K), recipe, seed, progress) -> whether a graph was used
 NetworkTrainer = Callable[
     ["Network", np.ndarray, Any, Recipe, int, ProgressCallback],
@@ -41,6 +44,7 @@ class NeuralModel(SourceModel):
     A derived class sets `name`, `source` and `recipe`, and writes new_network().
 
     net         the trained network, None before fit() and load()
+    correction  what was done to the trained network's logits; it is part of its weights
     used_graph  whether the last fit() replayed a CUDA graph
     """
 
@@ -55,10 +59,15 @@ class NeuralModel(SourceModel):
         *,
         class_weights: Any,
         device: str,
+        prior_correction: str | float | None = "none",
     ) -> None:
         super().__init__(task, pool)
         self.device = find_device(device)
         self.class_weights = class_weights
+        self.prior_correction = check_prior_correction(prior_correction)
+        if isinstance(self.prior_correction, float) and not isinstance(task, MultiClass):
+            self.say("prior_correction as a number changes nothing in a multi-label task")
+        self.correction = Correction()
         self.net: Network | None = None
         self.used_graph = False
         self._predictor: NetworkPredictor | None = None
@@ -79,14 +88,85 @@ class NeuralModel(SourceModel):
         seed: int,
         progress: ProgressCallback = quiet,
     ) -> None:
+        positions, targets = self._check_training_set(positions, labels)
+        # Chosen first: the training of a linear head depends on it.
+        self.correction = self._choose_correction(positions, targets, seed, progress)
+        net = self._fit_network(positions, targets, seed, progress)
+        layer = net.output_layer()
+        if layer is not None:
+            self.correction.fold_into(layer, targets.sum(0))
+        self.net = net
+
+    def _choose_correction(
+        self,
+        positions: np.ndarray,
+        targets: np.ndarray,
+        seed: int,
+        progress: ProgressCallback,
+    ) -> Correction:
+        """What is done to the logits of a network trained on positions (n,) with targets (n, K)."""
+        if self.prior_correction == "auto":
+            return self._choose_on_held_out(positions, targets, seed, progress)
+        return Correction(tau=self._fixed_tau())
+
+    def _fixed_tau(self) -> float:
+        """The strength where it is not chosen from labels."""
+        if not isinstance(self.task, MultiClass):
+            return 0.0
+        if isinstance(self.prior_correction, float):
+            return self.prior_correction
+        return TAU_WITHOUT_CHOICE if self.prior_correction == "auto" else 0.0
+
+    def _choose_on_held_out(
+        self,
+        positions: np.ndarray,
+        targets: np.ndarray,
+        seed: int,
+        progress: ProgressCallback,
+    ) -> Correction:
+        """Train a network on four fifths of the labels, and choose on the last fifth."""
+        from tailor.models import cross_validation
+
+        folds = cross_validation.draw_folds(self.task, targets, np.random.default_rng(seed))
+        held_out = np.flatnonzero(folds == 0)
+        seen = np.flatnonzero(folds != 0)
+        if not cross_validation.enough_to_choose(self.task, targets[held_out]):
+            return Correction(tau=self._fixed_tau())
+        net = self._fit_network(positions[seen], targets[seen], seed, progress)
+        return cross_validation.choose_held_out(
+            self.task,
+            self._held_out_logits(net, positions[held_out]),
+            targets[held_out],
+            targets[seen].sum(0),
+        )
+
+    def _held_out_logits(self, net: Network, positions: np.ndarray) -> np.ndarray:
+        """(n, K) float32 at positions (n,), all readable."""
+        from tailor.models.network_predictor import NetworkPredictor
+
+        predictor = NetworkPredictor(net, self.task, self.source, self.device)
+        parts = [logits.cpu().numpy() for _, logits, _ in predictor.outputs(positions)]
+        return np.concatenate(parts)
+
+    def _fresh_network(self, seed: int) -> Network:
+        """A network on the device that is not trained yet."""
         import torch
 
         from tailor.models.networks import place
 
-        positions, targets = self._check_training_set(positions, labels)
         assert self.source.shape is not None
         generator = torch.Generator().manual_seed(seed)
-        net = place(self.new_network(generator, self.source.shape), self.device)
+        return place(self.new_network(generator, self.source.shape), self.device)
+
+    def _fit_network(
+        self,
+        positions: np.ndarray,
+        targets: np.ndarray,
+        seed: int,
+        progress: ProgressCallback,
+    ) -> Network:
+        """A network trained on positions (n,) with targets (n, K)."""
+        net = self._fresh_network(seed)
         train = self._train if self.trainer is None else self.trainer
         self.used_graph = train(
             net,
@@ -96,7 +176,7 @@ class NeuralModel(SourceModel):
             seed,
             progress,
         )
-        self.net = net
+        return net
 
     def predict(self, positions: np.ndarray, progress: ProgressCallback = quiet) -> Prediction:
         predictor = self._current_predictor()
@@ -172,6 +252,10 @@ class NeuralModel(SourceModel):
             net.load_state_dict(tensors)
         except RuntimeError as error:
             raise InputError(f"the weights in {str(folder)!r} don't fit: {error}") from error
+        try:
+            self.correction = Correction.from_settings(settings.get("correction"))
+        except InputError as error:
+            raise damaged(folder, f"{error}; train it again") from error
         self.net = place(net, self.device).eval()
 
     def loss_for(self, targets: np.ndarray | Targets) -> Loss:

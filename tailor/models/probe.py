@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailor.common.checks import check_number
 from tailor.errors import InputError, UnknownName
 from tailor.models.backbones import Backbone, FeatureSource, make_backbone
 from tailor.models.base import Prediction, ProgressCallback, quiet
 from tailor.models.neural import NeuralModel, plain_weights
+from tailor.models.prior_correction import Correction
 from tailor.models.recipe import Recipe
 from tailor.models.standardisation import Standardisation
 from tailor.models.targets import Targets
@@ -22,6 +25,7 @@ from tailor.task import Task
 if TYPE_CHECKING:
     import torch
 
+    from tailor.models.cross_validation import Candidates
     from tailor.models.heads import Head
     from tailor.models.networks import Network
 
@@ -46,7 +50,12 @@ class Probe(NeuralModel):
     steps           iterations of the solver; with a hidden layer, batches, the learning rate
                     falling to 0
     logit_variance  how strongly a linear head is held back: a Gaussian prior under which a logit
-                    has this variance; by default 30 in a multi-class task, 10 in a multi-label one
+                    has this variance; by default 30 in a multi-class task, 10 in a multi-label one;
+                    "auto": chosen among 3, 10, 30 and 100 by cross-validation each round
+    prior_correction  "none"; a number tau in [0, 1]: tau * log(labelled share) is subtracted from
+                    the logits of a multi-class task, so that a class that was labelled often is not
+                    predicted for that alone; "auto": tau and a temperature of the logits are chosen
+                    each round from the labels at hand (multi-label: the temperature)
     batch, lr, weight_decay  of Adam, for a hidden layer
     class_weights   None, "balanced", or one number a class (multi-label: for its positives)
     dropout         rate on the features, in training and in the passes that bald asks for
@@ -82,7 +91,8 @@ class Probe(NeuralModel):
         head: str = "linear",
         hidden: int = 256,
         steps: int | None = None,
-        logit_variance: float | None = None,
+        logit_variance: float | str | None = None,
+        prior_correction: str | float | None = "none",
         batch: int = 1024,
         lr: float = 3e-3,
         weight_decay: float = 0.01,
@@ -91,18 +101,22 @@ class Probe(NeuralModel):
         cache: Path | str | None = None,
         device: str = "auto",
     ) -> None:
-        super().__init__(task, pool, class_weights=class_weights, device=device)
+        super().__init__(
+            task,
+            pool,
+            class_weights=class_weights,
+            device=device,
+            prior_correction=prior_correction,
+        )
         if head not in STEPS:
             raise UnknownName("head", head, list(STEPS))
         if hidden < 1:
             raise InputError(f"hidden is {hidden}: at least 1 unit is needed")
         if logit_variance is None:
             logit_variance = LOGIT_VARIANCE[task.kind]
-        if not logit_variance > 0:
-            raise InputError(f"logit_variance is {logit_variance}: it must be above 0")
         self.head = head
         self.hidden = hidden
-        self.logit_variance = logit_variance
+        self.logit_variance = _check_logit_variance(logit_variance)
         self.recipe = Recipe(
             steps=STEPS[head] if steps is None else steps,
             batch=batch,
@@ -155,7 +169,7 @@ class Probe(NeuralModel):
         from tailor.models.convex import shrinkage
 
         loss_terms = len(targets) if self.task.kind == "multi-class" else targets.size
-        strength = shrinkage(net.width, loss_terms, self.logit_variance)
+        strength = shrinkage(net.width, loss_terms, self._current_variance())
         # A linear head has one optimum, which is solved for; not so with noise in training, or
         # where it is fine-tuned for some epochs only.
         if recipe.dropout or recipe.steps is None:
@@ -172,6 +186,66 @@ class Probe(NeuralModel):
         net.eval()
         return False
 
+    def _current_variance(self) -> float:
+        """Of the logits of the head that is being trained, or was trained last."""
+        if self.correction.logit_variance is not None:
+            return self.correction.logit_variance
+        if isinstance(self.logit_variance, float):
+            return self.logit_variance
+        return LOGIT_VARIANCE[self.task.kind]
+
+    def _choose_correction(
+        self,
+        positions: np.ndarray,
+        targets: np.ndarray,
+        seed: int,
+        progress: ProgressCallback,
+    ) -> Correction:
+        is_automatic = "auto" in (self.prior_correction, self.logit_variance)
+        if self.head != "linear" or not is_automatic:
+            return super()._choose_correction(positions, targets, seed, progress)
+        from tailor.models import cross_validation
+        from tailor.models.heads import Head
+        from tailor.models.losses import class_weights
+
+        net = self._fresh_network(seed)
+        assert isinstance(net, Head)
+        correction = cross_validation.choose_linear(
+            self.task,
+            self._embedded(net, positions),
+            targets,
+            class_weights(self.task, self.class_weights, targets),
+            self._candidates(),
+            seed,
+        )
+        return correction or Correction(tau=self._fixed_tau())
+
+    def _candidates(self) -> Candidates:
+        from tailor.models import cross_validation
+
+        taus: Sequence[float] = (self._fixed_tau(),)
+        temperatures: Sequence[float] = (1.0,)
+        if self.prior_correction == "auto":
+            taus = cross_validation.taus_for(self.task)
+            temperatures = cross_validation.TEMPERATURES
+        variances: Sequence[float] = cross_validation.VARIANCES
+        if isinstance(self.logit_variance, float):
+            variances = (self.logit_variance,)
+        return cross_validation.Candidates(taus, temperatures, variances)
+
+    def _embedded(self, net: Head, positions: np.ndarray) -> torch.Tensor:
+        """(n, d) on the device: the standardised rows at positions (n,)."""
+        import torch
+
+        with torch.no_grad():
+            self.source.resident()
+            device_positions = torch.from_numpy(positions).to(self.device)
+            embedded = []
+            for part in device_positions.split(self.source.batch):
+                rows = self.source.take(part)
+                embedded.append(net.embed(rows))
+            return torch.cat(embedded)
+
     def _solve(
         self,
         net: Network,
@@ -187,15 +261,7 @@ class Probe(NeuralModel):
         from tailor.models.heads import Head
 
         assert isinstance(net, Head)
-        with torch.no_grad():
-            self.source.resident()
-            device_positions = torch.from_numpy(positions).to(self.device)
-            parts = device_positions.split(self.source.batch)
-            embedded = []
-            for part in parts:
-                rows = self.source.take(part)
-                embedded.append(net.embed(rows))
-            features = torch.cat(embedded)
+        features = self._embedded(net, positions)
         contiguous = np.ascontiguousarray(targets, np.float32)
         device_targets = torch.from_numpy(contiguous).to(self.device)
         solve(
@@ -254,9 +320,21 @@ class Probe(NeuralModel):
             "hidden": self.hidden,
             "steps": self.recipe.steps,
             "logit_variance": self.logit_variance,
+            "prior_correction": self.prior_correction,
+            "correction": self.correction.as_settings(),
             "batch": self.recipe.batch,
             "lr": self.recipe.lr,
             "weight_decay": self.recipe.weight_decay,
             "dropout": self.recipe.dropout,
             "class_weights": plain_weights(self.class_weights),
         }
+
+
+def _check_logit_variance(value: float | str) -> float | str:
+    """The word auto, or a number above 0. Raises InputError."""
+    if value == "auto":
+        return "auto"
+    variance = check_number(value, "logit_variance", "'auto' or a number above 0 is needed")
+    if not variance > 0:
+        raise InputError(f"logit_variance is {value}: it must be above 0")
+    return variance

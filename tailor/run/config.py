@@ -72,6 +72,11 @@ SCHEMA: dict[str, dict[str, Key]] = {
             "finetune: batches a round, however many labels there are, instead of epochs",
         ),
         "class_weights": Key(TEXT, None, "balanced: rare classes weigh more in training"),
+        "prior_correction": Key(
+            TEXT + NUMBER,
+            None,
+            "auto, none, or 0 to 1: take the skew of the labels out of predictions",
+        ),
         "dropout": Key(NUMBER, None, "dropout before the head, as bald needs it"),
         "device": Key(TEXT, None, "auto, cpu or cuda"),
     },
