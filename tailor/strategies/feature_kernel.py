@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tailor.common.unit_features import unit_features
 from tailor.selection.pool_view import PoolView
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ QUERIES = 1024
 FEW = 64
 #: rows that are measured together
 BLOCK = 1024
-#: features that are closer to their mean, as a share of its length, lie on it: what is left of them
-#: is rounding
-ON_CENTRE = 1e-12
 
 
 class FeatureKernel:
@@ -87,13 +85,8 @@ class FeatureKernel:
 
     def unit_rows(self, positions: np.ndarray) -> torch.Tensor:
         """(n, d) float64 unit features of positions (n,)."""
-        import torch
-
         features = self.view.feature_rows(self.view.to_device(positions))
-        rows = features.double() - self.centre
-        lengths = rows.norm(dim=1, keepdim=True)
-        least = ON_CENTRE * self.centre.norm()
-        return torch.where(lengths > least, rows / lengths, 0)
+        return unit_features(features, self.centre)
 
     def values(self, squared: torch.Tensor) -> torch.Tensor:
         """Squared distances (n,) -> the kernel's values (n,) int64, in units."""

@@ -1,0 +1,27 @@
+"""Features whose directions alone are compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+#: Features that are closer to the centre, as a share of its length, lie on it: what is left of
+#: them is rounding.
+ON_CENTRE = 1e-12
+
+
+def unit_features(features: torch.Tensor, centre: torch.Tensor) -> torch.Tensor:
+    """(n, d) float64: features (n, d) measured from a centre (d,), divided by their length; 0 where
+    they lie on the centre.
+
+    Measured from the mean, an offset that all share (a column of years) tells nothing, and neither
+    does the scale.
+    """
+    import torch
+
+    rows = features.double() - centre
+    lengths = rows.norm(dim=1, keepdim=True)
+    least = ON_CENTRE * centre.norm()
+    return torch.where(lengths > least, rows / lengths, 0)
