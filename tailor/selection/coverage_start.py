@@ -86,7 +86,7 @@ def _cluster(
     centre = torch.stack(sums).sum(0) / len(positions)
     unit = torch.empty(len(positions), len(centre))
     for start, block in zip(range(0, len(order), BLOCK), blocks, strict=True):
-        unit[order[start : start + BLOCK]] = unit_features(block, centre)
+        unit[order[start : start + BLOCK]] = unit_features(block, centre).float()
     return kmeans(unit.to(device), count, rng)
 
 
