@@ -1,4 +1,4 @@
-"""The pool of a round, held in shards: what the arms ask for is computed where the rows are."""
+"""The whole pool of a round, over its shards: arms' questions are answered where the rows are."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tailor.compute.base import Engine
-from tailor.compute.prediction_shards import FEATURES, PROBS, Predictions
-from tailor.compute.shard_view import (
+from tailor.compute.part_view import (
     CheckNumbers,
     CountPredicted,
     PerRow,
@@ -19,6 +18,7 @@ from tailor.compute.shard_view import (
     ShardPiece,
     visit_shard,
 )
+from tailor.compute.prediction_shards import FEATURES, PROBS, Predictions
 from tailor.errors import InputError
 from tailor.selection.pool_view import (
     COLUMNS,

@@ -1,7 +1,7 @@
 """All that an arm may see in one round. A hidden label is not in it.
 
 PoolView is the interface. It has three implementations: ArrayView over arrays in memory
-(tailor.selection.array_view), ShardedView over shards on disk, and ShardView over a part of one
+(tailor.selection.array_view), ShardedView over shards on disk, and PartView over a part of one
 shard, which is what a worker sees (both in tailor.compute).
 """
 

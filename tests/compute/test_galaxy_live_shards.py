@@ -13,8 +13,7 @@ from cases import cases, many, others, reveal_some, walk
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailor.compute import LocalEngine
-from tailor.compute import shard_view as parts
+from tailor.compute import LocalEngine, part_view
 from tailor.compute.sharded_view import ShardedView
 from tailor.strategies.galaxy import sharded_graph
 from tailor.strategies.galaxy.galaxy import Galaxy
@@ -29,7 +28,7 @@ MODES = ["predicted", "revealed"]
 @pytest.fixture
 def short_parts(monkeypatch):
     """Several parts to a shard, and galaxy looks only one rank around its cuts at first."""
-    monkeypatch.setattr(parts, "CHUNK", 3)
+    monkeypatch.setattr(part_view, "CHUNK", 3)
     monkeypatch.setattr(sharded_graph, "REACH", 1)
 
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from tailor import InputError, Learner, MultiClass, MultiLabel
 from tailor.bandits import registry as selectors
-from tailor.compute import LocalEngine, Predictions, Sharded
-from tailor.compute import shard_view as parts
+from tailor.compute import LocalEngine, Predictions, Sharded, part_view
 from tailor.compute.sharded_view import ShardedView
 from tailor.selection.pool_view import PoolView
 from tailor.strategies import registry
@@ -53,7 +52,7 @@ def check(case, families, shard, dtype=np.float64):
 @pytest.fixture
 def short_parts(monkeypatch):
     """Several parts to a shard, and galaxy looks only one rank around its cuts at first."""
-    monkeypatch.setattr(parts, "CHUNK", 3)
+    monkeypatch.setattr(part_view, "CHUNK", 3)
     monkeypatch.setattr(sharded_graph, "REACH", 1)
 
 

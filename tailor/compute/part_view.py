@@ -1,4 +1,4 @@
-"""A part of one shard as an arm sees it, and how a job goes through the parts of a shard."""
+"""A part of one shard, as a worker sees it, and how a job goes through the parts of a shard."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ShardPiece:
     among: np.ndarray | None = None  # (n,) bool: the rows in question, where not all are meant
 
 
-class ShardView(PoolView):
+class PartView(PoolView):
     """Up to CHUNK rows of a shard. Position 0 is the pool's position `start`.
 
     The matrices are read when they are first asked for. The labels told so far stay behind: they
@@ -68,9 +68,9 @@ class ShardView(PoolView):
         import torch
 
         state = PoolState(
-            labelled=_shift(piece.labelled, rows),
+            labelled=positions_within(piece.labelled, rows),
             labels=None,
-            pending=_shift(piece.pending, rows),
+            pending=positions_within(piece.pending, rows),
             free=piece.free[rows],
         )
         self.start = piece.shard.start + rows.start
@@ -150,17 +150,17 @@ class ShardView(PoolView):
         return self.to_device(shard.read(name, self._slice))
 
 
-def _shift(positions: np.ndarray, rows: slice) -> np.ndarray:
+def positions_within(positions: np.ndarray, rows: slice) -> np.ndarray:
     """Those of the ascending positions that lie in a slice, counted from its start."""
     first, last = np.searchsorted(positions, (rows.start, rows.stop))
     return positions[first:last] - rows.start
 
 
-def parts_of(context: ShardContext, piece: ShardPiece) -> Iterator[ShardView]:
+def parts_of(context: ShardContext, piece: ShardPiece) -> Iterator[PartView]:
     """The views of a shard, CHUNK rows at a time."""
     size = len(piece.shard)
     for start in range(0, size, CHUNK):
-        yield ShardView(context, piece, slice(start, min(start + CHUNK, size)))
+        yield PartView(context, piece, slice(start, min(start + CHUNK, size)))
 
 
 def visit_shard(shared: tuple[ShardContext, ShardJob[T]], piece: ShardPiece) -> T:
@@ -191,7 +191,7 @@ class CountPredicted:
     """
 
     def __call__(self, part: PoolView) -> np.ndarray:
-        assert isinstance(part, ShardView)
+        assert isinstance(part, PartView)
         rows = slice(0, part.size)
         counts: np.ndarray = count_predicted_in(part, rows, part.among).cpu().numpy()
         return counts
@@ -208,7 +208,7 @@ class CheckNumbers:
     """
 
     def __call__(self, part: PoolView) -> np.ndarray:
-        assert isinstance(part, ShardView)
+        assert isinstance(part, PartView)
         check_probabilities(part.probs, part.task, part.start)
         if part.features is not None:
             check_features(part.features, part.size, part.start)
