@@ -43,7 +43,12 @@ class Copy:
     def make(self) -> Model:
         """The copy, with its weights."""
         pool = open_pool(dict(self.pool))
-        model = make_model(self.model, self.task, pool, **self.options)
+        model = make_model(
+            self.model,
+            self.task,
+            pool,
+            **self.options,
+        )
         if self.weights is not None:
             model.load(Path(self.weights))
         return model
@@ -57,7 +62,10 @@ def read_pool(engine: Engine, copy: Copy, size: int) -> None:
         raise InputError(
             "the workers of an engine share features through a folder: give the model a cache="
         )
-    ranges = [(start, min(start + READ, size)) for start in range(0, size, READ)]
+    ranges = []
+    for start in range(0, size, READ):
+        stop = min(start + READ, size)
+        ranges.append((start, stop))
     engine.map_with(copy.make, _read, ranges)
 
 
@@ -66,8 +74,10 @@ def _read(model: Model, start: int, stop: int) -> None:
     source = model.source
     if source is None:  # nothing to prepare
         return
+    # In chunks, so that a worker never holds the raw data of more than one.
     for first in range(start, stop, CHUNK):
-        source.compute(range(first, min(first + CHUNK, stop)))
+        last = min(first + CHUNK, stop)
+        source.compute(range(first, last))
 
 
 def predict(
@@ -91,11 +101,16 @@ def predict(
     fingerprint  says what the predictions come from: shards that an earlier call with the same one
                  wrote are kept
     """
-    make_model_there = _model_maker(engine, model, copy)
-    positions = np.arange(len(model.pool)) if at is None else at
+    make_worker_model = _model_maker(engine, model, copy)
+    if at is None:
+        positions = np.arange(len(model.pool))
+    else:
+        positions = at
     width = 0
     if features:
-        width = predict_rows(model, positions[:1])[1].shape[1]
+        # Only a prediction tells how many features the model gives.
+        _, first_features = predict_rows(model, positions[:1])
+        width = first_features.shape[1]
     predictions = Predictions(
         str(folder),
         len(positions),
@@ -105,11 +120,12 @@ def predict(
         shard,
         fingerprint,
     ).begin()
-    calls = [
-        (predictions, number, positions[predictions[number].span])
-        for number in predictions.missing()
-    ]
-    engine.map_with(make_model_there, _predict, calls)
+    calls = []
+    for number in predictions.missing():
+        span = predictions[number].span
+        shard_positions = positions[span]
+        calls.append((predictions, number, shard_positions))
+    engine.map_with(make_worker_model, _predict, calls)
     return predictions
 
 
@@ -150,12 +166,18 @@ def predict_passes(
 
     The random numbers of a shard come from the seed and its number, wherever it is computed.
     """
+    make_worker_model = _model_maker(engine, model, copy)
     missing = set[int]()
     for predictions in passes:
         missing.update(predictions.missing())
-    first = passes[0]
-    calls = [(passes, number, at[first[number].span], seed) for number in sorted(missing)]
-    engine.map_with(_model_maker(engine, model, copy), _predict_passes, calls)
+    # All passes are cut alike: the first tells where a shard begins and ends.
+    first_pass = passes[0]
+    calls = []
+    for number in sorted(missing):
+        span = first_pass[number].span
+        shard_positions = at[span]
+        calls.append((passes, number, shard_positions, seed))
+    engine.map_with(make_worker_model, _predict_passes, calls)
 
 
 def _predict_passes(
@@ -168,10 +190,15 @@ def _predict_passes(
     """In a worker: one shard of every pass."""
     in_pool = positions >= 0
     sequence = np.random.SeedSequence((seed, number))
-    shard_seed = int(sequence.generate_state(1, np.uint32)[0])
-    predicted = model.dropout_at(positions[in_pool], len(passes), seed=shard_seed)
+    (shard_seed,) = sequence.generate_state(1, np.uint32)
+    predicted = model.dropout_at(
+        positions[in_pool],
+        len(passes),
+        seed=int(shard_seed),
+    )
+    rows = len(positions)
     for predictions, pass_probs in zip(passes, predicted, strict=True):
-        probs = _uninformed(model.task, len(positions))
+        probs = _uninformed(model.task, rows)
         probs[in_pool] = pass_probs
         predictions.write(number, probs)
 
@@ -182,13 +209,17 @@ def predict_rows(model: Model, positions: np.ndarray) -> tuple[np.ndarray, np.nd
     """
     in_pool = positions >= 0
     prediction = model.predict(positions[in_pool])
-    probs = _uninformed(model.task, len(positions))
+    rows = len(positions)
+    probs = _uninformed(model.task, rows)
     probs[in_pool] = prediction.probs
-    features = np.zeros((len(positions), prediction.features.shape[1]), np.float32)
+    width = prediction.features.shape[1]
+    features = np.zeros((rows, width), np.float32)
     features[in_pool] = prediction.features
     return probs, features
 
 
 def _uninformed(task: Task, rows: int) -> np.ndarray:
     """(rows, K) float32 probabilities that say nothing."""
-    return np.full((rows, task.size), uninformed_probability(task), np.float32)
+    shape = (rows, task.size)
+    probability = uninformed_probability(task)
+    return np.full(shape, probability, np.float32)

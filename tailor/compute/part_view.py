@@ -76,10 +76,12 @@ class PartView(PoolView):
         self.start = piece.shard.start + rows.start
         self._piece = piece
         self._slice = rows
+        size = rows.stop - rows.start
+        device = torch.device(context.device)
         super().__init__(
             context.task,
-            rows.stop - rows.start,
-            torch.device(context.device),
+            size,
+            device,
             state,
             context.seed,
         )
@@ -93,7 +95,9 @@ class PartView(PoolView):
     def features(self) -> torch.Tensor | None:
         """(N, d), or None"""
         shard = self._piece.shard
-        return None if shard.features is None else self._read(shard, FEATURES)
+        if shard.features is None:
+            return None
+        return self._read(shard, FEATURES)
 
     @property
     def predictions(self) -> torch.Tensor:
@@ -101,16 +105,19 @@ class PartView(PoolView):
 
     @cached_property
     def row_max(self) -> torch.Tensor:
-        if self._piece.row_max is None:
+        shard_max = self._piece.row_max
+        if shard_max is None:
             return self.per_row(largest_of_rows)
-        return self.to_device(self._piece.row_max[self._slice])
+        part_max = shard_max[self._slice]
+        return self.to_device(part_max)
 
     @property
     def among(self) -> np.ndarray:
         """(N,) bool: the rows in question."""
-        if self._piece.among is None:
+        in_question = self._piece.among
+        if in_question is None:
             return np.ones(self.size, bool)
-        return self._piece.among[self._slice]
+        return in_question[self._slice]
 
     def rows(
         self,
@@ -121,7 +128,8 @@ class PartView(PoolView):
 
     def feature_rows(self, which: slice | torch.Tensor) -> torch.Tensor:
         assert self.features is not None
-        return full_precision(self.features[which])
+        rows = self.features[which]
+        return full_precision(rows)
 
     def finetuned(self, epochs: int) -> torch.Tensor:
         if self._piece.tuned is None:
@@ -144,15 +152,18 @@ class PartView(PoolView):
                 return bool(self._piece.passes)
 
     def _read_checked(self, shard: Shard) -> torch.Tensor:
-        return check_probabilities(self._read(shard, PROBS), self.task, self.start)
+        probs = self._read(shard, PROBS)
+        return check_probabilities(probs, self.task, self.start)
 
     def _read(self, shard: Shard, name: str) -> torch.Tensor:
-        return self.to_device(shard.read(name, self._slice))
+        rows = shard.read(name, self._slice)
+        return self.to_device(rows)
 
 
 def positions_within(positions: np.ndarray, rows: slice) -> np.ndarray:
     """Those of the ascending positions that lie in a slice, counted from its start."""
-    first, last = np.searchsorted(positions, (rows.start, rows.stop))
+    ends = (rows.start, rows.stop)
+    first, last = np.searchsorted(positions, ends)
     return positions[first:last] - rows.start
 
 
@@ -160,13 +171,19 @@ def parts_of(context: ShardContext, piece: ShardPiece) -> Iterator[PartView]:
     """The views of a shard, CHUNK rows at a time."""
     size = len(piece.shard)
     for start in range(0, size, CHUNK):
-        yield PartView(context, piece, slice(start, min(start + CHUNK, size)))
+        stop = min(start + CHUNK, size)
+        yield PartView(context, piece, slice(start, stop))
 
 
 def visit_shard(shared: tuple[ShardContext, ShardJob[T]], piece: ShardPiece) -> T:
     """What an engine calls for every shard: a job's answer for all of its parts."""
     context, job = shared
-    return job.join([job(part) for part in parts_of(context, piece)])
+    answers = []
+    # One part after the other, so that no more than one is in memory.
+    for part in parts_of(context, piece):
+        answer = job(part)
+        answers.append(answer)
+    return job.join(answers)
 
 
 class PerRow:
@@ -177,8 +194,9 @@ class PerRow:
 
     def __call__(self, part: PoolView) -> np.ndarray:
         whole_part = slice(0, part.size)
-        numbers: np.ndarray = self._function(part, whole_part).cpu().numpy()
-        return numbers
+        numbers = self._function(part, whole_part)
+        on_host: np.ndarray = numbers.cpu().numpy()
+        return on_host
 
     def join(self, answers: list[np.ndarray]) -> np.ndarray:
         return np.concatenate(answers)
@@ -192,9 +210,10 @@ class CountPredicted:
 
     def __call__(self, part: PoolView) -> np.ndarray:
         assert isinstance(part, PartView)
-        rows = slice(0, part.size)
-        counts: np.ndarray = count_predicted_in(part, rows, part.among).cpu().numpy()
-        return counts
+        whole_part = slice(0, part.size)
+        counts = count_predicted_in(part, whole_part, part.among)
+        on_host: np.ndarray = counts.cpu().numpy()
+        return on_host
 
     def join(self, answers: list[np.ndarray]) -> np.ndarray:
         return np.sum(answers, axis=0)
@@ -214,8 +233,10 @@ class CheckNumbers:
             check_features(part.features, part.size, part.start)
         if not isinstance(part.task, MultiClass):
             return np.empty(0, np.float32)
-        largest: np.ndarray = largest_of_rows(part, slice(0, part.size)).cpu().numpy()
-        return largest
+        whole_part = slice(0, part.size)
+        largest = largest_of_rows(part, whole_part)
+        on_host: np.ndarray = largest.cpu().numpy()
+        return on_host
 
     def join(self, answers: list[np.ndarray]) -> np.ndarray:
         return np.concatenate(answers)

@@ -45,12 +45,15 @@ class Shard:
 
     def read(self, name: str, rows: Any) -> np.ndarray:
         """rows: a slice or positions (n,) within the shard -> (n, width), a copy in memory."""
-        path = self.probs if name == PROBS else self.features
+        path: str | None = self.probs
+        if name == FEATURES:
+            path = self.features
         assert path is not None
         try:
-            # The map is dropped at once: pages of a map that stays open would count as this
-            # process's memory.
-            return np.array(np.load(path, mmap_mode="r", allow_pickle=False)[rows])
+            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+            # A copy, so that the map is dropped as this returns: pages of a map that stays open
+            # would count as this process's memory.
+            return np.array(mapped[rows])
         except DAMAGE as problem:
             raise InputError(
                 f"shard {path} can't be read ({problem}): run this again, what is damaged is "
@@ -76,7 +79,8 @@ class Predictions:
     fingerprint: str = ""
 
     def __post_init__(self) -> None:
-        if self.rows < 1 or self.classes < 1 or self.features < 0 or self.shard < 1:
+        smallest_size = min(self.rows, self.classes, self.shard)
+        if smallest_size < 1 or self.features < 0:
             raise InputError(
                 f"predictions of {self.rows} rows, {self.classes} classes and {self.features} "
                 "features in shards of "
@@ -92,7 +96,8 @@ class Predictions:
     def nbytes(self) -> int:
         """On disk, when all shards are written."""
         width = self.classes + self.features
-        return self.rows * width * np.dtype(self.dtype).itemsize
+        numbers = self.rows * width
+        return numbers * np.dtype(self.dtype).itemsize
 
     def begin(self) -> Predictions:
         """Make the folder; shards of other predictions in it go, and what killed writers left of
@@ -100,32 +105,42 @@ class Predictions:
         """
         folder = Path(self.folder)
         folder.mkdir(parents=True, exist_ok=True)
-        meta = json.dumps({"format": 1, **asdict(self), "folder": ""}).encode()
-        if not (folder / META).exists() or (folder / META).read_bytes() != meta:
-            for old in folder.glob("*.npy*"):
-                old.unlink(missing_ok=True)
-            write_atomically(folder / META, meta)
+        meta_path = folder / META
+        # Without the folder's path: predictions that were moved are still the same.
+        fields = {
+            "format": 1,
+            **asdict(self),
+            "folder": "",
+        }
+        meta = json.dumps(fields).encode()
+        if meta_path.exists() and meta_path.read_bytes() == meta:
+            return self
+        for old in folder.glob("*.npy*"):
+            old.unlink(missing_ok=True)
+        # Last: a process killed before it leaves no shard that would pass for a new one.
+        write_atomically(meta_path, meta)
         return self
 
     @classmethod
     def open(cls, folder: Path | str) -> Predictions:
         """Predictions that are whole."""
+        meta_path = Path(folder) / META
         try:
-            meta = json.loads((Path(folder) / META).read_text())
+            meta = json.loads(meta_path.read_text())
             if meta.pop("format") != 1:
                 raise ValueError("another format")
-            predictions = cls(**{**meta, "folder": str(folder)})
+            meta["folder"] = str(folder)
+            predictions = cls(**meta)
         except FileNotFoundError:
             raise InputError(f"{folder} holds no predictions: there is no {META}") from None
         except (ValueError, KeyError, TypeError) as problem:
-            raise InputError(
-                f"{Path(folder) / META} can't be read ({problem}): predict again"
-            ) from problem
+            raise InputError(f"{meta_path} can't be read ({problem}): predict again") from problem
         missing = predictions.missing()
         if missing:
+            first = missing[0]
             raise InputError(
                 f"{folder} lacks {len(missing)} of {len(predictions)} shards (not written, or "
-                f"damaged), the first is {missing[0]}: predict again, which goes on where it "
+                f"damaged), the first is {first}: predict again, which goes on where it "
                 "stopped"
             )
         return predictions
@@ -138,25 +153,36 @@ class Predictions:
         if not 0 <= number < len(self):
             raise IndexError(number)
         start = number * self.shard
+        stop = min(start + self.shard, self.rows)
+        probs = self._path(PROBS, number)
+        features = None
+        if self.features:
+            features = self._path(FEATURES, number)
         return Shard(
-            start=start,
-            stop=min(start + self.shard, self.rows),
-            probs=self._path(PROBS, number),
-            features=self._path(FEATURES, number) if self.features else None,
+            start,
+            stop,
+            probs,
+            features,
         )
 
     def __iter__(self) -> Iterator[Shard]:
-        return (self[number] for number in range(len(self)))
+        for number in range(len(self)):
+            yield self[number]
 
     def missing(self) -> list[int]:
         """The shards that are not written yet, or that a power cut or a full disk has damaged."""
-        return [number for number, shard in enumerate(self) if not self._is_written(shard)]
+        missing = []
+        for number, shard in enumerate(self):
+            if not self._is_written(shard):
+                missing.append(number)
+        return missing
 
     def _is_written(self, shard: Shard) -> bool:
-        return all(
-            _is_whole(path, (len(shard), width), self.dtype)
-            for _, path, width in self._files(shard)
-        )
+        rows = len(shard)
+        for _, path, width in self._files(shard):
+            if not _is_whole(path, (rows, width), self.dtype):
+                return False
+        return True
 
     def write(self, number: int, probs: np.ndarray, features: np.ndarray | None = None) -> None:
         """Write one shard.
@@ -170,16 +196,20 @@ class Predictions:
         arrays = {PROBS: probs, FEATURES: features}
         for name, path, width in self._files(shard):
             array = arrays[name]
-            if array is None or array.shape != (len(shard), width):
-                shape = None if array is None else array.shape
-                raise InputError(f"shard {number} needs shape {(len(shard), width)}, got {shape}")
+            needed_shape = (len(shard), width)
+            shape = None
+            if array is not None:
+                shape = array.shape
+            if array is None or shape != needed_shape:
+                raise InputError(f"shard {number} needs shape {needed_shape}, got {shape}")
             if name == PROBS:
                 array = _without_rounding(array)
             try:
                 with np.errstate(over="raise"):
                     stored = np.ascontiguousarray(array, self.dtype)
             except FloatingPointError:
-                raise InputError(self._too_large(array, name, shard.start)) from None
+                message = self._too_large(array, name, shard.start)
+                raise InputError(message) from None
             # Not forced to the disk, which cost a third of predicting: file systems that keep order
             # write a file's length after its bytes, so that what a power cut leaves is too short,
             # and missing() sees that.
@@ -190,18 +220,26 @@ class Predictions:
         """(name, path, numbers in a row) of a shard's files, in the order in which they are
         written.
         """
-        files = [(PROBS, shard.probs, self.classes)]
+        files = []
         if shard.features is not None:
-            files.insert(0, (FEATURES, shard.features, self.features))
+            files.append((FEATURES, shard.features, self.features))
+        files.append((PROBS, shard.probs, self.classes))
         return files
 
     def _too_large(self, array: np.ndarray, name: str, start: int) -> str:
         limit = float(np.finfo(self.dtype).max)
-        is_too_large = np.isfinite(array) & (np.abs(array) > limit)
-        row, column = np.argwhere(is_too_large)[0]
-        wider = "float32" if limit < 1e5 else "float64"
+        is_beyond = np.abs(array) > limit
+        # What is infinite already is no matter of the dtype.
+        is_too_large = is_beyond & np.isfinite(array)
+        cells = np.argwhere(is_too_large)
+        row, column = cells[0]
+        example = start + row
+        value = array[row, column]
+        wider = "float64"
+        if self.dtype == "float16":
+            wider = "float32"
         return (
-            f"{name} of example {start + row} reach {array[row, column]:g}, and shards of "
+            f"{name} of example {example} reach {value:g}, and shards of "
             f"{self.dtype} hold numbers up to {limit:,.6g}: scale them, or set [engine] "
             f'dtype = "{wider}"'
         )
@@ -210,25 +248,35 @@ class Predictions:
         """Arrays (N, K) and (N, d) that are in memory, or memory maps."""
         self.begin()
         for number, shard in enumerate(self):
-            shard_features = None if features is None else np.asarray(features[shard.span])
-            self.write(number, np.asarray(probs[shard.span]), shard_features)
+            shard_probs = np.asarray(probs[shard.span])
+            shard_features = None
+            if features is not None:
+                shard_features = np.asarray(features[shard.span])
+            self.write(number, shard_probs, shard_features)
         return self
 
     def take(self, name: str, positions: np.ndarray | slice) -> np.ndarray:
         """(n, width) rows in the order asked for, read where they lie. name: PROBS or FEATURES."""
         if isinstance(positions, slice):
-            positions = np.arange(*positions.indices(self.rows))
-        width = self.classes if name == PROBS else self.features
-        rows = np.empty((len(positions), width), self.dtype)
+            start, stop, step = positions.indices(self.rows)
+            positions = np.arange(start, stop, step)
+        width = self.classes
+        if name == FEATURES:
+            width = self.features
+        shape = (len(positions), width)
+        rows = np.empty(shape, self.dtype)
         numbers = positions // self.shard
+        # A shard at a time, however the positions are mixed: each file is opened once.
         for number in np.unique(numbers).tolist():
             shard = self[number]
             in_shard = np.flatnonzero(numbers == number)
-            rows[in_shard] = shard.read(name, positions[in_shard] - shard.start)
+            shard_positions = positions[in_shard] - shard.start
+            rows[in_shard] = shard.read(name, shard_positions)
         return rows
 
     def _path(self, name: str, number: int) -> str:
-        return os.path.join(self.folder, f"{name}-{number:05d}.npy")
+        file_name = f"{name}-{number:05d}.npy"
+        return os.path.join(self.folder, file_name)
 
 
 def check_dtype(dtype: str) -> str:
@@ -243,17 +291,25 @@ def _is_whole(path: str, shape: tuple[int, int], dtype: str) -> bool:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except DAMAGE:
         return False
-    return array.shape == shape and array.dtype == np.dtype(dtype)
+    if array.shape != shape:
+        return False
+    return bool(array.dtype == np.dtype(dtype))
 
 
 def _without_rounding(probs: np.ndarray) -> np.ndarray:
     """Probabilities that rounding has put a little outside [0, 1] are brought back, as in memory;
     others are left for whoever checks them.
     """
-    if probs.min(initial=0) >= 0 and probs.max(initial=1) <= 1:
+    # Most have nothing to bring back: two passes that make no array say so.
+    lowest = probs.min(initial=0)
+    highest = probs.max(initial=1)
+    if lowest >= 0 and highest <= 1:
         return probs
     tolerance = SUM_TOLERANCE.get(probs.dtype.itemsize, 0.0)
     a_little_below = (probs < 0) & (probs >= -tolerance)
     a_little_above = (probs > 1) & (probs <= 1 + tolerance)
     is_off = a_little_below | a_little_above
-    return np.where(is_off, probs.clip(0, 1), probs) if is_off.any() else probs
+    if not is_off.any():
+        return probs
+    clipped = probs.clip(0, 1)
+    return np.where(is_off, clipped, probs)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import inf
 from typing import Any, TypeVar
 
 from tailor.common.distribution import pip_install
@@ -77,7 +76,8 @@ class RayEngine(Engine):
         except InputError:
             self.close()
             raise
-        self._task = self.ray.remote(num_cpus=cpus, max_retries=retries)(_call)
+        as_task = self.ray.remote(num_cpus=cpus, max_retries=retries)
+        self._task = as_task(_call)
 
     def _begin_ray(self, address: str | None, tasks: int | None) -> None:
         """Join a cluster, or begin one of this machine alone."""
@@ -87,7 +87,11 @@ class RayEngine(Engine):
             if tasks is not None:
                 options["num_cpus"] = tasks * self.cpus
         try:
-            self.ray.init(address=address or "local", log_to_driver=False, **options)
+            self.ray.init(
+                address=address or "local",
+                log_to_driver=False,
+                **options,
+            )
         except ConnectionError as problem:
             raise InputError(
                 f"no Ray cluster at {address!r} ({problem}): start one with `ray start --head`"
@@ -104,12 +108,22 @@ class RayEngine(Engine):
         room = self._room(gpus)
         if room >= workers:
             return
-        first, second = ("GPU", "CPU") if gpus else ("CPU", "GPU")
-        largest = max(self._nodes(), key=lambda node: (node[first], node[second]))
-        short = f"room for {room} of {workers} workers" if workers > 1 else "no room for a worker"
+        # The largest by what is asked for first of all.
+        order = ("CPU", "GPU")
+        if gpus:
+            order = ("GPU", "CPU")
+        largest = max(
+            self._nodes(),
+            key=lambda node: [node[resource] for resource in order],
+        )
+        largest_cpus = largest["CPU"]
+        largest_gpus = largest["GPU"]
+        short = "no room for a worker"
+        if workers > 1:
+            short = f"room for {room} of {workers} workers"
         raise InputError(
             f"the Ray cluster has {short} with cpus = {self.cpus} and gpus = {gpus:g}; its "
-            f"largest node has cpus = {largest['CPU']:g} and gpus = {largest['GPU']:g}: ask for "
+            f"largest node has cpus = {largest_cpus:g} and gpus = {largest_gpus:g}: ask for "
             "less, or start more or larger nodes"
         )
 
@@ -117,15 +131,27 @@ class RayEngine(Engine):
         """How many tasks with so many GPUs the nodes can run at once."""
         total = 0
         for node in self._nodes():
-            by_gpus = node["GPU"] / gpus if gpus else inf
-            room = min(node["CPU"] / self.cpus, by_gpus)
+            room = node["CPU"] / self.cpus
+            if gpus:
+                room_by_gpus = node["GPU"] / gpus
+                room = min(room, room_by_gpus)
             total += int(room + 1e-6)  # ten tenths of a GPU are one
         return total
 
     def _nodes(self) -> list[dict[str, float]]:
         """Cores and GPUs of each."""
-        resources = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
-        return [{"CPU": node.get("CPU", 0.0), "GPU": node.get("GPU", 0.0)} for node in resources]
+        nodes = []
+        for node in self.ray.nodes():
+            # Ray lists nodes that are gone, too.
+            if not node["Alive"]:
+                continue
+            resources = node["Resources"]
+            counts = {
+                "CPU": resources.get("CPU", 0.0),
+                "GPU": resources.get("GPU", 0.0),
+            }
+            nodes.append(counts)
+        return nodes
 
     def map(
         self,
@@ -134,21 +160,31 @@ class RayEngine(Engine):
         shared: Any = None,
     ) -> list[T]:
         results = dict[int, T]()
-        waiting = list(enumerate(calls))[::-1]
+        waiting = _in_reverse(calls)
         running = dict[Any, int]()  # by reference: the number of the call
         with clear_errors(self.ray):
+            # Sent once and read by every task, since it may be large.
             common = self.ray.put((function, self.cpus, shared))
             while waiting or running:
                 # The workers are counted each time: a node that joined is used at once.
                 while waiting and len(running) < AHEAD * self.workers:
                     number, call = waiting.pop()
-                    running[self._task.remote(common, *call)] = number
-                done, _ = self.ray.wait(list(running), timeout=PATIENCE)
+                    reference = self._task.remote(common, *call)
+                    running[reference] = number
+                done = self._wait_for_any(running)
                 if not done:
                     self.check_room(gpus=0)  # a node that all this needs may be lost
                 for reference in done:
-                    results[running.pop(reference)] = self.ray.get(reference)
+                    number = running.pop(reference)
+                    results[number] = self.ray.get(reference)
         return [results[number] for number in range(len(calls))]
+
+    def _wait_for_any(self, running: Mapping[Any, Any]) -> list[Any]:
+        """Those of the references that are done, at least one; none where PATIENCE has run out."""
+        references = list(running)
+        done: list[Any]
+        done, _ = self.ray.wait(references, timeout=PATIENCE)
+        return done
 
     def map_with(
         self,
@@ -161,17 +197,20 @@ class RayEngine(Engine):
             return []
         self.check_room(self.gpus)
         results = dict[int, T]()
-        waiting = list(enumerate(calls))[::-1]
-        running = dict[Any, tuple[int, int]]()  # by reference: the numbers of call and actor
+        waiting = _in_reverse(calls)
+        running: dict[Any, tuple[int, int]] = {}  # by reference: the numbers of call and actor
         with clear_errors(self.ray), self._crew(make, function) as crew:
             while waiting or running:
-                crew.grow(self._room(self.gpus), len(waiting))  # a node that joined is used at once
+                # Each time: a node that joined is used at once.
+                room = self._room(self.gpus)
+                crew.grow(room, len(waiting))
                 actor = crew.idlest()
                 while waiting and actor is not None:
                     number, call = waiting.pop()
-                    running[crew.send(actor, call)] = (number, actor)
+                    reference = crew.send(actor, call)
+                    running[reference] = (number, actor)
                     actor = crew.idlest()
-                done, _ = self.ray.wait(list(running), timeout=PATIENCE)
+                done = self._wait_for_any(running)
                 if not done:
                     self.check_room(self.gpus)  # the last node that could do it may be lost
                 for reference in done:
@@ -199,6 +238,7 @@ class RayEngine(Engine):
             crew.dismiss()
 
     def close(self) -> None:
+        # A cluster that was there before stays for whoever began it.
         if self._began_ray and self.ray.is_initialized():
             self.ray.shutdown()
 
@@ -220,29 +260,35 @@ class _Crew:
 
     def grow(self, room: int, calls: int) -> None:
         """To as many as there is room for, if there are calls for so many."""
-        for _ in range(min(room - len(self._actors), calls)):
-            self._actors[self._hired] = self._new.remote(self._common)
-            self._in_hand[self._hired] = 0
+        places = room - len(self._actors)
+        for _ in range(min(places, calls)):
+            number = self._hired
+            self._actors[number] = self._new.remote(self._common)
+            self._in_hand[number] = 0
             self._hired += 1
 
     def idlest(self) -> int | None:
         """The actor with the fewest calls in hand, unless all have enough."""
         if not self._in_hand:
             return None
-        actor = min(self._in_hand, key=lambda number: self._in_hand[number])
-        return actor if self._in_hand[actor] < AHEAD else None
+        actor = min(self._in_hand, key=self._in_hand.__getitem__)
+        if self._in_hand[actor] >= AHEAD:
+            return None
+        return actor
 
     def send(self, actor: int, call: tuple[Any, ...]) -> Any:
         self._in_hand[actor] += 1
-        return self._actors[actor].call.remote(*call)
+        worker = self._actors[actor]
+        return worker.call.remote(*call)
 
     def received(self, actor: int) -> None:
         self._in_hand[actor] -= 1
 
     def dismiss_idle(self) -> None:
-        idle = [actor for actor, calls in self._in_hand.items() if not calls]
-        for actor in idle:
-            self._dismiss(actor)
+        # Over a copy: whoever is dismissed leaves the dict.
+        for actor, calls in list(self._in_hand.items()):
+            if not calls:
+                self._dismiss(actor)
 
     def dismiss(self) -> None:
         for actor in list(self._actors):
@@ -250,21 +296,32 @@ class _Crew:
 
     def _dismiss(self, actor: int) -> None:
         del self._in_hand[actor]
-        self._ray.kill(self._actors.pop(actor))
+        worker = self._actors.pop(actor)
+        self._ray.kill(worker)
 
 
 class _Worker:
     """An actor: makes what it needs once, then takes one call after another."""
 
     def __init__(self, common: tuple[Callable[[], Any], Callable[..., Any], int]) -> None:
-        self._make, self._function, threads = common
+        make, function, threads = common
+        self._make = make
+        self._function = function
         self._tools: list[Any] = []  # what make() gave, once it was called
         use_threads(threads)
 
     def call(self, *call: Any) -> Any:
         if not self._tools:  # here and not above, so that its errors are those of a call
-            self._tools.append(self._make())
+            tool = self._make()
+            self._tools.append(tool)
         return self._function(self._tools[0], *call)
+
+
+def _in_reverse(calls: Sequence[tuple[Any, ...]]) -> list[tuple[int, tuple[Any, ...]]]:
+    """The calls with their numbers, the first one last: pop() takes them in order."""
+    numbered = list(enumerate(calls))
+    numbered.reverse()
+    return numbered
 
 
 def _call(common: tuple[Callable[..., T], int, Any], *call: Any) -> T:
@@ -282,7 +339,9 @@ def use_threads(count: int) -> None:
     import torch
 
     torch.set_num_threads(count)
-    numba.set_num_threads(min(count, numba.get_num_threads()))
+    # numba takes no more than it started with.
+    numba_threads = numba.get_num_threads()
+    numba.set_num_threads(min(count, numba_threads))
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from tailor.compute.part_view import (
     PerRow,
     ShardContext,
     ShardPiece,
+    positions_within,
     visit_shard,
 )
 from tailor.compute.prediction_shards import FEATURES, PROBS, Predictions
@@ -70,7 +71,10 @@ class Sharded(PredictionSource):
         """(n, K) probabilities of a few examples; of one position, (K,)."""
         indices = np.asarray(positions)
         rows = self.predictions.take(PROBS, np.atleast_1d(indices))
-        return rows if indices.ndim else rows[0]
+        is_single = indices.ndim == 0
+        if is_single:
+            return rows[0]
+        return rows
 
     def round_view(
         self,
@@ -131,7 +135,10 @@ class ModelVariants:
     def add_finetuned(self, pieces: Sequence[ShardPiece], epochs: int) -> list[ShardPiece]:
         """The pieces, each with its shard of the fine-tuned predictions."""
         shards = self.finetuned(epochs)
-        return [replace(piece, tuned=shard) for piece, shard in zip(pieces, shards, strict=True)]
+        extended = []
+        for piece, shard in zip(pieces, shards, strict=True):
+            extended.append(replace(piece, tuned=shard))
+        return extended
 
     def add_dropout_passes(self, pieces: Sequence[ShardPiece]) -> list[ShardPiece]:
         """The pieces, each with its shard of every pass."""
@@ -192,16 +199,23 @@ class ShardedView(PoolView):
             free=free,
             pending=pending,
         )
-        super().__init__(task, size, torch.device(device), state, seed)
+        super().__init__(
+            task,
+            size,
+            torch.device(device),
+            state,
+            seed,
+        )
         self._sharded = sharded
         self._context = ShardContext(task, seed, device)
         self._pieces = self._cut_up()
         self._variants = ModelVariants(sharded)
         self._row_max = self.visit(CheckNumbers())  # (N,); empty in a multi-label task
         if isinstance(task, MultiClass):
+            # Sent along with every later visit, so that no worker has to find them again.
             pieces = []
             for piece in self._pieces:
-                row_max = self._row_max[piece.shard.start : piece.shard.stop]
+                row_max = self._row_max[piece.shard.span]
                 pieces.append(replace(piece, row_max=row_max))
             self._pieces = pieces
 
@@ -211,17 +225,13 @@ class ShardedView(PoolView):
         pending = np.sort(self.pending)
         pieces = []
         for shard in self.predictions:
-            ends = (shard.start, shard.stop)
-            labelled_here = slice(*np.searchsorted(labelled, ends))
-            pending_here = slice(*np.searchsorted(pending, ends))
-            pieces.append(
-                ShardPiece(
-                    shard,
-                    free=self.free[shard.start : shard.stop],
-                    labelled=labelled[labelled_here] - shard.start,
-                    pending=pending[pending_here] - shard.start,
-                )
+            piece = ShardPiece(
+                shard,
+                free=self.free[shard.span],
+                labelled=positions_within(labelled, shard.span),
+                pending=positions_within(pending, shard.span),
             )
+            pieces.append(piece)
         return pieces
 
     @property
@@ -263,7 +273,8 @@ class ShardedView(PoolView):
 
     def _visit(self, job: ShardJob[T], pieces: Sequence[ShardPiece]) -> T:
         calls = [(piece,) for piece in pieces]
-        answers = self.engine.map(visit_shard, calls, shared=(self._context, job))
+        shared = (self._context, job)
+        answers = self.engine.map(visit_shard, calls, shared=shared)
         return job.join(answers)
 
     @cached_property
@@ -273,13 +284,14 @@ class ShardedView(PoolView):
         return self.to_device(self._row_max)
 
     def per_row(self, function: RowFunction) -> torch.Tensor:
-        return self.to_device(self.visit(PerRow(function)))
+        numbers = self.visit(PerRow(function))
+        return self.to_device(numbers)
 
     def count_predicted(self, among: np.ndarray) -> np.ndarray:
         pieces = []
         for piece in self._pieces:
-            among_here = among[piece.shard.start : piece.shard.stop]
-            pieces.append(replace(piece, among=among_here))
+            in_question = among[piece.shard.span]
+            pieces.append(replace(piece, among=in_question))
         return self._visit(CountPredicted(), pieces)
 
     def rows(
@@ -288,25 +300,35 @@ class ShardedView(PoolView):
         classes: slice | Sequence[int] | np.ndarray | None = None,
     ) -> torch.Tensor:
         rows = self._take(PROBS, which)
-        return rows if classes is None else rows[:, classes]
+        if classes is None:
+            return rows
+        return rows[:, classes]
 
     def feature_rows(self, which: slice | torch.Tensor) -> torch.Tensor:
         return self._take(FEATURES, which)
 
     def _take(self, name: str, which: slice | torch.Tensor) -> torch.Tensor:
-        positions = which if isinstance(which, slice) else which.cpu().numpy()
+        positions: slice | np.ndarray
+        if isinstance(which, slice):
+            positions = which
+        else:
+            positions = which.cpu().numpy()
         rows = self.predictions.take(name, positions)
-        return full_precision(self.to_device(rows))
+        on_device = self.to_device(rows)
+        return full_precision(on_device)
 
     def columns(self, classes: list[int]) -> Iterable[tuple[int, torch.Tensor]]:
         for first in range(0, len(classes), COLUMNS):
-            block = classes[first : first + COLUMNS]
-            block_rows = self.per_row(partial(_columns_of, block))
+            last = first + COLUMNS
+            block = classes[first:last]
+            columns_of_block = partial(_columns_of, block)
+            block_rows = self.per_row(columns_of_block)
             columns = block_rows.T.contiguous()
             yield from zip(block, columns)
 
     def finetuned(self, epochs: int) -> torch.Tensor:
-        return self._all_probs(self._variants.finetuned(epochs))
+        predictions = self._variants.finetuned(epochs)
+        return self._all_probs(predictions)
 
     def dropout_passes(self) -> Iterator[torch.Tensor]:
         for predictions in self._variants.dropout_passes():
@@ -324,7 +346,9 @@ class ShardedView(PoolView):
                 return self._sharded.dropout is not None
 
     def _all_probs(self, predictions: Predictions) -> torch.Tensor:
-        return self.to_device(predictions.take(PROBS, slice(None)))
+        all_rows = slice(None)
+        probs = predictions.take(PROBS, all_rows)
+        return self.to_device(probs)
 
 
 def _columns_of(classes: list[int], view: PoolView, part: slice) -> torch.Tensor:
