@@ -36,12 +36,15 @@ class AnswerColumns:
     def tell(self, positions: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Enter labels (n, K) -> (n,) bool: which are new or other than before."""
         had_label = self.labels.has(positions)
-        changed = np.ones(len(positions), bool)
-        old_labels = self.labels.get(positions[had_label])
+        answered_before = positions[had_label]
+        old_labels = self.labels.get(answered_before)
         new_labels = labels[had_label]
         differs = old_labels != new_labels
+        changed = np.ones(len(positions), bool)
         changed[had_label] = differs.any(1)
-        self.labels.set(positions[changed], labels[changed])
+        # Only what has changed: every row that is set takes room of its own.
+        changed_positions = positions[changed]
+        self.labels.set(changed_positions, labels[changed])
         self.skipped[positions] = False
         return changed
 
@@ -55,7 +58,8 @@ class AnswerColumns:
         has_label = self.labels.has(positions)
         if has_label.any():
             labelled = positions[has_label]
-            raise InputError(f"example {labelled[0]} has a label: it can't be skipped")
+            first = labelled[0]
+            raise InputError(f"example {first} has a label: it can't be skipped")
         self.skipped[positions] = True
 
     def unskip(self, positions: np.ndarray) -> None:
@@ -63,7 +67,8 @@ class AnswerColumns:
         is_skipped = self.skipped[positions]
         not_skipped = positions[~is_skipped]
         if len(not_skipped):
-            raise InputError(f"example {not_skipped[0]} is not skipped: nothing to offer again")
+            first = not_skipped[0]
+            raise InputError(f"example {first} is not skipped: nothing to offer again")
         self.skipped[positions] = False
 
     def reclass(self, change: ClassEdit) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import copy
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -31,11 +31,7 @@ class Availability:
             self.for_holdout[first:] = for_holdout
 
     def copy(self) -> Availability:
-        twin = copy(self)
-        twin.unreadable = self.unreadable.copy()
-        twin.absent = self.absent.copy()
-        twin.for_holdout = self.for_holdout.copy()
-        return twin
+        return deepcopy(self)
 
     def set_absent(self, positions: np.ndarray) -> None:
         """These, and no others, are away for now."""
@@ -53,4 +49,5 @@ class Availability:
         """bool for each position of a part: an arm may ask for it."""
         readable = self.readable(part)
         only_holdout = self.for_holdout[part]
-        return np.logical_and(readable, np.logical_not(only_holdout))
+        not_holdout = np.logical_not(only_holdout)
+        return np.logical_and(readable, not_holdout)

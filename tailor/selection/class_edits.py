@@ -28,13 +28,14 @@ class ClassEdit:
     place: tuple[int, ...]  # (K,)
 
     def __post_init__(self) -> None:
-        new_classes = range(self.after.size)
-        is_known = all(k in new_classes for k in self.place)
-        is_complete = len(self.place) == self.before.size
+        size_before = self.before.size
+        size_after = self.after.size
+        all_classes = set(range(size_after))
+        is_known = all_classes.issuperset(self.place)
+        is_complete = len(self.place) == size_before
         if not is_complete or not is_known:
             raise InputError(
-                f"places {self.place} do not lead from {self.before.size} classes to "
-                f"{self.after.size}"
+                f"places {self.place} do not lead from {size_before} classes to {size_after}"
             )
 
     @property
@@ -65,12 +66,15 @@ class ClassEdit:
         if self.only_names:
             return v.copy()  # to the last bit
         size = self.after.size
+        place = np.array(self.place)
+        # Weights are bounded by 1/K, and K is another now.
         scaled = v * self.before.size / size
         total = np.zeros(size)
-        np.add.at(total, list(self.place), scaled)
-        members = np.bincount(self.place, minlength=size)
+        np.add.at(total, place, scaled)
+        members = np.bincount(place, minlength=size)
         # A new class has no members: its mean is not used, and must not divide by 0.
-        mean = total / np.maximum(members, 1)
+        divisors = np.maximum(members, 1)
+        mean = total / divisors
         is_old = members > 0
         largest = 1 / size
         return np.where(is_old, mean, largest)
@@ -81,12 +85,14 @@ class ClassEdit:
         return sorted(new_classes)
 
     def _join_columns(self, rows: np.ndarray, join: np.ufunc) -> np.ndarray:
-        shape = (len(rows), self.after.size)
+        size = self.after.size
+        shape = (len(rows), size)
         joined = np.zeros(shape, rows.dtype)
         for old, new in enumerate(self.place):
-            column = joined[:, new]
+            old_column = rows[:, old]
+            new_column = joined[:, new]
             # Into the column itself, which is a view of the matrix.
-            join(column, rows[:, old], out=column)
+            join(new_column, old_column, out=new_column)
         return joined
 
 
@@ -115,7 +121,8 @@ def merged(task: Task, old: str, into: str) -> ClassEdit:
     """
     if task.index(old) == task.index(into):
         raise InputError(f"{old!r} can't be merged into itself: name two classes")
-    names = tuple(name for name in task.classes if name != old)
+    names = list(task.classes)
+    names.remove(old)
     if len(names) < task.fewest_classes:
         raise InputError(
             f"{old!r} can't be merged into {into!r}: {task.kind} needs {task.fewest_classes} "
@@ -123,7 +130,8 @@ def merged(task: Task, old: str, into: str) -> ClassEdit:
         )
     place = []
     for name in task.classes:
-        new_name = into if name == old else name
-        place.append(names.index(new_name))
-    after = type(task)(names)
+        if name == old:
+            name = into
+        place.append(names.index(name))
+    after = type(task)(tuple(names))
     return ClassEdit(task, after, tuple(place))

@@ -11,5 +11,6 @@ def extended(column: np.ndarray, count: int, value: float) -> np.ndarray:
     >>> extended(np.array([4, 5]), 2, -1)
     array([ 4,  5, -1, -1])
     """
-    rows = np.full(count, value, column.dtype)
-    return np.concatenate([column, rows])
+    # Of the column's type: a value of another would widen the whole column.
+    new_rows = np.full(count, value, column.dtype)
+    return np.concatenate([column, new_rows])

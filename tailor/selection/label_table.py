@@ -4,7 +4,7 @@ belongs to the hold-out.
 
 from __future__ import annotations
 
-from copy import copy
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -30,14 +30,14 @@ class LabelTotal:
         self.by_class = np.zeros(classes, np.int64)
 
     def copy(self) -> LabelTotal:
-        twin = copy(self)
-        twin.by_class = self.by_class.copy()
-        return twin
+        return deepcopy(self)
 
     def add(self, labels: np.ndarray, sign: int) -> None:
         """labels (n, K) came (sign 1) or went (-1)."""
+        examples = len(labels)
+        # Wider than the labels, which are bytes and would overflow.
         by_class = labels.sum(0, dtype=np.int64)
-        self.examples += sign * len(labels)
+        self.examples += sign * examples
         self.by_class += sign * by_class
 
 
@@ -60,15 +60,22 @@ class LabelTable:
     """
 
     def __init__(self, task: Task, pool: int) -> None:
-        self.task = check_instance(task, Task, "task", "a MultiClass or a MultiLabel")
+        self.task = check_instance(
+            task,
+            Task,
+            "task",
+            "a MultiClass or a MultiLabel",
+        )
+        classes = task.size
         self.pool = 0
-        self.answers = AnswerColumns(task.size)
-        self.picks = PickColumns(task.size)
+        self.answers = AnswerColumns(classes)
+        self.picks = PickColumns(classes)
         self.availability = Availability()
         # Totals are kept up to date, since they are wanted after every answer.
-        self.total = LabelTotal(task.size)  # the hold-out's too
-        self.holdout_total = LabelTotal(task.size)
-        self.grow(check_whole(pool, "pool", least=0))
+        self.total = LabelTotal(classes)  # the hold-out's too
+        self.holdout_total = LabelTotal(classes)
+        count = check_whole(pool, "pool", least=0)
+        self.grow(count)
 
     def grow(self, count: int, for_holdout: np.ndarray | None = None) -> None:
         """New examples join at the end. for_holdout (count,) bool: which of them only the hold-out
@@ -105,26 +112,32 @@ class LabelTable:
     @property
     def unlabelled(self) -> np.ndarray:
         """(N,) bool: what is not in `labelled`."""
-        has_label = self.answers.labels.mask
-        return np.logical_or(~has_label, self.picks.holdout)
+        has_no_label = ~self.answers.labels.mask
+        in_holdout = self.picks.holdout
+        return np.logical_or(has_no_label, in_holdout)
 
     @property
     def counts(self) -> np.ndarray:
         """(K,) float64: labels in each class, without the hold-out's."""
-        counts = self.total.by_class - self.holdout_total.by_class
+        of_all = self.total.by_class
+        of_holdout = self.holdout_total.by_class
+        counts = of_all - of_holdout
         return counts.astype(np.float64)
 
     @property
     def answered(self) -> int:
         """How many examples have a label, without the hold-out's."""
-        return self.total.examples - self.holdout_total.examples
+        of_all = self.total.examples
+        of_holdout = self.holdout_total.examples
+        return of_all - of_holdout
 
     @property
     def pending(self) -> np.ndarray:
         """(m,) positions that were asked and are neither answered nor skipped; without the
         hold-out's.
         """
-        is_answered = self.answers.labels.mask | self.answers.skipped
+        answers = self.answers
+        is_answered = answers.labels.mask | answers.skipped
         is_pending = self.picks.stands & ~is_answered
         pending = np.flatnonzero(is_pending)
         return self.picks.without_holdout(pending)
@@ -156,8 +169,9 @@ class LabelTable:
 
     def untouched(self, part: Any = slice(None)) -> np.ndarray:
         """bool for each position of a part: neither asked, told nor skipped."""
-        has_label = self.answers.labels.has(part)
-        is_skipped = self.answers.skipped[part]
+        answers = self.answers
+        has_label = answers.labels.has(part)
+        is_skipped = answers.skipped[part]
         is_asked = self.picks.stands[part]
         is_touched = has_label | is_skipped | is_asked
         return np.logical_not(is_touched)
@@ -168,8 +182,10 @@ class LabelTable:
         """Enter labels (n, K); whether one was changed that the selector has learned from."""
         told = check_positions(positions, self.pool, "positions")
         labels = self.task.check_labels(labels)
-        if len(labels) != len(told):
-            raise InputError(f"{len(told)} positions but {len(labels)} labels")
+        position_count = len(told)
+        label_count = len(labels)
+        if label_count != position_count:
+            raise InputError(f"{position_count} positions but {label_count} labels")
         # Answers that are replaced leave the totals first.
         self._count(told, -1)
         changed = self.answers.tell(told, labels)
@@ -208,9 +224,11 @@ class LabelTable:
         self.answers.reclass(change)
         self.picks.reclass(change, arms)
         # Classes that became one may both have been in a row: the totals can't be added up.
-        self.total = LabelTotal(change.after.size)
-        self.holdout_total = LabelTotal(change.after.size)
-        self._count(self.answers.labels.positions, 1)
+        classes = change.after.size
+        self.total = LabelTotal(classes)
+        self.holdout_total = LabelTotal(classes)
+        labelled = self.answers.labels.positions
+        self._count(labelled, 1)
 
     def _count(self, positions: np.ndarray, sign: int) -> None:
         """Add the labels of those of the positions that have one (sign 1), or take them off."""
@@ -218,8 +236,9 @@ class LabelTable:
         labelled = positions[has_label]
         labels = self.answers.labels.get(labelled)
         in_holdout = self.picks.is_holdout(labelled)
+        holdout_labels = labels[in_holdout]
         self.total.add(labels, sign)
-        self.holdout_total.add(labels[in_holdout], sign)
+        self.holdout_total.add(holdout_labels, sign)
 
 
 def count_askable(table: LabelTable, most: int) -> int:

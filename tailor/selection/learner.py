@@ -32,7 +32,7 @@ from tailor.selection.round_planner import (
 )
 from tailor.selection.selector_history import SelectorHistory
 from tailor.selection.view_checks import check_positions
-from tailor.strategies import NARROW, Arm, Strategy, make_arms
+from tailor.strategies import NARROW, Strategy, make_arms
 from tailor.task import Task
 
 
@@ -81,9 +81,15 @@ class Learner:
         seed: int = 0,
         device: str = "cpu",
     ) -> None:
-        check_instance(task, Task, "task", "a MultiClass or a MultiLabel")
+        check_instance(
+            task,
+            Task,
+            "task",
+            "a MultiClass or a MultiLabel",
+        )
         if not isinstance(pool, LabelTable):
-            pool = LabelTable(task, check_whole(pool, "pool"))
+            size = check_whole(pool, "pool")
+            pool = LabelTable(task, size)
         self.task = task
         self.label_table = pool
         self.batch_size = check_whole(batch, "batch")
@@ -92,10 +98,16 @@ class Learner:
         seed = check_seed(seed)
         own_reward = check_function(own_reward, "own_reward", optional=True)
         self._planner = RoundPlanner(own_reward, seed)
-        self._strategies = strategies if strategies is not None else NARROW[task.kind]
-        self.arms = make_arms(self._strategies, task)
-        contest = _contest_of(task, self.arms, self._rounds, self.batch_size)
-        self.history = SelectorHistory(make_selector(selector), contest, self.label_table)
+        if strategies is None:
+            strategies = NARROW[task.kind]
+        self._strategies = strategies
+        self.arms = make_arms(strategies, task)
+        contest = self._make_contest()
+        self.history = SelectorHistory(
+            make_selector(selector),
+            contest,
+            self.label_table,
+        )
         self.reward = make_reward(reward)
         #: the round that is open; None where none is
         self.current_round: LearnerRound | None = None
@@ -136,8 +148,9 @@ class Learner:
     def copy(self) -> Learner:
         """A learner of its own, as this one stands now; no round is open in it."""
         twin = copy(self)
-        twin.label_table = self.label_table.copy()
-        twin.history = self.history.copy(twin.label_table)
+        label_table = self.label_table.copy()
+        twin.label_table = label_table
+        twin.history = self.history.copy(label_table)
         # The planner remembers the model of the latest round, and each has its own rounds now.
         twin._planner = copy(self._planner)
         twin.current_round = None
@@ -300,11 +313,16 @@ class Learner:
         Returns (M,) what each arm has become. The round that was open is over, unless only names
         have changed.
         """
-        check_instance(change, ClassEdit, "change", "a ClassEdit (tailor.selection.class_edits)")
+        check_instance(
+            change,
+            ClassEdit,
+            "change",
+            "a ClassEdit (tailor.selection.class_edits)",
+        )
         before = self.contest
         self.task = change.after
         self.arms = make_arms(self._strategies, self.task)
-        contest = _contest_of(self.task, self.arms, self._rounds, self.batch_size)
+        contest = self._make_contest()
         arms = _arms_after(change, before, contest)
         self.label_table.reclass(change, arms)
         self.history.reclass(change, contest, arms)
@@ -318,29 +336,41 @@ class Learner:
         rng = np.random.default_rng(0)
         self.selector.plan(1, weights, rng)
 
-
-def _contest_of(task: Task, arms: Sequence[Arm], rounds: int, batch_size: int) -> Contest:
-    """The arms, as a selector sees them."""
-    names = tuple(arm.name for arm in arms)
-    families = tuple(arm.family for arm in arms)
-    classes = tuple(-1 if arm.klass is None else arm.klass for arm in arms)
-    return Contest(
-        task,
-        names,
-        families,
-        classes,
-        rounds,
-        batch_size,
-    )
+    def _make_contest(self) -> Contest:
+        """The arms of now, as a selector sees them."""
+        names = []
+        families = []
+        classes = []
+        for arm in self.arms:
+            names.append(arm.name)
+            families.append(arm.family)
+            klass = arm.klass
+            # An arm that works for no class has the number -1.
+            if klass is None:
+                klass = -1
+            classes.append(klass)
+        return Contest(
+            self.task,
+            tuple(names),
+            tuple(families),
+            tuple(classes),
+            self._rounds,
+            self.batch_size,
+        )
 
 
 def _arms_after(change: ClassEdit, before: Contest, after: Contest) -> np.ndarray:
     """(M,) the arm of `after` that each arm of `before` has become."""
     # Family and class tell arms apart: names of classes may have changed.
+    arm_of = {}
     keys_after = zip(after.families, after.classes)
-    arm_of = {key: arm for arm, key in enumerate(keys_after)}
+    for arm, key in enumerate(keys_after):
+        arm_of[key] = arm
     arms = []
     for family, klass in zip(before.families, before.classes):
-        new_class = change.place[klass] if klass >= 0 else klass
-        arms.append(arm_of[family, new_class])
+        new_class = klass
+        if klass >= 0:
+            new_class = change.place[klass]
+        arm = arm_of[family, new_class]
+        arms.append(arm)
     return np.array(arms, np.int64)

@@ -37,7 +37,12 @@ class LearnerRound(Round):
         requested: int,
         learned: LearnedRound | None,
     ) -> None:
-        super().__init__(view, learner.arms, plan, seed)
+        super().__init__(
+            view,
+            learner.arms,
+            plan,
+            seed,
+        )
         self.weights = weights
         self.requested = requested
         self.learned_round = learned
@@ -169,14 +174,16 @@ class LearnerRound(Round):
 
     def _predicted(self, positions: np.ndarray) -> np.ndarray:
         """(n, K) the model's probabilities of these."""
-        rows = self.view.rows(self.view.to_device(positions))
+        on_device = self.view.to_device(positions)
+        rows = self.view.rows(on_device)
         probs: np.ndarray = rows.cpu().numpy()
         return probs
 
     def _enter(self, positions: np.ndarray, arms: np.ndarray, predicted: np.ndarray) -> None:
         # No arm was drawn for a random stand-in: its chance counts as 1.
         is_nobody = arms == NOBODY
-        chances = np.where(is_nobody, 1.0, self.chances[arms])
+        arm_chances = self.chances[arms]
+        chances = np.where(is_nobody, 1.0, arm_chances)
         picks = self._label_table.picks
         picks.enter(
             positions,

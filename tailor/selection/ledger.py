@@ -42,10 +42,12 @@ class Ledger:
         """Enter a pick. Raises InputError where the example is not free."""
         if not self.free[index]:
             raise InputError(f"example {index} is not free: it is labelled, taken or set aside")
-        if self.count == len(self._taken):
+        room = len(self._taken)
+        if self.count == room:
             # Twice the room each time, so that a take costs O(1) on average.
-            unused = np.empty_like(self._taken)
-            self._taken = np.concatenate([self._taken, unused])
+            roomier = np.empty(2 * room, np.int64)
+            roomier[:room] = self._taken
+            self._taken = roomier
         self._taken[self.count] = index
         self.count += 1
         self.left -= 1

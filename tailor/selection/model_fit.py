@@ -20,16 +20,19 @@ def measure_fit(view: PoolView, label_table: LabelTable, reward: float | None = 
     picked = picks.credited(label_table.labelled)
     correct = np.empty(len(picked))
     for start in range(0, len(picked), CHUNK):
-        part = slice(start, start + CHUNK)
+        stop = start + CHUNK
+        part = slice(start, stop)
         positions = picked[part]
         correct[part] = _share_right(view, label_table, positions)
     unlabelled = label_table.unlabelled
     # Where everything is labelled there is nothing to count, and nothing to divide by.
-    rest = max(1, int(unlabelled.sum()))
-    rates = view.count_predicted(unlabelled) / rest
+    unlabelled_count = max(1, int(unlabelled.sum()))
+    predicted_counts = view.count_predicted(unlabelled)
+    rates = predicted_counts / unlabelled_count
+    chances = picks.chance[picked]
     return Fit(
         correct,
-        picks.chance[picked],
+        chances,
         rates,
         label_table.pool,
         reward,
@@ -38,7 +41,8 @@ def measure_fit(view: PoolView, label_table: LabelTable, reward: float | None = 
 
 def _share_right(view: PoolView, label_table: LabelTable, positions: np.ndarray) -> np.ndarray:
     """(n,) float64: the share of its classes that the model has right, of answered examples."""
-    rows = view.rows(view.to_device(positions))
+    on_device = view.to_device(positions)
+    rows = view.rows(on_device)
     predicted = view.task.predicted(rows)
     labels = label_table.labels_of(positions)
     has_class = labels > 0.5

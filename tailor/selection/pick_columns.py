@@ -80,7 +80,10 @@ class PickColumns:
         (n, K), None where there was no model, and their slots where these are known.
         """
         self.round[positions] = number
-        self.slot[positions] = NEVER if slots is None else slots
+        if slots is None:
+            self.slot[positions] = NEVER
+        else:
+            self.slot[positions] = slots
         self.arm[positions] = arms
         self.chance[positions] = chances
         self.stands[positions] = True
@@ -120,7 +123,8 @@ class PickColumns:
     def without_holdout(self, positions: np.ndarray) -> np.ndarray:
         """Those of the positions that were not asked for the hold-out."""
         arms = self.arm[positions]
-        return positions[arms != HOLDOUT]
+        not_holdout = arms != HOLDOUT
+        return positions[not_holdout]
 
     def get(self, position: int) -> PickFacts | None:
         """The latest pick of an example; None where nobody asked for it."""
@@ -133,9 +137,11 @@ class PickColumns:
 
     def credited(self, among: np.ndarray) -> np.ndarray:
         """(m,) those of the positions `among` that are standing picks of an arm."""
-        of_arms = self.arm[among] >= 0
+        arms = self.arm[among]
+        of_arms = arms >= 0
         stands = self.stands[among]
-        return among[of_arms & stands]
+        is_credited = of_arms & stands
+        return among[is_credited]
 
     def unlearned(self, among: np.ndarray) -> np.ndarray:
         """(m,) as credited(), without those that the selector has heard of."""
@@ -147,5 +153,6 @@ class PickColumns:
         """(K,) what the model said when the example was asked; None where it said nothing."""
         if not self.predictions.has(position):
             return None
-        rows = self.predictions.get(np.array([position]))
+        positions = np.array([position])
+        rows = self.predictions.get(positions)
         return rows[0]

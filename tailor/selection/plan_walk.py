@@ -57,9 +57,9 @@ def random_stand_in(view: PoolView, seed: int, arms: int, slot: int) -> int:
     """A free example for a slot that no arm fills."""
     # Seeded by the slot: a round that is gone through again draws the same stand-ins.
     rng = np.random.default_rng((seed, arms, slot))
-    free = np.flatnonzero(view.ledger.free)
-    drawn = rng.integers(len(free))
-    return int(free[drawn])
+    free_positions = np.flatnonzero(view.ledger.free)
+    drawn = rng.integers(len(free_positions))
+    return int(free_positions[drawn])
 
 
 class PlanWalk:
@@ -107,7 +107,12 @@ class PlanWalk:
                 self._dry.add(arm)
             else:
                 return arm, position
-        stand_in = random_stand_in(self._view, self._seed, len(self._arms), slot)
+        stand_in = random_stand_in(
+            self._view,
+            self._seed,
+            len(self._arms),
+            slot,
+        )
         return NOBODY, stand_in
 
     def _arms_in_turn(self, slot: int) -> Iterator[int]:

@@ -68,8 +68,10 @@ class PoolState:
         if labels is None:
             labels = np.zeros((0, task.size))
         labels = task.check_labels(labels)
-        if len(labels) != len(labelled):
-            raise InputError(f"{len(labelled)} labelled positions but {len(labels)} labels")
+        position_count = len(labelled)
+        label_count = len(labels)
+        if label_count != position_count:
+            raise InputError(f"{position_count} labelled positions but {label_count} labels")
         pending = check_positions(pending, size, "pending")
         free = check_free(
             free,
@@ -118,7 +120,13 @@ class PoolView(ABC):
         self.free = state.free
         self.ledger = Ledger(state.free)
         self._labels = state.labels
-        self._seed = check_whole(seed, "seed", 0, 2**64 - 1)
+        largest_seed = 2**64 - 1
+        self._seed = check_whole(
+            seed,
+            "seed",
+            0,
+            largest_seed,
+        )
 
     # ------------------------------------------------------------------ what a view has to give
 
@@ -208,7 +216,8 @@ class PoolView(ABC):
     @cached_property
     def labelled_rows(self) -> np.ndarray:
         """(n, K) the probabilities of the labelled examples, on the host."""
-        rows = self.rows(self.to_device(self.labelled))
+        positions = self.to_device(self.labelled)
+        rows = self.rows(positions)
         return rows.cpu().numpy()
 
     @cached_property
@@ -236,7 +245,10 @@ class PoolView(ABC):
         """
         import torch
 
-        values = [function(self, part) for part in self.chunks()]
+        values = []
+        for part in self.chunks():
+            part_values = function(self, part)
+            values.append(part_values)
         return torch.cat(values)
 
     def count_predicted(self, among: np.ndarray) -> np.ndarray:
@@ -256,21 +268,25 @@ class PoolView(ABC):
         """(class, its probabilities (N,) contiguous), reading the matrix a block of columns at a
         time.
         """
+        all_rows = slice(None)
         for first in range(0, len(classes), COLUMNS):
-            block = classes[first : first + COLUMNS]
+            last = first + COLUMNS
+            block = classes[first:last]
             low = min(block)
             high = max(block) + 1
             if high - low <= 2 * COLUMNS:
                 # Transposing a few neighbouring columns together reads each row of memory once.
-                neighbours = self.rows(slice(None), slice(low, high))
+                neighbours = self.rows(all_rows, slice(low, high))
                 turned = neighbours.T.contiguous()
                 for klass in block:
-                    yield klass, turned[klass - low]
+                    column = turned[klass - low]
+                    yield klass, column
             else:
                 for klass in block:
-                    only_this = slice(klass, klass + 1)
-                    column = self.rows(slice(None), only_this)
-                    yield klass, column.squeeze(1).contiguous()
+                    class_alone = slice(klass, klass + 1)
+                    narrow = self.rows(all_rows, class_alone)
+                    column = narrow.squeeze(1)
+                    yield klass, column.contiguous()
 
 
 #: (view, part) -> (n,): a number for each row of a part of the view
@@ -354,8 +370,11 @@ def tie_keys(size: int, seed: int, start: int = 0) -> np.ndarray:
     """
     golden_ratio = 0x9E3779B97F4A7C15
     # Python's integers do not overflow: the offset is brought into 64 bits by hand.
-    offset = (seed * golden_ratio + 1) % 2**64
-    keys = np.arange(start, start + size, dtype=np.uint64)
+    offset = seed * golden_ratio + 1
+    offset %= 2**64
+    stop = start + size
+    keys = np.arange(start, stop, dtype=np.uint64)
+    # In place from here on: no second array of the pool's size stays.
     keys += np.uint64(offset)
     keys *= np.uint64(golden_ratio)
     keys ^= keys >> np.uint64(30)

@@ -50,7 +50,9 @@ class Batch:
         """The name of the arm behind each pick."""
         names = []
         for arm in self.arms:
-            name = "(nobody)" if arm == NOBODY else self.names[arm]
+            name = "(nobody)"
+            if arm != NOBODY:
+                name = self.names[arm]
             names.append(name)
         return names
 
@@ -67,7 +69,8 @@ class Round:
             check_instance(arm, Arm, "arms", "a list of Arm objects")
         plan = _check_plan(plan, len(arms))
         # Arms without a slot are not opened: what they would read may be missing.
-        planned_arms = [arms[arm] for arm in np.unique(plan).tolist()]
+        planned_numbers = np.unique(plan).tolist()
+        planned_arms = [arms[number] for number in planned_numbers]
         check_needs(view, planned_arms)
         self.view = view
         self.arms = arms
@@ -77,7 +80,13 @@ class Round:
         # Picks that were made and could not be handed out, since a later one failed.
         self._undelivered: list[Pick] = []
         started = time.perf_counter()
-        self._walk = PlanWalk(view, arms, plan, self._seed, self._open_family)
+        self._walk = PlanWalk(
+            view,
+            arms,
+            plan,
+            self._seed,
+            self._open_family,
+        )
         self.open_seconds = time.perf_counter() - started
         self.take_seconds = 0.0
 
@@ -124,13 +133,18 @@ class Round:
         planned = int(self.plan[self._slot])
         arm, index = self._walk.take(self._slot)
         self.view.ledger.take(index)
-        pick = Pick(index, self._slot, arm, planned)
+        pick = Pick(
+            index,
+            self._slot,
+            arm,
+            planned,
+        )
         self._slot += 1
         return pick
 
     def repick(self, index: int) -> None:
         """Go through a slot again whose pick is known: the arms move on as they did then."""
-        index = check_whole(index, "index", 0, self.view.size - 1)
+        index = self._check_index(index)
         self._walk.take(self._slot)
         self.view.ledger.take(index)
         self._slot += 1
@@ -143,10 +157,20 @@ class Round:
         """The label (K,) of an example of this round has come: arms that can use it mid-round
         do.
         """
-        index = check_whole(index, "index", 0, self.view.size - 1)
+        index = self._check_index(index)
         row = check_array(label, "label")
-        labels = self.view.task.check_labels(row[None])
-        self.view.ledger.reveal(index, labels[0])
+        view = self.view
+        (checked_label,) = view.task.check_labels(row[None])
+        view.ledger.reveal(index, checked_label)
+
+    def _check_index(self, index: int) -> int:
+        last = self.view.size - 1
+        return check_whole(
+            index,
+            "index",
+            0,
+            last,
+        )
 
     def batch(self) -> Batch:
         """Walk the rest of the plan."""
@@ -167,9 +191,13 @@ class Round:
             pick = Round.pick(self)
             self._undelivered.append(pick)
         self.take_seconds += time.perf_counter() - started
-        indices = [pick.index for pick in self._undelivered]
-        arms = [pick.arm for pick in self._undelivered]
-        planned = [pick.planned for pick in self._undelivered]
+        indices = []
+        arms = []
+        planned = []
+        for pick in self._undelivered:
+            indices.append(pick.index)
+            arms.append(pick.arm)
+            planned.append(pick.planned)
         names = tuple(arm.name for arm in self.arms)
         return Batch(
             indices=np.array(indices, np.int64),
@@ -183,14 +211,16 @@ class Round:
 def _check_plan(plan: np.ndarray, arms: int) -> np.ndarray:
     """(slots,) indices of arms."""
     array = check_array(plan, "plan")
-    is_valid = array.ndim == 1 and array.dtype.kind in "iu"
+    last = arms - 1
+    has_integers = array.dtype.kind in "iu"
+    is_valid = has_integers and array.ndim == 1
     # An empty plan has no smallest arm.
     if is_valid and array.size:
         lowest = array.min()
         highest = array.max()
-        is_valid = bool(lowest >= 0 and highest < arms)
+        is_valid = bool(lowest >= 0 and highest <= last)
     if not is_valid:
-        raise InputError(f"plan is {shown(plan)}: indices of arms, 0 to {arms - 1}, are needed")
+        raise InputError(f"plan is {shown(plan)}: indices of arms, 0 to {last}, are needed")
     return array
 
 

@@ -49,7 +49,9 @@ class RoundRequest:
     @property
     def model_or_probs(self) -> Any:
         """What own_reward is given as the model."""
-        return self.probs if self.model is None else self.model
+        if self.model is None:
+            return self.probs
+        return self.model
 
 
 class RoundPlanner:
@@ -77,7 +79,7 @@ class RoundPlanner:
         # Ties, plan and arms draw apart: what one of them draws does not move the others.
         sequence = np.random.SeedSequence((self._seed, learner.round))
         seeds = sequence.generate_state(3, np.uint64)
-        tie_seed, plan_seed, arm_seed = (int(seed) for seed in seeds)
+        tie_seed, plan_seed, arm_seed = seeds.tolist()
         view = _view_of(learner, request, tie_seed)
         check_needs(view, learner.arms)
         learned = self._answers_to_learn(learner, view, request.model)
@@ -86,7 +88,8 @@ class RoundPlanner:
         if learned is not None:
             learner.selector.learn(learned.outcomes)
         rng = np.random.default_rng(plan_seed)
-        plan = learner.selector.plan(min(size, left), weights, rng)
+        slots = min(size, left)
+        plan = learner.selector.plan(slots, weights, rng)
         return LearnerRound(
             learner,
             view,
@@ -131,7 +134,9 @@ class RoundPlanner:
         if self._own_reward is None:
             return None
         labels = learner.label_table.labels_of(positions)
-        model_after = view.predictions if model is None else model
+        model_after = model
+        if model is None:
+            model_after = view.predictions
         reward = self._own_reward(
             learner.round - 1,
             positions,
@@ -195,8 +200,11 @@ def _check_rows(probs: Any, pool: int) -> None:
     else:
         shape = check_array(probs, "probabilities").shape
     # Another number of dimensions is refused by the view, which says what it needs.
-    if len(shape) == 2 and shape[0] != pool:
-        raise InputError(f"probabilities have {shape[0]} rows, the pool has {pool} examples")
+    if len(shape) != 2:
+        return
+    rows = shape[0]
+    if rows != pool:
+        raise InputError(f"probabilities have {rows} rows, the pool has {pool} examples")
 
 
 def _check_size(request: RoundRequest, batch_size: int, left: int) -> int:

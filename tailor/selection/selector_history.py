@@ -47,9 +47,10 @@ class LearnedRound:
         outcomes = self.outcomes
         fit = outcomes.fit
         if fit is not None:
+            (rates,) = change.shares(fit.rates[None])
             # Shares of classes that became one may add up to a little more than 1.
-            rates = change.shares(fit.rates[None])[0]
-            fit = replace(fit, rates=np.minimum(1, rates))
+            rates = np.minimum(1, rates)
+            fit = replace(fit, rates=rates)
         predicted = outcomes.predicted
         if predicted is not None:
             predicted = change.shares(predicted)
@@ -125,7 +126,9 @@ class SelectorHistory:
 
         among  positions that were learned from elsewhere: those that are still an arm's picks
         """
-        answered = self._label_table.labelled if among is None else among
+        answered = among
+        if answered is None:
+            answered = self._label_table.labelled
         return self._label_table.picks.unlearned(answered)
 
     def gather(self, positions: np.ndarray, fit: Fit | None) -> LearnedRound | None:
@@ -147,7 +150,9 @@ class SelectorHistory:
         """Every round's outcomes with the labels of today, the oldest first; latest: one that is
         not entered yet.
         """
-        rounds = self.rounds if latest is None else [*self.rounds, latest]
+        rounds = list(self.rounds)
+        if latest is not None:
+            rounds.append(latest)
         return [learned.with_labels_of(self._label_table) for learned in rounds]
 
     def replay(self, learned: LearnedRound) -> None:
@@ -160,7 +165,8 @@ class SelectorHistory:
         """A round begins: what was learned at its opening is entered, once and for all."""
         if learned is not None:
             self.rounds.append(learned)
-            self._label_table.picks.learned[learned.positions] = True
+            picks = self._label_table.picks
+            picks.learned[learned.positions] = True
         self.weights = weights
         self.opened += 1
 
@@ -174,7 +180,10 @@ class SelectorHistory:
     def reclass(self, change: ClassEdit, contest: Contest, arms: np.ndarray) -> None:
         """The classes are others. arms (M,): what each arm has become in the new contest."""
         self.contest = contest
-        self.rounds = [learned.reclassed(change, arms) for learned in self.rounds]
+        rounds = []
+        for learned in self.rounds:
+            rounds.append(learned.reclassed(change, arms))
+        self.rounds = rounds
         if self.weights is not None:
             self.weights = change.weights(self.weights)
         self._is_stale = True
@@ -197,6 +206,7 @@ class SelectorHistory:
             kept = remembered.only(still_there)
             self.rounds[number] = kept.reclassed(change, arms)
         # Where a round was opened since, the weights are that round's.
-        if weights is not None and len(rounds) == len(self.rounds):
+        is_latest = len(rounds) == len(self.rounds)
+        if weights is not None and is_latest:
             self.weights = change.weights(weights)
         self._is_stale = True

@@ -72,11 +72,13 @@ class SparseRows:
 
     def set(self, positions: np.ndarray, rows: np.ndarray) -> None:
         """Give each of the positions (n,) its row of (n, width)."""
-        needed = self._used + len(positions)
-        if needed > len(self._rows) or not self._owns_unused:
+        first = self._used
+        needed = first + len(positions)
+        has_room = needed <= len(self._rows)
+        if not has_room or not self._owns_unused:
             self._make_room(needed)
-        self._rows[self._used : needed] = rows
-        self._index[positions] = np.arange(self._used, needed)
+        self._rows[first:needed] = rows
+        self._index[positions] = np.arange(first, needed)
         self._used = needed
 
     def clear(self, positions: np.ndarray) -> None:
@@ -93,9 +95,11 @@ class SparseRows:
 
     def _make_room(self, needed: int) -> None:
         # Twice what is needed: rows that are added one by one are moved seldom.
-        width = self._rows.shape[1]
+        old_rows = self._rows
+        used = self._used
+        width = old_rows.shape[1]
         room = max(64, 2 * needed)
-        roomier = np.empty((room, width), self._rows.dtype)
-        roomier[: self._used] = self._rows[: self._used]
+        roomier = np.empty((room, width), old_rows.dtype)
+        roomier[:used] = old_rows[:used]
         self._rows = roomier
         self._owns_unused = True

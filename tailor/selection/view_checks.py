@@ -19,7 +19,9 @@ CHECKED_ROWS = 16384
 
 def full_precision(tensor: torch.Tensor) -> torch.Tensor:
     """Half precision becomes single precision; wider numbers stay as they are."""
-    return tensor.float() if tensor.element_size() < 4 else tensor
+    if tensor.element_size() < 4:
+        return tensor.float()
+    return tensor
 
 
 def as_matrix(array: Any, name: str, device: str) -> torch.Tensor:
@@ -31,11 +33,12 @@ def as_matrix(array: Any, name: str, device: str) -> torch.Tensor:
     import torch
 
     if not isinstance(array, torch.Tensor):
-        array = _from_numpy(check_array(array, name), name)
+        numpy_array = check_array(array, name)
+        array = _from_numpy(numpy_array, name)
     if array.ndim != 2 or not array.is_floating_point():
+        shape = tuple(array.shape)
         raise InputError(
-            f"{name} must be a floating-point matrix, got {array.dtype} of shape "
-            f"{tuple(array.shape)}"
+            f"{name} must be a floating-point matrix, got {array.dtype} of shape {shape}"
         )
     array = array.detach()  # a model's output may still hang on its graph; nothing here is trained
     if array.is_cuda and device == "cpu":
@@ -46,13 +49,13 @@ def as_matrix(array: Any, name: str, device: str) -> torch.Tensor:
 def _from_numpy(array: np.ndarray, name: str) -> torch.Tensor:
     import torch
 
-    if array.dtype.kind != "f" or array.dtype.itemsize > 8:
-        raise InputError(
-            f"{name} must be floating point, 16 to 64 bits wide, got dtype {array.dtype}"
-        )
+    dtype = array.dtype
+    if dtype.kind != "f" or dtype.itemsize > 8:
+        raise InputError(f"{name} must be floating point, 16 to 64 bits wide, got dtype {dtype}")
     # torch neither shares read-only memory without a warning nor knows foreign byte orders.
-    if not array.flags.writeable or array.dtype.byteorder == ">":
-        native = array.dtype.newbyteorder("=")
+    is_foreign = dtype.byteorder == ">"
+    if is_foreign or not array.flags.writeable:
+        native = dtype.newbyteorder("=")
         array = array.astype(native)
     contiguous = np.ascontiguousarray(array)
     return torch.from_numpy(contiguous)
@@ -70,18 +73,26 @@ def check_probabilities(probs: torch.Tensor, task: Task, first: int = 0) -> torc
             "a class"
         )
     tolerance = SUM_TOLERANCE[probs.element_size()]
+    lowest = -tolerance
+    highest = 1 + tolerance
     outside = False
     for start in range(0, len(probs), CHECKED_ROWS):
-        rows = probs[start : start + CHECKED_ROWS]
-        part = full_precision(rows)
+        stop = start + CHECKED_ROWS
+        part = full_precision(probs[start:stop])
+        first_of_part = first + start
         low, high = part.aminmax()
         if low < 0 or high > 1:
             outside = True
-        is_within = low >= -tolerance and high <= 1 + tolerance  # a NaN fails too
+        is_within = low >= lowest and high <= highest  # a NaN fails too
         if not is_within:
-            _raise_outside(part, task, first + start, tolerance)
+            _raise_outside(
+                part,
+                task,
+                first_of_part,
+                tolerance,
+            )
         if isinstance(task, MultiClass):
-            _check_sums(part, first + start, tolerance)
+            _check_sums(part, first_of_part, tolerance)
     # Only where it is needed: clamping copies the whole pool.
     if outside:
         return probs.clamp(0, 1)
@@ -96,14 +107,13 @@ def _raise_outside(part: torch.Tensor, task: Task, first: int, tolerance: float)
     is_bad = ~(is_high_enough & is_low_enough)
     first_bad = is_bad.nonzero()[0]
     row, column = first_bad.tolist()
+    example = first + row
+    name = task.classes[column]
     value = float(part[row, column])
     reason = "not finite"
     if np.isfinite(value):
         reason = f"outside [0, 1] (by more than {tolerance:g})"
-    raise InputError(
-        f"probability {value:g} of example {first + row}, class {task.classes[column]!r}, is "
-        f"{reason}"
-    )
+    raise InputError(f"probability {value:g} of example {example}, class {name!r}, is {reason}")
 
 
 def _check_sums(part: torch.Tensor, first: int, tolerance: float) -> None:
@@ -111,9 +121,10 @@ def _check_sums(part: torch.Tensor, first: int, tolerance: float) -> None:
     off_by = (sums - 1).abs()
     if off_by.max() > tolerance:
         row = int(off_by.argmax())
+        example = first + row
         total = float(part[row].sum())
         raise InputError(
-            f"probabilities of example {first + row} sum to {total:g}: "
+            f"probabilities of example {example} sum to {total:g}: "
             f"multi-class rows sum to 1 (within {tolerance:g}); use MultiLabel for independent "
             "classes"
         )
@@ -121,19 +132,20 @@ def _check_sums(part: torch.Tensor, first: int, tolerance: float) -> None:
 
 def check_features(features: torch.Tensor, size: int, first: int = 0) -> None:
     """features (n, d), whose first row is the pool's example `first`: n is `size`, all finite."""
-    if len(features) != size:
-        raise InputError(
-            f"features have {len(features)} rows, probabilities {size}: they must agree"
-        )
+    rows = len(features)
+    if rows != size:
+        raise InputError(f"features have {rows} rows, probabilities {size}: they must agree")
     for start in range(0, size, CHECKED_ROWS):
-        part = features[start : start + CHECKED_ROWS]
+        stop = start + CHECKED_ROWS
+        part = features[start:stop]
         if part.numel() == 0:
             continue
         low, high = part.aminmax()  # both are NaN where there is one
         extremes = [float(low), float(high)]
         if not np.isfinite(extremes).all():
             is_finite = part.isfinite().all(1)
-            row = int((~is_finite).nonzero()[0])
+            bad_rows = (~is_finite).nonzero()
+            row = int(bad_rows[0])
             example = first + start + row
             raise InputError(f"features of example {example} are not finite")
 
@@ -147,16 +159,17 @@ def check_positions(positions: Any, size: int, name: str) -> np.ndarray:
         raise InputError(
             f"{name} must be a list of positions, got {array.dtype} of shape {array.shape}"
         )
-    if array.min() < 0 or array.max() >= size:
-        is_outside = (array < 0) | (array >= size)
+    last = size - 1
+    if array.min() < 0 or array.max() > last:
+        is_outside = (array < 0) | (array > last)
         outside = array[is_outside]
-        raise InputError(
-            f"{name} holds position {int(outside[0])}: positions run from 0 to {size - 1}"
-        )
+        position = int(outside[0])
+        raise InputError(f"{name} holds position {position}: positions run from 0 to {last}")
     unique, counts = np.unique(array, return_counts=True)
     if len(unique) != len(array):
         repeated = unique[counts > 1]
-        raise InputError(f"{name} holds position {repeated[0]} more than once")
+        position = repeated[0]
+        raise InputError(f"{name} holds position {position} more than once")
     return array.astype(np.int64)
 
 
@@ -169,9 +182,10 @@ def check_free(free: Any, size: int, labelled: np.ndarray, pending: np.ndarray) 
     """
     is_known = np.zeros(size, bool)
     is_known[labelled] = True
-    both = pending[is_known[pending]]
-    if len(both):
-        raise InputError(f"example {both[0]} is both labelled and pending")
+    is_both = is_known[pending]
+    if is_both.any():
+        example = pending[is_both][0]
+        raise InputError(f"example {example} is both labelled and pending")
     is_known[pending] = True
     if free is None:
         return ~is_known
@@ -180,7 +194,8 @@ def check_free(free: Any, size: int, labelled: np.ndarray, pending: np.ndarray) 
         raise InputError(
             f"free must be a bool array of shape ({size},), got {free.dtype} {free.shape}"
         )
-    wrong = np.flatnonzero(free & is_known)
-    if len(wrong):
-        raise InputError(f"example {wrong[0]} is marked free but is labelled or pending")
+    is_wrong = free & is_known
+    if is_wrong.any():
+        example = np.argmax(is_wrong)
+        raise InputError(f"example {example} is marked free but is labelled or pending")
     return free.copy()
