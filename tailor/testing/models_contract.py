@@ -39,27 +39,32 @@ def check_model(make: MakeModel, task: Task, kind: str = "vector") -> None:
 def check_shapes(make: MakeModel, task: Task, kind: str) -> None:
     """Any positions, in any order, give their own rows."""
     model, pool = _trained_model(make, task, kind)
-    everything = model.predict(np.arange(len(pool)))
-    _check_probabilities(task, everything.probs, len(pool))
-    assert everything.probs.dtype == np.float32
-    assert everything.features.dtype == np.float32
-    assert everything.features.ndim == 2
-    assert len(everything.features) == len(pool)
-    assert np.isfinite(everything.features).all()
+    size = len(pool)
+    everything = model.predict(np.arange(size))
+    probs = everything.probs
+    features = everything.features
+    _check_probabilities(task, probs, size)
+    assert probs.dtype == np.float32
+    assert features.dtype == np.float32
+    assert features.ndim == 2
+    assert len(features) == size
+    assert np.isfinite(features).all()
     positions = np.array([7, 2, 31])
     some = model.predict(positions)
+    # Not bit for bit: a network's sums depend on how many examples it is given at once.
     np.testing.assert_allclose(
         some.probs,
-        everything.probs[positions],
+        probs[positions],
         atol=1e-4,
     )
     np.testing.assert_allclose(
         some.features,
-        everything.features[positions],
+        features[positions],
         atol=1e-2,
         rtol=1e-3,
     )
-    nothing = model.predict(np.empty(0, np.int64))
+    no_positions = np.empty(0, np.int64)
+    nothing = model.predict(no_positions)
     assert nothing.probs.shape == (0, task.size)
 
 
@@ -69,8 +74,9 @@ def check_learns(make: MakeModel, task: Task, kind: str) -> None:
     labelled = np.arange(LABELLED)
     probs = model.predict(labelled).probs
     labels = toy_labels(task, pool, labelled)
+    class_shares = labels.mean(0)
     error = np.abs(probs - labels).mean()
-    constant_error = np.abs(labels.mean(0) - labels).mean()
+    constant_error = np.abs(class_shares - labels).mean()
     assert error < constant_error
 
 
@@ -79,18 +85,20 @@ def check_seed(make: MakeModel, task: Task, kind: str) -> None:
     import torch
 
     first, pool = _trained_model(make, task, kind)
-    torch.rand(5)
+    torch.rand(5)  # a model that draws from torch's global numbers would now be another one
     second, _ = _trained_model(make, task, kind)
     everything = np.arange(len(pool))
     of_first = first.predict(everything)
     of_second = second.predict(everything)
-    assert of_first.probs.tobytes() == of_second.probs.tobytes()
-    assert of_first.features.tobytes() == of_second.features.tobytes()
+    probs_bytes = of_first.probs.tobytes()
+    features_bytes = of_first.features.tobytes()
+    assert of_second.probs.tobytes() == probs_bytes
+    assert of_second.features.tobytes() == features_bytes
     labelled = np.arange(LABELLED)
     labels = toy_labels(task, pool, labelled)
     first.fit(labelled, labels, seed=3)
-    again = first.predict(everything)
-    assert again.probs.tobytes() == of_first.probs.tobytes(), "a second fit does not start afresh"
+    refitted = first.predict(everything)
+    assert refitted.probs.tobytes() == probs_bytes, "a second fit does not start afresh"
     before = torch.random.get_rng_state()
     first.fit(labelled, labels, seed=4)
     after = torch.random.get_rng_state()
@@ -100,13 +108,15 @@ def check_seed(make: MakeModel, task: Task, kind: str) -> None:
 def check_save(make: MakeModel, task: Task, kind: str) -> None:
     """A model that loads what another saved predicts the same; no pickle is written."""
     model, pool = _trained_model(make, task, kind)
-    everything = np.arange(len(pool))
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(Path(folder))
-        suffixes = sorted(path.suffix for path in Path(folder).iterdir())
+    same_pool = make_toy_pool(task, kind)
+    loaded = make(task, same_pool)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model.save(folder)
+        suffixes = sorted(path.suffix for path in folder.iterdir())
         assert suffixes == [".json", ".safetensors"], f"save() wrote {suffixes}"
-        loaded = make(task, make_toy_pool(task, kind))
-        loaded.load(Path(folder))
+        loaded.load(folder)
+    everything = np.arange(len(pool))
     np.testing.assert_array_equal(
         loaded.predict(everything).probs,
         model.predict(everything).probs,
@@ -120,11 +130,16 @@ def check_odd_labels(make: MakeModel, task: Task, kind: str) -> None:
     model.prepare()
     everything = np.arange(len(pool))
     last_class = task.size - 1
-    without_last_class = everything[pool.classes != last_class][:10]
-    of_one_class = everything[pool.classes == 0][:5]
-    one_example = everything[:1]
-    for labelled in (without_last_class, of_one_class, one_example):
-        model.fit(labelled, toy_labels(task, pool, labelled), seed=0)
+    without_last_class = np.flatnonzero(pool.classes != last_class)
+    of_one_class = np.flatnonzero(pool.classes == 0)
+    cases = [
+        without_last_class[:10],
+        of_one_class[:5],
+        everything[:1],
+    ]
+    for labelled in cases:
+        labels = toy_labels(task, pool, labelled)
+        model.fit(labelled, labels, seed=0)
         probs = model.predict(everything).probs
         _check_probabilities(task, probs, len(pool))
 
@@ -138,12 +153,15 @@ def check_finetune(make: MakeModel, task: Task, kind: str) -> None:
         return
     everything = np.arange(len(pool))
     before = model.predict(everything).probs
-    tuned = model.finetune(before.copy(), 1, seed=0)
+    # Targets are copies: a model that writes into them must not change what is compared.
+    targets = before.copy()
+    tuned = model.finetune(targets, 1, seed=0)
     _check_probabilities(task, tuned, len(pool))
     after = model.predict(everything).probs
     np.testing.assert_array_equal(after, before, "finetune() changed the model")
-    again = model.finetune(before.copy(), 1, seed=0)
-    np.testing.assert_array_equal(again, tuned)
+    same_targets = before.copy()
+    tuned_again = model.finetune(same_targets, 1, seed=0)
+    np.testing.assert_array_equal(tuned_again, tuned)
 
 
 def check_dropout(make: MakeModel, task: Task, kind: str) -> None:
@@ -157,8 +175,10 @@ def check_dropout(make: MakeModel, task: Task, kind: str) -> None:
     assert len(passes) == 3
     for probs in passes:
         _check_probabilities(task, probs, len(pool))
-    assert not np.array_equal(passes[0], passes[1]), "two dropout passes are the same"
-    for first, second in zip(passes, model.dropout(3, seed=1)):
+    are_equal = np.array_equal(passes[0], passes[1])
+    assert not are_equal, "two dropout passes are the same"
+    same_seed = model.dropout(3, seed=1)
+    for first, second in zip(passes, same_seed):
         np.testing.assert_array_equal(first, second)
 
 
@@ -182,7 +202,8 @@ def _check_tuned(model: Model, pool: ToyPool) -> None:
     tuned = model.tuned(targets, 1, seed=0)
     probs = tuned.predict(everything).probs
     _check_probabilities(model.task, probs, len(pool))
-    at_once = model.finetune(before.copy(), 1, seed=0)
+    targets_at_once = before.copy()
+    at_once = model.finetune(targets_at_once, 1, seed=0)
     np.testing.assert_allclose(probs, at_once, atol=1e-5)
     after = model.predict(everything).probs
     np.testing.assert_array_equal(after, before, "tuned() changed the model")
@@ -208,18 +229,22 @@ def check_unreadable(make: MakeModel, task: Task, kind: str) -> None:
         kind,
         unreadable=unreadable,
     )
-    assert set(model.prepare()) == set(unreadable)
+    reported = model.prepare()
+    assert set(reported) == set(unreadable)
     uniform = uninformed_probability(task)
     of_unreadable = model.predict(np.array(unreadable))
     np.testing.assert_allclose(of_unreadable.probs, uniform)
-    labelled = np.arange(6)
-    model.fit(labelled, toy_labels(task, pool, labelled), seed=0)
-    probs = model.predict(np.arange(len(pool))).probs
+    labelled = np.arange(6)  # an unreadable one is among them
+    labels = toy_labels(task, pool, labelled)
+    model.fit(labelled, labels, seed=0)
+    everything = np.arange(len(pool))
+    probs = model.predict(everything).probs
     _check_probabilities(task, probs, len(pool))
-    if model.can_finetune:
-        tuned = model.finetune(probs, 1, seed=0)
-        _check_probabilities(task, tuned, len(pool))
-        np.testing.assert_allclose(tuned[1], uniform)
+    if not model.can_finetune:
+        return
+    tuned = model.finetune(probs, 1, seed=0)
+    _check_probabilities(task, tuned, len(pool))
+    np.testing.assert_allclose(tuned[1], uniform)
 
 
 def check_growth(make: MakeModel, task: Task, kind: str) -> None:
@@ -232,12 +257,15 @@ def check_growth(make: MakeModel, task: Task, kind: str) -> None:
         unreadable=(38,),
     )
     reads_before = pool.reads
-    old = model.predict(np.arange(32))
+    at_first = np.arange(32)
+    old = model.predict(at_first)
     assert pool.refresh() == 8
-    assert set(model.prepare()) == {38}
+    unreadable = model.prepare()
+    assert set(unreadable) == {38}
     reads = pool.reads - reads_before
     assert reads == 8, f"{reads} examples were read for 8 new ones"
-    new = model.predict(np.arange(len(pool)))
+    everything = np.arange(40)
+    new = model.predict(everything)
     _check_probabilities(task, new.probs, 40)
     np.testing.assert_allclose(new.probs[:32], old.probs, atol=1e-4)
 
@@ -266,9 +294,10 @@ def _trained_model(
     pool = make_toy_pool(task, kind, **options)
     model = make(task, pool)
     model.prepare()
-    first = range(min(len(pool), LABELLED))
-    labelled = np.array([position for position in first if position not in pool.unreadable])
-    model.fit(labelled, toy_labels(task, pool, labelled), seed=3)
+    end = min(len(pool), LABELLED)
+    labelled = np.array([i for i in range(end) if i not in pool.unreadable])
+    labels = toy_labels(task, pool, labelled)
+    model.fit(labelled, labels, seed=3)
     return model, pool
 
 
@@ -280,4 +309,5 @@ def _check_probabilities(task: Task, probs: Any, rows: int) -> None:
     assert isinstance(probs, np.ndarray), f"probabilities are a {kind}, not an array"
     expected = (rows, task.size)
     assert probs.shape == expected, f"probabilities have shape {probs.shape}, not {expected}"
-    check_probabilities(torch.from_numpy(np.array(probs)), task)
+    writable = np.array(probs)  # torch warns of arrays that are not
+    check_probabilities(torch.from_numpy(writable), task)

@@ -36,13 +36,15 @@ def check_ids(make: MakePool) -> None:
     """
     pool = make()
     ids = list(pool.ids)
-    assert len(ids) == len(pool) >= 2, "the contract needs a pool of at least two entries"
+    count = len(ids)
+    assert count == len(pool) >= 2, "the contract needs a pool of at least two entries"
     for example_id in ids:
         assert isinstance(example_id, str), f"id {example_id!r} is not a string"
         assert example_id, "an id is empty"
         example_id.encode()  # half of a surrogate pair can't be stored
-    assert len(set(ids)) == len(ids), "an id is there twice"
-    assert list(make().ids) == ids, "opened again, the ids differ"
+    assert len(set(ids)) == count, "an id is there twice"
+    reopened = make()
+    assert list(reopened.ids) == ids, "opened again, the ids differ"
 
 
 def check_reading(make: MakePool) -> None:
@@ -51,6 +53,7 @@ def check_reading(make: MakePool) -> None:
     """
     pool = make()
     assert pool.kind in ("image", "text", "vector"), f"unknown kind {pool.kind!r}"
+    last = len(pool) - 1
     everything = list(range(len(pool)))
     examples = pool.read(everything)
     assert len(examples) == len(pool)
@@ -58,8 +61,10 @@ def check_reading(make: MakePool) -> None:
     assert readable, "nothing could be read"
     for example in examples:
         check_example(pool.kind, example)
-    mixed = [*everything[::-1], 0, len(pool) - 1, 0]
-    for position, example in zip(mixed, pool.read(mixed)):
+    backwards = everything[::-1]
+    mixed = [*backwards, 0, last, 0]
+    second_time = pool.read(mixed)
+    for position, example in zip(mixed, second_time):
         is_same = same(example, examples[position])
         assert is_same, f"position {position} reads differently the second time"
     for position in everything:
@@ -68,7 +73,8 @@ def check_reading(make: MakePool) -> None:
         assert is_same, f"position {position} alone reads differently"
     as_array: Any = np.array([1, 0])
     from_array = pool.read(as_array)
-    assert same(from_array[0], examples[1]), "positions as an array read differently"
+    is_same = same(from_array[0], examples[1])
+    assert is_same, "positions as an array read differently"
     assert pool.read([]) == []
     if pool.kind == "vector":
         lengths = {len(vector) for vector in readable}
@@ -80,32 +86,35 @@ def check_example(kind: str, example: Any) -> None:
     if isinstance(example, Unreadable):
         assert isinstance(example.reason, str), "a reason is not text"
         assert example.reason, "Unreadable without a reason"
-    elif kind == "text":
+        return
+    if kind == "text":
         assert isinstance(example, str), f"{type(example)} where a text must be"
+        return
+    assert isinstance(example, np.ndarray), f"{type(example)} where an array must be"
+    dtype = example.dtype
+    shape = example.shape
+    if kind == "image":
+        assert dtype == np.uint8, f"image of dtype {dtype}"
+        assert len(shape) == 3, f"image of shape {shape}"
+        assert shape[2] == 3, f"image of shape {shape}"
     else:
-        assert isinstance(example, np.ndarray), f"{type(example)} where an array must be"
-        if kind == "image":
-            assert example.dtype == np.uint8, f"image of dtype {example.dtype}"
-            assert example.ndim == 3, f"image of shape {example.shape}"
-            assert example.shape[2] == 3, f"image of shape {example.shape}"
-        else:
-            assert example.dtype == np.float32, f"vector of dtype {example.dtype}"
-            assert example.ndim == 1, f"vector of shape {example.shape}"
-            assert np.isfinite(example).all(), "a vector is not finite"
+        assert dtype == np.float32, f"vector of dtype {dtype}"
+        assert len(shape) == 1, f"vector of shape {shape}"
+        assert np.isfinite(example).all(), "a vector is not finite"
 
 
 def check_range(make: MakePool) -> None:
     """A position outside the pool is an InputError, from `read` and from `content_keys`."""
     pool = make()
+    size = len(pool)
     methods: list[Callable[[list[int]], Any]] = [pool.read]
     if pool.content_keys([0]) is not None:
         methods.append(pool.content_keys)
-    for position in (-1, len(pool), 10**9):
+    for position in (-1, size, 10**9):
         for method in methods:
             message = _refusal(method, [0, position])
-            assert message is not None, (
-                f"{method.__name__}([{position}]) of {len(pool)} entries is no InputError"
-            )
+            call = f"{method.__name__}([{position}])"
+            assert message is not None, f"{call} of {size} entries is no InputError"
             assert str(position) in message, "the message does not give the position"
 
 
@@ -123,13 +132,15 @@ def check_owned(make: MakePool) -> None:
     pool = make()
     if pool.kind == "text":
         return
-    for position, example in enumerate(pool.read(range(len(pool)))):
+    everything = range(len(pool))
+    for position, example in enumerate(pool.read(everything)):
         if isinstance(example, Unreadable):
             continue
         before = example.copy()
         example += 1
         (after,) = pool.read([position])
-        assert same(after, before), "writing into an example changed the pool"
+        is_same = same(after, before)
+        assert is_same, "writing into an example changed the pool"
 
 
 def check_keys(make: MakePool) -> None:
@@ -148,9 +159,11 @@ def check_keys(make: MakePool) -> None:
     reversed_keys = pool_again.content_keys(positions[::-1])
     assert reversed_keys == keys[::-1], "opened again, the content keys differ"
     content_by_key: dict[str, Any] = {}
-    for key, example in zip(keys, pool.read(positions)):
+    examples = pool.read(positions)
+    for key, example in zip(keys, examples):
         content = content_by_key.setdefault(key, example)
-        assert same(content, example), f"content key {key!r} stands for two contents"
+        is_same = same(content, example)
+        assert is_same, f"content key {key!r} stands for two contents"
 
 
 def check_refresh(make: MakePool) -> None:
@@ -169,7 +182,8 @@ def check_labels(make: MakePool) -> None:
         return
     assert set(labels) <= set(pool.ids), "a label for an id that is not in the pool"
     types = {type(label) for label in labels.values()}
-    assert types <= {str} or types <= {list}, f"labels of several types: {types}"
+    are_of_one_type = types <= {str} or types <= {list}
+    assert are_of_one_type, f"labels of several types: {types}"
     for label in labels.values():
         class_names = [label] if isinstance(label, str) else label
         for class_name in class_names:
@@ -186,20 +200,24 @@ def check_description(make: MakePool) -> None:
         described = pool.describe()
     except InputError:
         return
-    again = open_pool(json.loads(json.dumps(described)))
-    assert type(again) is type(pool)
-    assert list(again.ids) == list(pool.ids)
-    assert again.labels() == pool.labels()
-    assert again.describe() == described
+    # Through JSON, as a run keeps it.
+    kept = json.loads(json.dumps(described))
+    reopened = open_pool(kept)
+    assert type(reopened) is type(pool)
+    assert list(reopened.ids) == list(pool.ids)
+    assert reopened.labels() == pool.labels()
+    assert reopened.describe() == described
     everything = range(len(pool))
-    for reopened, original in zip(again.read(everything), pool.read(everything)):
-        is_same = same(reopened, original)
+    originals = pool.read(everything)
+    for example, original in zip(reopened.read(everything), originals):
+        is_same = same(example, original)
         assert is_same, "opened from its description, the pool reads differently"
 
 
 def check_set_aside(make: MakePool) -> None:
     """Parts that could not be opened are named, with the reason."""
-    for name, reason in make().set_aside().items():
+    pool = make()
+    for name, reason in pool.set_aside().items():
         assert isinstance(name, str)
         assert isinstance(reason, str)
         assert reason
@@ -207,11 +225,15 @@ def check_set_aside(make: MakePool) -> None:
 
 def same(first: Any, second: Any) -> bool:
     """Whether two examples are equal, arrays by their type and all their values."""
-    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
-        return first.dtype == second.dtype and np.array_equal(first, second)
-    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+    first_is_array = isinstance(first, np.ndarray)
+    second_is_array = isinstance(second, np.ndarray)
+    if first_is_array != second_is_array:
         return False
-    return bool(first == second)
+    if not first_is_array:
+        return bool(first == second)
+    if first.dtype != second.dtype:
+        return False
+    return np.array_equal(first, second)
 
 
 POOL_CHECKS: tuple[Callable[[MakePool], None], ...] = (

@@ -36,7 +36,8 @@ class SimulatedPool:
 
     def finetune(self, targets: Any, epochs: int) -> Any:
         """Stands for a model: half of what it is taught, half of what it said before."""
-        return (targets.double().numpy() + self.probs) / 2
+        taught = targets.double().numpy()
+        return (taught + self.probs) / 2
 
     def dropout(self) -> Iterable[np.ndarray]:
         """Three passes: as it is, flattened towards uniform, and with the examples' features mixed
@@ -45,7 +46,8 @@ class SimulatedPool:
         uniform = uninformed_probability(self.task)
         yield self.probs
         yield (self.probs + uniform) / 2
-        weight = 1 / (1 + np.exp(-self.features[:, :1]))
+        first_feature = self.features[:, :1]
+        weight = 1 / (1 + np.exp(-first_feature))
         yield weight * self.probs + (1 - weight) * uniform
 
 
@@ -74,12 +76,15 @@ def make_pool(
         features = np.round(features * 4) / 4
     is_copy = rng.random(size) < copies
     copied = rng.integers(size, size=size)
-    original = np.where(is_copy, copied, np.arange(size))
+    itself = np.arange(size)
+    original = np.where(is_copy, copied, itself)
+    # Copies look the same, and may have another label.
+    labels = truth.astype(np.float32).reshape(size, task.size)
     return SimulatedPool(
         task,
         probs[original],
         features[original],
-        truth.astype(np.float32).reshape(size, task.size),
+        labels,
     )
 
 
@@ -90,13 +95,16 @@ def _multi_class(
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities (N, K), and labels (N, K) drawn from them."""
-    probs = rng.dirichlet(np.full(task.size, 0.7), size)
+    concentration = np.full(task.size, 0.7)
+    probs = rng.dirichlet(concentration, size)
     # Divided by their sum once more: rounding takes some of them further from 1 than choice() lets
     # pass.
-    classes = [rng.choice(task.size, p=row / row.sum()) for row in probs]
-    truth = np.eye(task.size)[classes]
+    rows = [row / row.sum() for row in probs]
+    classes = [rng.choice(task.size, p=row) for row in rows]
+    one_hot = np.eye(task.size)
+    truth = one_hot[classes]
     if grid is not None:
-        counts = [rng.multinomial(grid, row / row.sum()) for row in probs]
+        counts = [rng.multinomial(grid, row) for row in rows]
         probs = np.stack(counts) / grid
     return probs, truth
 
@@ -133,18 +141,25 @@ def make_view(
     needs                       what is handed in besides the probabilities
     dtype                       of probabilities and features
     """
+    size = len(pool)
     rng = np.random.default_rng((seed, 1))
     free = max(0.0, 1 - labelled - pending - skipped)
-    state = rng.choice(4, len(pool), p=[free, labelled, pending, skipped])
-    state[rng.integers(len(pool))] = FREE
+    shares = [free, labelled, pending, skipped]  # in the order of the states' numbers
+    state = rng.choice(4, size, p=shares)
+    left_free = rng.integers(size)
+    state[left_free] = FREE
     if never is not None:
         has_class = pool.truth[:, never] == 1
-        state[(state == LABELLED) & has_class] = FREE
+        is_labelled = state == LABELLED
+        state[is_labelled & has_class] = FREE
     labelled_positions = np.flatnonzero(state == LABELLED)
+    features = None
+    if Need.FEATURES in needs:
+        features = pool.features.astype(dtype)
     return ArrayView(
         pool.task,
         pool.probs.astype(dtype),
-        pool.features.astype(dtype) if Need.FEATURES in needs else None,
+        features,
         labelled=labelled_positions,
         labels=pool.truth[labelled_positions],
         pending=np.flatnonzero(state == PENDING),

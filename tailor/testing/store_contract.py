@@ -111,13 +111,17 @@ def check_events(place: Place) -> None:
     for readonly in (False, True):
         with open_it(readonly) as store:
             events = list(store.events())
+            numbers = [event.number for event in events]
             contents = [(event.kind, event.body, event.data) for event in events]
             times = [event.time for event in events]
-            assert [event.number for event in events] == [1, 2, 3, 4]
+            assert numbers == [1, 2, 3, 4]
             assert contents == added
-            assert list(events[3].body) == ["b", "a", "large", "small"], "keys change places"
-            assert before <= times[0] <= times[-1] <= time.time()
+            # A dict equals another one whatever the order of its keys.
+            keys = list(events[3].body)
+            assert keys == ["b", "a", "large", "small"], "keys change places"
+            assert before <= times[0]
             assert times == sorted(times)
+            assert times[-1] <= time.time()
             assert list(store.events(after=2)) == events[2:]
             assert list(store.events(after=4)) == []
             assert list(store.events(after=99)) == []
@@ -133,13 +137,15 @@ def check_many_events(place: Place) -> None:
 
     with place()() as store:
         for number in range(300):
-            store.append("told", {"n": number}, data_of(number))
+            data = data_of(number)
+            store.append("told", {"n": number}, data)
         count = 0
         for event in store.events():
-            assert event.number == count + 1
+            expected_data = data_of(count)
             assert event.body == {"n": count}
-            assert (event.data or b"") == data_of(count)
+            assert (event.data or b"") == expected_data
             count += 1
+            assert event.number == count
     assert count == 300
 
 
@@ -153,8 +159,10 @@ def check_reading_while_writing(place: Place) -> None:
             store.append("told", {"n": -1})
             seen.append(event.body["n"])
         assert seen == list(range(20))
-        assert len(list(store.events())) == 40
-        assert next(store.events()).body == {"n": 0}  # one that is not gone through to its end
+        assert len(event_numbers(store)) == 40
+        # Events that are not gone through to their end keep nobody from writing.
+        first = next(store.events())
+        assert first.body == {"n": 0}
         assert store.append("told", {}) == 41
 
 
@@ -193,8 +201,10 @@ def check_examples(place: Place) -> None:
     with open_it(True) as store:
         assert store.examples() == [*ODD_IDS, "one more"]
         events = list(store.events())
-    assert {event.kind for event in events} == {"examples"}
-    assert [event.body for event in events] == [
+    kinds = {event.kind for event in events}
+    bodies = [event.body for event in events]
+    assert kinds == {"examples"}
+    assert bodies == [
         {"first": 0, "count": size},
         {"first": size, "count": 0},
         {"first": size, "count": 1},
@@ -213,7 +223,8 @@ def check_one_writer(place: Place) -> None:
         store.append("told", {"n": 1})
         with refused(StoreBusy):
             open_it()
-        assert [event.body["n"] for event in reader.events()] == [1]
+        bodies = [event.body for event in reader.events()]
+        assert bodies == [{"n": 1}]
         with refused():
             reader.append("told", {"n": 2})
         with refused():
@@ -251,13 +262,15 @@ def check_threads(place: Place) -> None:
         for count in range(15):
             number = store.append("told", {"thread": thread, "n": count})
             store.add_examples([f"{thread}-{count}"])
-            assert event_numbers(store)[:number] == list(range(1, number + 1))
+            up_to_here = event_numbers(store)[:number]
+            assert up_to_here == list(range(1, number + 1))
             numbers[thread, count] = number
 
     with place()() as store:
-        threads = [
-            threading.Thread(target=work, args=(store, thread_number)) for thread_number in range(4)
-        ]
+        threads = []
+        for thread_number in range(4):
+            arguments = (store, thread_number)
+            threads.append(threading.Thread(target=work, args=arguments))
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -266,7 +279,8 @@ def check_threads(place: Place) -> None:
         told = {}
         for event in store.events():
             if event.kind == "told":
-                told[event.body["thread"], event.body["n"]] = event.number
+                key = (event.body["thread"], event.body["n"])
+                told[key] = event.number
         assert told == numbers
         assert event_numbers(store) == list(range(1, 121))
         assert len(store.examples()) == 60

@@ -37,7 +37,12 @@ class ToyPool(Pool):
         self.unreadable = frozenset(unreadable)
         self.keys = keys
         self.reads = 0
-        self._ids = [f"toy-{position}" for position in range(len(classes) - later)]
+        self._ids: list[str] = []
+        self._grow_to(len(classes) - later)
+
+    def _grow_to(self, size: int) -> None:
+        for position in range(len(self._ids), size):
+            self._ids.append(f"toy-{position}")
 
     @property
     def ids(self) -> Sequence[str]:
@@ -50,7 +55,8 @@ class ToyPool(Pool):
     def _read_one(self, position: int) -> Any:
         if position in self.unreadable:
             return Unreadable("made so")
-        return self.example(position, int(self.classes[position]))
+        class_index = int(self.classes[position])
+        return self.example(position, class_index)
 
     @abstractmethod
     def example(self, position: int, class_index: int) -> Any:
@@ -59,11 +65,15 @@ class ToyPool(Pool):
     def content_keys(self, positions: Sequence[int]) -> list[str] | None:
         if not self.keys:
             return None
-        return [f"{self.kind}-{position}-{self.classes[position]}" for position in positions]
+        keys = []
+        for position in positions:
+            class_index = self.classes[position]
+            keys.append(f"{self.kind}-{position}-{class_index}")
+        return keys
 
     def refresh(self) -> int:
         before = len(self._ids)
-        self._ids += [f"toy-{position}" for position in range(before, len(self.classes))]
+        self._grow_to(len(self.classes))
         return len(self._ids) - before
 
 
@@ -74,8 +84,9 @@ class ToyVectors(ToyPool):
 
     def example(self, position: int, class_index: int) -> np.ndarray:
         rng = np.random.default_rng(position)
+        vector = rng.normal(size=8)
         is_class = np.arange(8) == class_index
-        vector = rng.normal(size=8) + 3 * is_class
+        vector += 3 * is_class
         return vector.astype(np.float32)
 
 
@@ -89,7 +100,9 @@ class ToyImages(ToyPool):
         shape = (16, 16 + position % 2, 3)
         picture = rng.integers(0, 60, shape, np.uint8)
         top = 4 * (class_index % 4)
-        picture[top : top + 4, :, class_index % 3] += 180
+        channel = class_index % 3
+        bright = picture[top : top + 4, :, channel]
+        bright += 180
         return picture
 
 
@@ -100,8 +113,9 @@ class ToyTexts(ToyPool):
 
     def example(self, position: int, class_index: int) -> str:
         rng = np.random.default_rng(position)
-        own_word = WORDS[class_index % len(WORDS)]
-        return " ".join([own_word, *rng.choice(WORDS, 2)])
+        class_word = WORDS[class_index % len(WORDS)]
+        others = rng.choice(WORDS, 2)
+        return " ".join([class_word, *others])
 
 
 TOY_POOLS: dict[str, type[ToyPool]] = {
@@ -121,7 +135,9 @@ def make_toy_pool(
 
     options  of ToyPool
     """
-    return TOY_POOLS[kind](np.arange(size) % task.size, **options)
+    classes = np.arange(size) % task.size
+    make = TOY_POOLS[kind]
+    return make(classes, **options)
 
 
 def toy_labels(task: Task, pool: ToyPool, positions: np.ndarray) -> np.ndarray:
@@ -129,9 +145,12 @@ def toy_labels(task: Task, pool: ToyPool, positions: np.ndarray) -> np.ndarray:
     for every third example.
     """
     one_hot = np.eye(task.size, dtype=np.float32)
-    labels = one_hot[pool.classes[positions]]
-    if not isinstance(task, MultiClass):
-        third = np.asarray(positions) % 3 == 0
-        next_class = np.roll(labels[third], 1, axis=1)
-        labels[third] = np.maximum(labels[third], next_class)
+    classes = pool.classes[positions]
+    labels = one_hot[classes]
+    if isinstance(task, MultiClass):
+        return labels
+    is_third = np.asarray(positions) % 3 == 0
+    class_alone = labels[is_third]
+    next_class = np.roll(class_alone, 1, axis=1)
+    labels[is_third] = np.maximum(class_alone, next_class)
     return labels

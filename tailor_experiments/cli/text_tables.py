@@ -24,14 +24,19 @@ def show_tables(tables: Sequence[Table]) -> None:
     if not console.is_terminal:
         console = Console(width=FILE_WIDTH)
     for table in tables:
-        for number, columns in enumerate(column_groups(table, console.width)):
-            shown = RichTable(title=None if number else Text(table.title))
+        title: Text | None = Text(table.title)
+        for columns in column_groups(table, console.width):
+            shown = RichTable(title=title)
             for column in columns:
-                shown.add_column(Text(table.columns[column]), overflow="fold")
+                heading = Text(table.columns[column])
+                shown.add_column(heading, overflow="fold")
             for row in table.rows:
-                shown.add_row(*(Text(row[column]) for column in columns))
+                cells = [Text(row[column]) for column in columns]
+                shown.add_row(*cells)
             console.print(shown)
-        console.print(Text(table.note, style="dim italic"))
+            title = None  # above the first part only
+        note = Text(table.note, style="dim italic")
+        console.print(note)
 
 
 def column_groups(table: Table, width: int) -> list[list[int]]:
@@ -41,13 +46,18 @@ def column_groups(table: Table, width: int) -> list[list[int]]:
     widths = []
     for column, heading in enumerate(table.columns):
         # A heading may be broken between words, a cell may not.
-        cells = [*heading.split(), *(row[column] for row in table.rows)]
-        widths.append(max(map(len, cells), default=0) + FRAME)
-    groups = [[0]]
+        texts = heading.split()
+        texts += [row[column] for row in table.rows]
+        longest = max(map(len, texts), default=0)
+        widths.append(longest + FRAME)
+    group = [0]
+    groups = [group]
     for column in range(1, len(widths)):
-        width_so_far = 1 + sum(widths[other] for other in groups[-1])
+        width_so_far = 1 + sum(widths[other] for other in group)
         is_full = width_so_far + widths[column] > width
-        if is_full and len(groups[-1]) > 1:
-            groups.append([0])
-        groups[-1].append(column)
+        # A column that is too wide even beside the first alone stays there.
+        if is_full and len(group) > 1:
+            group = [0]
+            groups.append(group)
+        group.append(column)
     return groups

@@ -45,17 +45,28 @@ def run_trials(
     from tailor_experiments.comparison.trackers import make_tracker
 
     folder = out or Path("results") / experiment.name
-    with interruptible(f"tailor {shlex.join(sys.argv[1:])}"), contextlib.ExitStack() as stack:
+    command = f"tailor {shlex.join(sys.argv[1:])}"
+    with interruptible(command), contextlib.ExitStack() as stack:
         trackers = []
         for name in track:
             tracker = make_tracker(name, folder, lambda text: typer.echo(text, err=True))
             trackers.append(stack.enter_context(contextlib.closing(tracker)))
         # A cluster that can't be reached is told of before anything that takes long.
-        engine = None if cluster is None else stack.enter_context(_make_engine(cluster))
+        engine = None
+        if cluster is not None:
+            engine = stack.enter_context(_make_engine(cluster))
         with progress_bars() as step:
-            full = prepare(experiment, folder, step, only=only, cache=cache)
+            full = prepare(
+                experiment,
+                folder,
+                step,
+                only=only,
+                cache=cache,
+            )
         done = rows_done(full, folder)
-        rows = stack.enter_context(contextlib.closing(_start(full, folder, cache, workers, engine)))
+        rows = _start(full, folder, cache, workers, engine)
+        # Closed when interrupted too, which ends the workers.
+        stack.enter_context(contextlib.closing(rows))
         rows_a_contender = full.trials * (full.rounds + 1)
         with progress_bars() as step:
             _follow(rows, done, rows_a_contender, trackers, step)
@@ -99,12 +110,13 @@ def _follow(
     total  rows that a contender will have
     """
     total_of_all = total * len(done)
-    clock = _Clock(sum(done.values()))
-    step(sum(done.values()), total_of_all, ALL)
+    done_of_all = sum(done.values())
+    clock = _Clock(done_of_all)
+    step(done_of_all, total_of_all, ALL)
     for row in rows:
         contender = row["contender"]
         done[contender] += 1
-        done_of_all = sum(done.values())
+        done_of_all += 1
         step(done_of_all, total_of_all, ALL)
         clock.tell(done_of_all, total_of_all)
         step(done[contender], total, contender)
@@ -145,6 +157,7 @@ class _Clock:
         if sys.stderr.isatty() or now - self._last_told < self._pace:
             return
         self._last_told = now
-        seconds_a_row = (now - self._began) / (done - self._done_before)
+        elapsed = now - self._began
+        seconds_a_row = elapsed / (done - self._done_before)
         minutes_left = seconds_a_row * (total - done) / 60
         typer.echo(f"{done} of {total} rows, about {minutes_left:.0f} min left", err=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 from tailor.errors import InputError
 from tailor_experiments.comparison import stats
@@ -22,17 +23,20 @@ def compare(a: Sequence[Results], b: Sequence[Results]) -> list[Table]:
     Experiments are matched by name; where each has just one, these two. Raises InputError where
     two of them measured different things.
     """
-    if len(a) == len(b) == 1:
-        pairs = [(a[0], b[0])]
-    else:
-        pairs = [
-            (results_a, results_b)
-            for results_a in a
-            for results_b in b
-            if results_a.name == results_b.name
-        ]
-    tables = [_difference_table(results_a, results_b) for results_a, results_b in pairs]
-    return [table for table in tables if table is not None]
+    tables = []
+    for results_a, results_b in _matched(a, b):
+        table = _difference_table(results_a, results_b)
+        if table is not None:
+            tables.append(table)
+    return tables
+
+
+def _matched(a: Sequence[Results], b: Sequence[Results]) -> Iterator[tuple[Results, Results]]:
+    """Experiments of one name; the only two there are, whatever their names."""
+    is_only_pair = len(a) == len(b) == 1
+    for results_a, results_b in product(a, b):
+        if is_only_pair or results_a.name == results_b.name:
+            yield results_a, results_b
 
 
 def _difference_table(a: Results, b: Results) -> Table | None:
@@ -41,18 +45,24 @@ def _difference_table(a: Results, b: Results) -> Table | None:
     metrics = [metric for metric in a.metrics if metric in b.metrics]
     rows = []
     for contender in a.contenders:
-        seeds = sorted(set(a.rows[contender]) & set(b.rows.get(contender, {})))
+        seeds_a = a.rows[contender].keys()
+        seeds_b = b.rows.get(contender, {}).keys()
+        seeds = sorted(seeds_a & seeds_b)
         if not seeds:
             continue
         cells = []
         for metric in metrics:
             values_a = a.values_at(labels, contender, metric, seeds)
             values_b = b.values_at(labels, contender, metric, seeds)
-            cells.append(interval(stats.paired(values_b, values_a), metric))
+            difference = stats.paired(values_b, values_a)
+            cells.append(interval(difference, metric))
         rows.append((contender, *cells, str(len(seeds))))
     if not rows:
         return None
-    title = f"{b.name}, B minus A" if a.name == b.name else f"{b.name} minus {a.name}"
+    if a.name == b.name:
+        title = f"{b.name}, B minus A"
+    else:
+        title = f"{b.name} minus {a.name}"
     note = f"{INTERVALS}. A: {setup(a)} B: {setup(b)}"
     if a.total_labels != b.total_labels:
         note = (
@@ -73,7 +83,9 @@ def _check_comparable(a: Results, b: Results) -> None:
         value_a = a.first_row.get(column)
         value_b = b.first_row.get(column)
         # Older rows lack a column, which can't be checked then.
-        if value_a != value_b and None not in (value_a, value_b):
+        if value_a is None or value_b is None:
+            continue
+        if value_a != value_b:
             raise InputError(
                 f"{a.name} (A) and {b.name} (B) can't be subtracted: "
                 f"{column.replace('_', ' ')} is {value_a!r} in A and {value_b!r} in B"
@@ -83,10 +95,11 @@ def _check_comparable(a: Results, b: Results) -> None:
 def _labels_in_common(a: Results, b: Results) -> int:
     """The most labels at which all trials of both were measured."""
     common = a.measured_at & b.measured_at
-    if not common:
-        raise InputError(
-            f"{a.name} and {b.name} have no number of labels in common: A has "
-            f"{min(a.measured_at)} to {max(a.measured_at)}, B {min(b.measured_at)} to "
-            f"{max(b.measured_at)}: run one of them with the batch of the other"
-        )
-    return max(common)
+    if common:
+        return max(common)
+    range_a = f"{min(a.measured_at)} to {max(a.measured_at)}"
+    range_b = f"{min(b.measured_at)} to {max(b.measured_at)}"
+    raise InputError(
+        f"{a.name} and {b.name} have no number of labels in common: A has {range_a}, "
+        f"B {range_b}: run one of them with the batch of the other"
+    )

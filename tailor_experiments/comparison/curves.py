@@ -9,6 +9,7 @@ import numpy as np
 
 from tailor_experiments.comparison import stats
 from tailor_experiments.comparison.results import Results
+from tailor_experiments.comparison.rows import Row
 from tailor_experiments.figures import Curves
 
 
@@ -39,8 +40,10 @@ def metric_curves(
                 continue
             subtracted = results.values(minus, metric, seeds)
             values = results.values(contender, metric, seeds) - subtracted
-        mean, error = _mean_and_error(values[:, first_round:], window)
-        curves[contender] = (results.labels(contender)[first_round:], mean, error)
+        labels = results.labels(contender)[first_round:]
+        shown_values = values[:, first_round:]
+        mean, error = _mean_and_error(shown_values, window)
+        curves[contender] = (labels, mean, error)
     return curves
 
 
@@ -53,17 +56,24 @@ def arm_curves(results: Results, contender: str, top: int = 10, window: int = 3)
             total_pulls.update(row["pulls"])
     curves = {}
     for arm, _ in total_pulls.most_common(top):
-        # Without the random batch at the start, in which no arm is pulled.
-        pulls = [[row["pulls"].get(arm, 0) for row in trial[1:]] for trial in trials]
-        mean, error = _mean_and_error(np.array(pulls, float), window)
-        curves[arm] = (np.arange(1, len(mean) + 1), mean, error)
+        pulls = np.array([_pulls_of(arm, trial) for trial in trials], float)
+        mean, error = _mean_and_error(pulls, window)
+        rounds = np.arange(1, len(mean) + 1)
+        curves[arm] = (rounds, mean, error)
     return curves
+
+
+def _pulls_of(arm: str, trial: list[Row]) -> list[int]:
+    """By round, without the random batch at the start, in which no arm is pulled."""
+    return [row["pulls"].get(arm, 0) for row in trial[1:]]
 
 
 def _mean_and_error(values: np.ndarray, window: int) -> tuple[np.ndarray, np.ndarray]:
     """values (trials, n), smoothed -> mean (n,) and standard error (n,), 0 with one trial."""
     smoothed = stats.smooth(values, window)
     mean = smoothed.mean(0)
-    if len(smoothed) < 2:
+    trials = len(smoothed)
+    if trials < 2:
         return mean, np.zeros_like(mean)
-    return mean, smoothed.std(0, ddof=1) / np.sqrt(len(smoothed))
+    error = smoothed.std(0, ddof=1) / np.sqrt(trials)
+    return mean, error

@@ -83,12 +83,14 @@ def digits(multilabel: bool = False, *, classes: int = 4, test: float = 0.25) ->
         task, labels = _sayings_of(target)
     else:
         task, labels = _first_digits(target, classes)
+    # Drawn with a seed of its own: the split is part of the data, the same in all trials.
     order = np.random.default_rng(0).permutation(len(values))
     test_size = round(test * len(values))
     in_pool = np.sort(order[test_size:])
     in_test = np.sort(order[:test_size])
     name = "digits-multilabel" if multilabel else "digits"
-    pool = Arrays(values[in_pool], ids=[f"digit-{place:04d}" for place in in_pool])
+    ids = [f"digit-{place:04d}" for place in in_pool]
+    pool = Arrays(values[in_pool], ids=ids)
     if test_size == 0:
         return Dataset(name, task, pool, labels[in_pool])
     return Dataset(
@@ -104,15 +106,20 @@ def digits(multilabel: bool = False, *, classes: int = 4, test: float = 0.25) ->
 def _sayings_of(target: np.ndarray) -> tuple[Task, np.ndarray]:
     """target (N,) digits -> the task, and labels (N, K) of what can be said of each."""
     columns = [np.isin(target, members) for members in SAYINGS.values()]
-    return MultiLabel(list(SAYINGS)), np.stack(columns, 1).astype(np.uint8)
+    labels = np.stack(columns, 1).astype(np.uint8)
+    return MultiLabel(list(SAYINGS)), labels
 
 
 def _first_digits(target: np.ndarray, classes: int) -> tuple[Task, np.ndarray]:
     """target (N,) digits -> the task, and labels (N, K) with all from K-1 on as one class."""
     names = [str(digit) for digit in range(classes - 1)]
-    names.append("9" if classes == 10 else f"{classes - 1} to 9")
+    if classes == 10:
+        names.append("9")
+    else:
+        names.append(f"{classes - 1} to 9")
+    merged = np.minimum(target, classes - 1)
     one_hot = np.eye(classes, dtype=np.uint8)
-    return MultiClass(names), one_hot[np.minimum(target, classes - 1)]
+    return MultiClass(names), one_hot[merged]
 
 
 def known_pool(
@@ -131,25 +138,26 @@ def known_pool(
     test     the path of a test set
     options  of the pool, as open_pool takes them
     """
-    found_splits: set[str] = set()
+    pool_options = options
+    test_options = options
     if test is None and "split" not in options and Path(path).is_dir():
-        found_splits = splits(path)
-    has_splits = "train" in found_splits
-    pool = open_pool(path, **{**options, "split": "train"} if has_splits else options)
+        names = splits(path)
+        test_splits = [split for split in TESTS if split in names]
+        if "train" in names:
+            pool_options = {**options, "split": "train"}
+            if test_splits:
+                test = path
+                test_options = {**options, "split": test_splits[0]}
+    pool = open_pool(path, **pool_options)
     answers = _answers(pool, path)
     task = _task_of(answers, classes)
     labels = task.encode(answers).astype(np.uint8)
     name = Path(path).name
-    test_pool = None
-    if test is not None:
-        test_pool = open_pool(test, **options)
-    elif has_splits:
-        test_splits = [split for split in TESTS if split in found_splits]
-        if test_splits:
-            test_pool = open_pool(path, **{**options, "split": test_splits[0]})
-    if test_pool is None:
+    if test is None:
         return Dataset(name, task, pool, labels)
-    test_labels = task.encode(_answers(test_pool, test or path)).astype(np.uint8)
+    test_pool = open_pool(test, **test_options)
+    test_answers = _answers(test_pool, test)
+    test_labels = task.encode(test_answers).astype(np.uint8)
     return Dataset(
         name,
         task,
@@ -170,9 +178,11 @@ def _task_of(answers: list[Any], classes: list[str] | None) -> Task:
             names.update(map(str, answer))
         else:
             names.add(str(answer))
+    if not classes:
+        classes = sorted(names)
     if several:
-        return MultiLabel(classes or sorted(names))
-    return MultiClass(classes or sorted(names))
+        return MultiLabel(classes)
+    return MultiClass(classes)
 
 
 def _answers(pool: Pool, path: str) -> list[Any]:

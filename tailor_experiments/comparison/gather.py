@@ -41,31 +41,44 @@ def group(rows: Sequence[Row]) -> list[Results]:
 
     Where trials of one name are of several designs, there is one for each design.
     """
-    trials: dict[tuple[str, str, int], list[Row]] = {}
-    for row in rows:
-        key = (row["experiment"], row["contender"], row["seed"])
-        trials.setdefault(key, []).append(row)
     experiments: dict[str, Designs] = {}
-    for (name, _, _), trial_rows in trials.items():
-        trial = sorted(trial_rows, key=lambda row: row["round"])
-        experiments.setdefault(name, {}).setdefault(_design(trial), []).append(trial)
+    for trial in _trials(rows):
+        name = trial[0]["experiment"]
+        designs = experiments.setdefault(name, {})
+        designs.setdefault(_design(trial), []).append(trial)
     grouped = []
     for name, designs in experiments.items():
         merged = _with_older_rows(designs)
         for design, members in merged.items():
-            own_name = name
+            full_name = name
             if len(merged) > 1:
-                own_name = f"{name} ({_what_differs(design, list(merged))})"
-            grouped.append(_results(own_name, members, design.model))
-    return [results for results in grouped if results.rows]
+                difference = _what_differs(design, list(merged))
+                full_name = f"{name} ({difference})"
+            results = _results(full_name, members, design.model)
+            if results.rows:
+                grouped.append(results)
+    return grouped
+
+
+def _trials(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows of each trial, by round; trials in order of appearance."""
+    trials: dict[tuple[str, str, int], list[Row]] = {}
+    for row in rows:
+        key = (row["experiment"], row["contender"], row["seed"])
+        trials.setdefault(key, []).append(row)
+    for trial in trials.values():
+        trial.sort(key=lambda row: row["round"])
+    return list(trials.values())
 
 
 def _design(trial: list[Row]) -> Design:
     first = trial[0]
+    last = trial[-1]
+    # Every round has as many labels as the random batch at the start.
     batch = first["labels"] // (first["round"] + 1)
     return Design(
         first["data"],
-        trial[-1].get("model"),
+        last.get("model"),
         batch,
         first["rounds"],
     )
@@ -86,8 +99,12 @@ def _with_older_rows(designs: Designs) -> Designs:
 
 def _what_differs(design: Design, designs: list[Design]) -> str:
     """What sets a design apart from the others."""
-    columns = zip(*(other.texts() for other in designs))
-    differing = [text for text, column in zip(design.texts(), columns) if len(set(column)) > 1]
+    texts_of_all = [other.texts() for other in designs]
+    differing = []
+    for place, text in enumerate(design.texts()):
+        texts_here = {texts[place] for texts in texts_of_all}
+        if len(texts_here) > 1:
+            differing.append(text)
     return ", ".join(differing)
 
 
@@ -96,14 +113,17 @@ def _results(name: str, trials: list[list[Row]], model: str | None) -> Results:
     unfinished = 0
     for rows in sorted(trials, key=_trial_order):
         first = rows[0]
+        contender = first["contender"]
+        seed = first["seed"]
         rounds = [row["round"] for row in rows]
         if len(set(rounds)) < len(rounds):
-            who = f"{first['contender']!r} with seed {first['seed']}"
             raise InputError(
-                f"{name}: a round of {who} comes twice in the rows; take one of the copies out"
+                f"{name}: a round of {contender!r} with seed {seed} comes twice in the rows; "
+                "take one of the copies out"
             )
-        if rounds == list(range(first["rounds"] + 1)):
-            whole.setdefault(first["contender"], {})[first["seed"]] = rows
+        all_rounds = list(range(first["rounds"] + 1))
+        if rounds == all_rounds:
+            whole.setdefault(contender, {})[seed] = rows
         else:
             unfinished += 1
     return Results(name, whole, unfinished, model)
@@ -111,8 +131,11 @@ def _results(name: str, trials: list[list[Row]], model: str | None) -> Results:
 
 def _trial_order(trial: list[Row]) -> tuple[int, str, int]:
     contender = trial[0]["contender"]
-    place = FIRST.index(contender) if contender in FIRST else len(FIRST)
-    return place, contender.lower(), trial[0]["seed"]
+    seed = trial[0]["seed"]
+    place = len(FIRST)
+    if contender in FIRST:
+        place = FIRST.index(contender)
+    return place, contender.lower(), seed
 
 
 def load(*folders: Path) -> list[Results]:
@@ -130,8 +153,6 @@ def load(*folders: Path) -> list[Results]:
                 name = f"{results.name} ({folder})"
             loaded.append(replace(results, name=name))
     if not loaded:
-        raise InputError(
-            f"no trial in {', '.join(map(str, folders))} is through yet: go on with `tailor "
-            "bench run`"
-        )
+        names = ", ".join(map(str, folders))
+        raise InputError(f"no trial in {names} is through yet: go on with `tailor bench run`")
     return loaded

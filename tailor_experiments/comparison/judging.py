@@ -23,7 +23,8 @@ def judged_by(results: Results) -> str:
     """
     judged = roles.tailors(results) or results.contenders
     rewards = [results.sample(contender)["reward"] for contender in judged]
-    if "positives" in results.metrics and all(reward.startswith("search") for reward in rewards):
+    all_search = all(reward.startswith("search") for reward in rewards)
+    if "positives" in results.metrics and all_search:
         return "positives"
     if "rarest" in results.metrics and _all_score_the_same(results):
         return "rarest"
@@ -34,11 +35,12 @@ def _all_score_the_same(results: Results) -> bool:
     """Whether of each seed all contenders end with one score."""
     if len(results.rows) < 2:
         return False
-    final_scores: dict[int, set[float]] = {}
+    scores_of_seeds: dict[int, set[float]] = {}
     for trials in results.rows.values():
         for seed, trial in trials.items():
-            final_scores.setdefault(seed, set()).add(trial[-1][results.main_metric])
-    return all(len(scores) == 1 for scores in final_scores.values())
+            score = trial[-1][results.main_metric]
+            scores_of_seeds.setdefault(seed, set()).add(score)
+    return all(len(scores) == 1 for scores in scores_of_seeds.values())
 
 
 def compared_metrics(results: Results) -> list[str]:
@@ -50,8 +52,12 @@ def compared_metrics(results: Results) -> list[str]:
         "imbalance",
         "positives",
     ]
-    measured = [metric for metric in shown if metric == AREA or metric in results.metrics]
-    return list(dict.fromkeys([judged_by(results), *measured]))
+    metrics = [judged_by(results)]
+    for metric in shown:
+        is_measured = metric == AREA or metric in results.metrics
+        if is_measured and metric not in metrics:
+            metrics.append(metric)
+    return metrics
 
 
 def difference(results: Results, ours: str, other: str, metric: str) -> Difference | None:
@@ -63,8 +69,10 @@ def difference(results: Results, ours: str, other: str, metric: str) -> Differen
     if not seeds:
         return None
     if metric == AREA:
-        main = results.main_metric
-        return stats.paired(results.areas(ours, main, seeds), results.areas(other, main, seeds))
+        return stats.paired(
+            results.areas(ours, results.main_metric, seeds),
+            results.areas(other, results.main_metric, seeds),
+        )
     return stats.paired(
         results.final_values(ours, metric, seeds),
         results.final_values(other, metric, seeds),
@@ -85,10 +93,11 @@ def fair_means(
         return {}
     metric = metric or judged_by(results)
     seeds = results.common_seeds(*contenders) or None
-    return {
-        contender: float(results.final_values(contender, metric, seeds).mean())
-        for contender in contenders
-    }
+    means = {}
+    for contender in contenders:
+        values = results.final_values(contender, metric, seeds)
+        means[contender] = float(values.mean())
+    return means
 
 
 def rivals(results: Results, ours: str, metric: str | None = None) -> dict[str, str | None]:
@@ -97,19 +106,29 @@ def rivals(results: Results, ours: str, metric: str | None = None) -> dict[str, 
     The best single family is the one of its candidates with the highest mean of the metric; random
     meta chooses among the same candidates, if such a one took part.
     """
-    means = fair_means(results, roles.single_families_of(results, ours), metric)
-    best_single = max(means, key=means.__getitem__, default=None)
+    singles = roles.single_families_of(results, ours)
+    means = fair_means(results, singles, metric)
+    return {
+        BEST_SINGLE: max(means, key=means.__getitem__, default=None),
+        RANDOM_META: _random_meta_for(results, ours),
+        RANDOM: _random_for(results, ours),
+    }
+
+
+def _random_meta_for(results: Results, ours: str) -> str | None:
+    """The first one with the same candidates, else the first one."""
     candidates = results.sample(ours)["families"]
     metas = [contender for contender in roles.random_metas(results) if contender != ours]
-    # Stable: of those with other candidates the first stays first.
-    metas.sort(key=lambda contender: results.sample(contender)["families"] != candidates)
-    plain = [
-        contender
-        for contender in results.contenders
-        if results.sample(contender)["families"] == ["random"] and contender != ours
-    ]
-    return {
-        BEST_SINGLE: best_single,
-        RANDOM_META: metas[0] if metas else None,
-        RANDOM: plain[0] if plain else None,
-    }
+    for contender in metas:
+        if results.sample(contender)["families"] == candidates:
+            return contender
+    return metas[0] if metas else None
+
+
+def _random_for(results: Results, ours: str) -> str | None:
+    """The first contender whose examples are drawn at random."""
+    for contender in results.contenders:
+        families = results.sample(contender)["families"]
+        if families == ["random"] and contender != ours:
+            return contender
+    return None

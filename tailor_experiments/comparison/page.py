@@ -56,34 +56,48 @@ def page(
     sections          each experiment with the tables and pictures of its own
     """
     names = [html.escape(results.name) for results, _, _ in sections]
-    title = names[0] if len(names) == 1 else f"{len(names)} experiments"
+    if len(names) == 1:
+        title = names[0]
+    else:
+        title = f"{len(names)} experiments"
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
         "<meta name='viewport' content='width=device-width,initial-scale=1'>",
         f"<title>{title}</title><style>{STYLE}</style></head><body><h1>{title}</h1>",
     ]
     if len(names) > 1:
-        links = [f"<li><a href='#e{place}'>{name}</a></li>" for place, name in enumerate(names)]
-        parts.append(f"<ul>{''.join(links)}</ul>")
-    parts += [_table(table) for table in tables]
-    parts += [_image(picture) for picture in pictures]
-    for place, (results, own_tables, own_pictures) in enumerate(sections):
+        parts.append(_contents(names))
+    parts += map(_table, tables)
+    parts += map(_image, pictures)
+    for place, section in enumerate(sections):
+        results, section_tables, section_pictures = section
         parts.append(f"<h2 id='e{place}'>{names[place]}</h2>")
-        parts += [_table(table) for table in own_tables]
-        parts += [_image(picture) for picture in own_pictures]
+        parts += map(_table, section_tables)
+        parts += map(_image, section_pictures)
         parts.append(_origin(results))
     parts.append("</body></html>")
     return "\n".join(parts)
 
 
+def _contents(names: Sequence[str]) -> str:
+    """Links to the sections."""
+    links = []
+    for place, name in enumerate(names):
+        links.append(f"<li><a href='#e{place}'>{name}</a></li>")
+    items = "".join(links)
+    return f"<ul>{items}</ul>"
+
+
 def _origin(results: Results) -> str:
     """With which packages and configurations the rows were made."""
-    versions = sorted({_versions(row["versions"]) for row in results.all_rows})
-    hashes = sorted({row["config"] for row in results.all_rows})
+    versions = {_versions(row["versions"]) for row in results.all_rows}
+    hashes = {row["config"] for row in results.all_rows}
+    versions_text = html.escape("; ".join(sorted(versions)))
+    hashes_text = html.escape(", ".join(sorted(hashes)))
     return (
-        f"<p class='note'>Made with {html.escape('; '.join(versions))}.</p>\n"
+        f"<p class='note'>Made with {versions_text}.</p>\n"
         "<details class='note'><summary>Configurations of the trials</summary>"
-        f"{html.escape(', '.join(hashes))}</details>"
+        f"{hashes_text}</details>"
     )
 
 
@@ -98,23 +112,32 @@ def _image(picture: FigureTask) -> str:
 
 
 def _table(table: Table) -> str:
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in table.columns)
-    body = "".join(_table_row(row) for row in table.rows)
-    note = f"<p class='note'>{html.escape(table.note)}</p>" if table.note else ""
-    return (
-        f"<h3>{html.escape(table.title)}</h3>"
-        f"<div class='wide'><table><tr>{head}</tr>{body}</table></div>{note}"
-    )
+    title = html.escape(table.title)
+    head = "".join(map(_heading, table.columns))
+    body = "".join(map(_table_row, table.rows))
+    note = ""
+    if table.note:
+        note = f"<p class='note'>{html.escape(table.note)}</p>"
+    return f"<h3>{title}</h3><div class='wide'><table><tr>{head}</tr>{body}</table></div>{note}"
+
+
+def _heading(text: str) -> str:
+    return f"<th>{html.escape(text)}</th>"
 
 
 def _table_row(cells: Sequence[str]) -> str:
-    return f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in cells)}</tr>"
+    texts = "".join(map(_cell, cells))
+    return f"<tr>{texts}</tr>"
 
 
 def _cell(text: str) -> str:
-    return SECOND_PART.sub(_unbroken, html.escape(text))
+    content = SECOND_PART.sub(_unbroken, html.escape(text))
+    return f"<td>{content}</td>"
 
 
 def _unbroken(part: re.Match[str]) -> str:
-    kind = " class=range" if part[0].startswith("[") else ""
-    return f"<span{kind}>{part[0]}</span>"
+    text = part[0]
+    kind = ""
+    if text.startswith("["):
+        kind = " class=range"
+    return f"<span{kind}>{text}</span>"

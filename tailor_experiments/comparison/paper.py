@@ -36,11 +36,10 @@ def paper_experiment(
         "epochs": setting.epochs,
         "device": device,
     }
-    start = {"paper": "imagenet" if setting.pretrained else None, "scratch": None}.get(
-        weights, weights
-    )
-    if start is not None:
-        model["weights"] = start
+    if weights == "paper":
+        weights = "imagenet" if setting.pretrained else "scratch"
+    if weights != "scratch":
+        model["weights"] = weights
     families = setting.wide if search else setting.narrow
     contenders = [
         Contender("TAILOR", "tailor", families),

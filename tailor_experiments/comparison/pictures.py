@@ -152,10 +152,11 @@ class _Gallery:
         metrics = [metric for metric in wanted if metric in results.metrics]
         figures = []
         for number, members in enumerate(roles.candidate_ablations(results)):
-            curves = [
-                (results.metric_label(metric), metric_curves(results, metric, self.window, members))
-                for metric in metrics
-            ]
+            curves = []
+            for metric in metrics:
+                label = results.metric_label(metric)
+                lines = metric_curves(results, metric, self.window, members)
+                curves.append((label, lines))
             figures.append(
                 self._panels(
                     "candidates" if number == 0 else f"candidates-{members[0]}",
@@ -172,11 +173,12 @@ class _Gallery:
         results = self.results
         bars = []
         for metric in judging.compared_metrics(results):
-            rows = [
-                (f"{other} ({pair.n})", pair.mean, pair.low, pair.high)
-                for other, pair in _differences(results, self.ours, metric)
-                if pair.n > 1
-            ]
+            rows = []
+            for other, pair in _differences(results, self.ours, metric):
+                # One pair has a difference, and no interval to draw.
+                if pair.n > 1:
+                    label = f"{other} ({pair.n})"
+                    rows.append((label, pair.mean, pair.low, pair.high))
             if rows:
                 bars.append((results.metric_label(metric), rows))
         if not bars:
@@ -195,7 +197,9 @@ class _Gallery:
     ) -> FigureTask:
         """A figure of panels. kind: in the file's name; contenders: whose trials it shows."""
         title = f"{self.results.name}: {what}"
-        smoothed = f"smoothed over {self.window} rounds" if self.window > 1 else "not smoothed"
+        smoothed = "not smoothed"
+        if self.window > 1:
+            smoothed = f"smoothed over {self.window} rounds"
         trials = trial_counts(self.results, contenders)
         caption = f"{title}\n{trials} trials, bands: standard error, {smoothed}"
         xlabel = "labels" if rows else "round"
@@ -216,7 +220,9 @@ def _differences(
     """Of one contender to each other that shares a seed with it."""
     pairs = []
     for other in results.contenders:
-        pair = None if other == ours else judging.difference(results, ours, other, metric)
+        if other == ours:
+            continue
+        pair = judging.difference(results, ours, other, metric)
         if pair is not None:
             pairs.append((other, pair))
     return pairs
@@ -230,14 +236,18 @@ def overall_pictures(
     """How the contender in focus fares against its rivals on every experiment that is judged by a
     score.
     """
-    by_score = [results for results in experiments if judging.judged_by(results).endswith("score")]
+    by_score = []
+    for results in experiments:
+        metric = judging.judged_by(results)
+        if metric.endswith("score"):
+            by_score.append(results)
     if len(by_score) < 2:
         return []
     shown = focus or "TAILOR"
-    bars = [
-        (f"minus {rival}", [_rival_interval(results, rival, focus, shown) for results in by_score])
-        for rival in judging.RIVALS
-    ]
+    bars = []
+    for rival in judging.RIVALS:
+        rows = [_rival_interval(results, rival, focus, shown) for results in by_score]
+        bars.append((f"minus {rival}", rows))
     title = f"{shown}: score in the end, minus its rivals'"
     draw = partial(intervals, bars, f"{title}\n{PAIRED}")
     return [FigureTask(title, out / "overall.png", draw)]
@@ -246,7 +256,9 @@ def overall_pictures(
 def _rival_interval(results: Results, rival: str, focus: str | None, shown: str) -> Interval:
     """The contender in focus minus one of judging.RIVALS; NaN where it did not take part."""
     ours = roles.focused(results, focus)
-    name = results.name if ours == shown else f"{results.name} ({ours})"
+    name = results.name
+    if ours != shown:
+        name = f"{results.name} ({ours})"
     other = judging.rivals(results, ours)[rival]
     if other is None:
         return name, NAN, NAN, NAN
@@ -269,22 +281,29 @@ def lineup(results: Results, ours: str) -> list[list[str]]:
     in_every_row = [ours]
     if "random" in results.rows and ours != "random":
         in_every_row.append("random")
-    rest = [contender for contender in results.contenders if contender not in in_every_row]
-    if len(in_every_row) + len(rest) <= CURVES_A_PANEL:
-        return [[*in_every_row, *rest]]
-    singles = set(roles.single_families(results))
-    tailors = set(roles.tailors(results))
-    kinds = [
-        [contender for contender in rest if contender in singles],
-        [contender for contender in rest if contender not in singles | tailors],
-        [contender for contender in rest if contender in tailors],
-    ]
+    others = [contender for contender in results.contenders if contender not in in_every_row]
+    if len(in_every_row) + len(others) <= CURVES_A_PANEL:
+        return [[*in_every_row, *others]]
+    singles = roles.single_families(results)
+    tailors = roles.tailors(results)
+    of_singles = []
+    of_selectors = []
+    of_tailors = []
+    for contender in others:
+        if contender in singles:
+            of_singles.append(contender)
+        elif contender in tailors:
+            of_tailors.append(contender)
+        else:
+            of_selectors.append(contender)
     room = CURVES_A_PANEL - len(in_every_row)
     rows = []
-    for kind in kinds:
+    for members in (of_singles, of_selectors, of_tailors):
+        if not members:
+            continue
         # As even as can be, instead of full rows and a last one with what is left.
-        parts = np.array_split(kind, ceil(len(kind) / room)) if kind else []
-        rows += [[*in_every_row, *part.tolist()] for part in parts]
+        for part in np.array_split(members, ceil(len(members) / room)):
+            rows.append([*in_every_row, *part.tolist()])
     return rows
 
 

@@ -22,18 +22,20 @@ def model_text(model: dict[str, Any]) -> str:
     'finetune(lr=0.001, network=small-cnn, epochs=10)'
     """
     name, options = registry.parse(model.get("name", "probe"))
-    # The device makes no difference to what is trained.
-    options |= {key: value for key, value in model.items() if key not in ("name", "device")}
+    for key, value in model.items():
+        # The device makes no difference to what is trained.
+        if key not in ("name", "device"):
+            options[key] = value
+    # A simulated model is not in this registry, and has no epochs.
     if name in registry.names() and "steps" not in options:
         known_options = registry.options(name)
         if "epochs" in known_options:
             options.setdefault("epochs", known_options["epochs"].default)
     if not options:
         return name
-    texts = []
-    for key, value in options.items():
-        shown = Path(value).name if key == "weights" else value
-        texts.append(f"{key}={shown}")
+    if "weights" in options:
+        options["weights"] = Path(options["weights"]).name
+    texts = [f"{key}={value}" for key, value in options.items()]
     return f"{name}({', '.join(texts)})"
 
 

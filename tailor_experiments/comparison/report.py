@@ -5,6 +5,7 @@ a short one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from tailor.models.base import ProgressCallback, quiet
@@ -54,10 +55,10 @@ def all_tables(
     focus: str | None = None,
 ) -> list[Table]:
     """Those of all experiments together, then those of each."""
-    found = tables_of_all(experiments, focus)
+    tables = tables_of_all(experiments, focus)
     for results in experiments:
-        found += tables_of_one(results, target, focus)
-    return found
+        tables += tables_of_one(results, target, focus)
+    return tables
 
 
 def write_report(
@@ -79,15 +80,21 @@ def write_report(
     """
     out.mkdir(parents=True, exist_ok=True)
     groups = [overall_pictures(experiments, out, focus)]
-    groups += [pictures(results, out, window, focus) for results in experiments]
+    for results in experiments:
+        groups.append(pictures(results, out, window, focus))
     groups = with_paths_apart(groups)
-    draw_all([picture for group in groups for picture in group], workers, progress)
-    together, *of_each = groups
-    sections = [
-        (results, tables_of_one(results, target, focus), own_pictures)
-        for results, own_pictures in zip(experiments, of_each)
-    ]
-    text = page(tables_of_all(experiments, focus), together, sections)
+    all_pictures = list(chain.from_iterable(groups))
+    draw_all(all_pictures, workers, progress)
+    pictures_of_all, *pictures_of_each = groups
+    sections = []
+    for results, pictures_of_one in zip(experiments, pictures_of_each):
+        tables = tables_of_one(results, target, focus)
+        sections.append((results, tables, pictures_of_one))
+    text = page(
+        tables_of_all(experiments, focus),
+        pictures_of_all,
+        sections,
+    )
     (out / PAGE).write_text(text, encoding="utf-8")
     (out / SHORT).write_text(short(experiments, focus), encoding="utf-8")
     return out / PAGE
@@ -95,6 +102,7 @@ def write_report(
 
 def short(experiments: Sequence[Results], focus: str | None = None) -> str:
     """Markdown: how the contender in focus fares on all experiments, and one table for each."""
-    shown = tables_of_all(experiments, focus)
-    shown += [report_tables.summary(results, focus) for results in experiments]
-    return "\n".join(markdown(table) for table in shown)
+    tables = tables_of_all(experiments, focus)
+    for results in experiments:
+        tables.append(report_tables.summary(results, focus))
+    return "\n".join(map(markdown, tables))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -33,13 +34,14 @@ def final(results: Results) -> Table:
     """Every metric after the last round, and the area under the main curve."""
     rows = []
     for contender in results.contenders:
-        cells = [
-            with_error(results.final_values(contender, metric), metric)
-            for metric in results.metrics
-        ]
-        area = with_error(results.areas(contender, results.main_metric), "score")
-        trials = str(len(results.rows[contender]))
-        rows.append((contender, *cells, area, trials))
+        cells = []
+        for metric in results.metrics:
+            values = results.final_values(contender, metric)
+            cells.append(with_error(values, metric))
+        areas = results.areas(contender, results.main_metric)
+        cells.append(with_error(areas, "score"))
+        trials = len(results.rows[contender])
+        rows.append((contender, *cells, str(trials)))
     labels = [results.metric_label(metric) for metric in results.metrics]
     return Table(
         f"{results.name}: after {results.total_labels} labels",
@@ -57,12 +59,17 @@ def differences(results: Results, focus: str | None = None) -> Table | None:
     metrics = compared_metrics(results)
     rows = []
     for other in results.contenders:
-        if other == ours or not results.common_seeds(ours, other):
+        if other == ours:
             continue
-        pairs = [difference(results, ours, other, metric) for metric in metrics]
-        by_metric = {metric: pair for metric, pair in zip(metrics, pairs) if pair is not None}
-        cells = [interval(pair, metric) for metric, pair in by_metric.items()]
-        judged = by_metric[metrics[0]]
+        # What contenders are judged by comes first.
+        judged = difference(results, ours, other, metrics[0])
+        if judged is None:
+            continue
+        cells = []
+        for metric in metrics:
+            pair = difference(results, ours, other, metric)
+            if pair is not None:
+                cells.append(interval(pair, metric))
         rows.append((other, *cells, str(judged.n), judged.verdict))
     if not rows:
         return None
@@ -88,19 +95,25 @@ def summary(results: Results, focus: str | None = None) -> Table:
     )
     rows = []
     for contender in best_first:
-        to_ours = None if contender == ours else difference(results, contender, ours, judge)
-        means = [float(results.final_values(contender, metric).mean()) for metric in others]
-        rows.append(
-            (
-                contender,
-                str(len(results.rows[contender])),
-                with_error(results.final_values(contender, judge), judge),
-                with_error(results.areas(contender, results.main_metric), "score"),
-                "" if to_ours is None else interval(to_ours, judge),
-                "" if to_ours is None else str(to_ours.n),
-                *(number(mean, metric) for mean, metric in zip(means, others)),
-            )
-        )
+        judged_values = results.final_values(contender, judge)
+        areas = results.areas(contender, results.main_metric)
+        cells = [
+            contender,
+            str(len(results.rows[contender])),
+            with_error(judged_values, judge),
+            with_error(areas, "score"),
+        ]
+        to_ours = None
+        if contender != ours:
+            to_ours = difference(results, contender, ours, judge)
+        if to_ours is None:
+            cells += ["", ""]
+        else:
+            cells += [interval(to_ours, judge), str(to_ours.n)]
+        for metric in others:
+            values = results.final_values(contender, metric)
+            cells.append(number(float(values.mean()), metric))
+        rows.append(tuple(cells))
     columns = (
         "",
         "trials",
@@ -128,11 +141,14 @@ def to_target(results: Results, target: float | None = None) -> Table | None:
     rows = []
     for contender in results.contenders:
         needed = results.labels_to(contender, results.main_metric, target)
+        median = _label_count(np.median(needed), results)
         fewest = _label_count(needed.min(), results)
         most = _label_count(needed.max(), results)
-        span = fewest if fewest == most else f"{fewest} to {most}"
-        reached = f"{np.isfinite(needed).sum()} of {len(needed)}"
-        rows.append((contender, _label_count(np.median(needed), results), span, reached))
+        span = fewest
+        if most != fewest:
+            span = f"{fewest} to {most}"
+        reached = np.isfinite(needed).sum()
+        rows.append((contender, median, span, f"{reached} of {len(needed)}"))
     main = results.metric_label(results.main_metric)
     return Table(
         f"{results.name}: labels to {main} {target:.4f}, {reason}",
@@ -144,7 +160,9 @@ def to_target(results: Results, target: float | None = None) -> Table | None:
 
 def _label_count(labels: float, results: Results) -> str:
     """Infinitely many are more than there were."""
-    return f"{labels:.0f}" if np.isfinite(labels) else f"> {results.total_labels}"
+    if np.isfinite(labels):
+        return f"{labels:.0f}"
+    return f"> {results.total_labels}"
 
 
 def seconds(results: Results) -> Table:
@@ -154,16 +172,22 @@ def seconds(results: Results) -> Table:
     stages = list(results.first_row["seconds"])
     rows = []
     for contender, trials in results.rows.items():
-        timed = [row for trial in trials.values() for row in trial if not row["resumed"]]
-        means = [_mean([row["seconds"][stage] for row in timed]) for stage in stages]
+        all_rows = chain.from_iterable(trials.values())
+        timed = [row for row in all_rows if not row["resumed"]]
+        cells = []
+        for stage in stages:
+            mean = _mean([row["seconds"][stage] for row in timed])
+            cells.append(f"{mean:.3f}")
         peak = max((row["peak_mib"] for row in timed), default=0)
-        rows.append((contender, *(f"{mean:.3f}" for mean in means), str(peak)))
+        rows.append((contender, *cells, str(peak)))
     columns = ("", *stages, "peak MiB")
     return Table(f"{results.name}: seconds a round", columns, tuple(rows))
 
 
 def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values)) if values else float("nan")
+    if not values:
+        return float("nan")
+    return float(np.mean(values))
 
 
 # ---------------------------------------------------------------------- several experiments
@@ -179,16 +203,25 @@ def yardsticks(
     metric  by default what each experiment is judged by; those without it are left out
     """
     rows = []
+    has_numbers = False
     for results in experiments:
         ours = focused(results, focus)
         judge = metric or judged_by(results)
         if judge not in results.metrics:
             continue
         others = rivals(results, ours, judge)
-        best_single = others[BEST_SINGLE] or NO_NUMBER
         cells = [_against(results, ours, other, judge) for other in others.values()]
-        rows.append((results.name, results.metric_label(judge), ours, best_single, *cells))
-    if all(cell == NO_NUMBER for row in rows for cell in row[4:]):
+        if any(cell != NO_NUMBER for cell in cells):
+            has_numbers = True
+        row = (
+            results.name,
+            results.metric_label(judge),
+            ours,
+            others[BEST_SINGLE] or NO_NUMBER,
+            *cells,
+        )
+        rows.append(row)
+    if not has_numbers:
         return None
     columns = (
         "",
@@ -211,7 +244,9 @@ def yardsticks(
 
 
 def _against(results: Results, ours: str, other: str | None, metric: str) -> str:
-    pair = None if other is None else difference(results, ours, other, metric)
+    if other is None:
+        return NO_NUMBER
+    pair = difference(results, ours, other, metric)
     if pair is None:
         return NO_NUMBER
     return f"{interval(pair, metric)} {pair.verdict} ({pair.n})"
@@ -221,26 +256,26 @@ def ranks(experiments: Sequence[Results]) -> Table | None:
     """The mean rank over experiments, of contenders that all of them have."""
     if len(experiments) < 2:
         return None
-    common = [
-        contender
-        for contender in experiments[0].contenders
-        if all(contender in results.rows for results in experiments)
-    ]
+    contender_sets = [set(results.contenders) for results in experiments]
+    in_all = set.intersection(*contender_sets)
+    common = [contender for contender in experiments[0].contenders if contender in in_all]
     scores = {results.name: fair_means(results, common) for results in experiments}
     mean_ranks = stats.mean_ranks(scores)
     if not mean_ranks:
         return None
     rows = []
     for contender, rank in mean_ranks.items():
-        cells = [
-            number(scores[results.name][contender], judged_by(results)) for results in experiments
-        ]
+        cells = []
+        for results in experiments:
+            score = scores[results.name][contender]
+            cells.append(number(score, judged_by(results)))
         rows.append((contender, f"{rank:.2f}", *cells))
-    columns = [
-        f"{results.name}, {results.metric_label(judged_by(results))}" for results in experiments
-    ]
-    everyone = {contender for results in experiments for contender in results.contenders}
-    left_out = sorted(everyone - set(mean_ranks))
+    columns = []
+    for results in experiments:
+        metric = results.metric_label(judged_by(results))
+        columns.append(f"{results.name}, {metric}")
+    everyone = set.union(*contender_sets)
+    left_out = sorted(everyone - in_all)
     note = "by the mean after the last round over the seeds that all of these have, 1 is best"
     if left_out:
         note += f"; not in all experiments: {'; '.join(left_out)}"
@@ -256,14 +291,19 @@ def setup(results: Results) -> str:
     that a table can stand alone.
     """
     first = results.first_row
-    rewards = dict.fromkeys(results.sample(contender)["reward"] for contender in results.contenders)
-    model = f"model {results.model}" if results.model else "model not in the rows"
-    seeds = sorted({seed for trials in results.rows.values() for seed in trials})
+    rewards: dict[str, None] = {}  # a set that keeps the order
+    for contender in results.contenders:
+        rewards[results.sample(contender)["reward"]] = None
+    model = "model not in the rows"
+    if results.model:
+        model = f"model {results.model}"
+    seeds = set(chain.from_iterable(results.rows.values()))
+    trials = trial_counts(results, results.contenders)
     text = (
         f"Data {first['data']}, {first['task']}; {model}; {first['labels']} random labels, then "
         f"{first['rounds']} rounds of {first['labels']}; reward {', '.join(rewards)}; "
-        f"{len(results.rows)} contenders, {trial_counts(results, results.contenders)} trials each "
-        f"(seeds {seeds[0]} to {seeds[-1]})."
+        f"{len(results.rows)} contenders, {trials} trials each "
+        f"(seeds {min(seeds)} to {max(seeds)})."
     )
     if results.unfinished:
         text += f" {results.unfinished} trials are not through yet and left out."
@@ -282,16 +322,16 @@ def near_uniform(results: Results) -> str:
     """A caution where ALBL or DEAL take part: one reward is shared by all slots of a round, so they
     hardly learn.
     """
-    names = [
-        contender
-        for contender in results.contenders
-        if selector_name(results, contender) in ("albl", "deal")
-    ]
+    names = []
+    for contender in results.contenders:
+        if selector_name(results, contender) in ("albl", "deal"):
+            names.append(contender)
     if not names:
         return ""
+    subject = " and ".join(names)
     verb = "chooses" if len(names) == 1 else "choose"
     return (
-        f" {' and '.join(names)} {verb} nearly uniformly in every round, since all of a round's "
+        f" {subject} {verb} nearly uniformly in every round, since all of a round's "
         "slots share one reward: to be ahead of that is to be ahead of random choice among the "
         "same arms."
     )

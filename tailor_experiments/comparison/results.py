@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class Results:
 
     @cached_property
     def all_rows(self) -> list[Row]:
-        return [row for trial in self.trials() for row in trial]
+        return list(chain.from_iterable(self.trials()))
 
     @property
     def first_row(self) -> Row:
@@ -69,10 +70,11 @@ class Results:
         """Those that every row has. In multi-class total positives are the labels, and say
         nothing.
         """
-        informative = list(METRICS)
+        columns = [row.keys() for row in self.all_rows]
+        in_every_row = set(METRICS).intersection(*columns)
         if self.first_row["task"] != "multi-label":
-            informative.remove("positives")
-        return [metric for metric in informative if all(metric in row for row in self.all_rows)]
+            in_every_row.discard("positives")
+        return [metric for metric in METRICS if metric in in_every_row]
 
     @property
     def main_metric(self) -> str:
@@ -91,7 +93,8 @@ class Results:
     @property
     def total_labels(self) -> int:
         """Labels after the last round."""
-        return int(max(self.labels(contender)[-1] for contender in self.rows))
+        last_counts = [self.labels(contender)[-1] for contender in self.rows]
+        return int(max(last_counts))
 
     @cached_property
     def measured_at(self) -> set[int]:
@@ -120,7 +123,11 @@ class Results:
         trials = self.rows[contender]
         if seeds is None:
             seeds = sorted(trials)
-        return np.array([[row[metric] for row in trials[seed]] for seed in seeds], float)
+        curves = []
+        for seed in seeds:
+            curve = [row[metric] for row in trials[seed]]
+            curves.append(curve)
+        return np.array(curves, float)
 
     def final_values(
         self,
@@ -139,9 +146,12 @@ class Results:
         seeds: Sequence[int],
     ) -> np.ndarray:
         """(trials,) of a metric when there were so many labels."""
-        trials = self.rows[contender]
-        rows = [row for seed in seeds for row in trials[seed] if row["labels"] == labels]
-        return np.array([row[metric] for row in rows], float)
+        values = []
+        for seed in seeds:
+            for row in self.rows[contender][seed]:
+                if row["labels"] == labels:
+                    values.append(row[metric])
+        return np.array(values, float)
 
     def areas(
         self,

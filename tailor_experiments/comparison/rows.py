@@ -52,11 +52,14 @@ def read_rows(path: Path) -> list[Row]:
         data = path.read_bytes()
         if path.suffix == ".gz":
             data = gzip.decompress(data)
-        # What follows the last newline was cut off in writing.
-        whole_lines = data.decode().split("\n")[:-1]
+        lines = data.decode().split("\n")
     except (ValueError, OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path} is damaged: {error}; {_remedy(path)}") from error
-    return [_parse_row(line, path, number) for number, line in enumerate(whole_lines, 1)]
+    lines.pop()  # what follows the last newline: nothing, or a row that was cut off in writing
+    rows = []
+    for number, line in enumerate(lines, 1):
+        rows.append(_parse_row(line, path, number))
+    return rows
 
 
 def _parse_row(line: str, path: Path, number: int) -> Row:
@@ -64,13 +67,15 @@ def _parse_row(line: str, path: Path, number: int) -> Row:
         row = json.loads(line)
     except ValueError as error:
         raise InputError(f"{path}, line {number} is damaged: {error}; {_remedy(path)}") from error
-    lacking = [key for key in NEEDED if key not in row] if isinstance(row, dict) else NEEDED
+    if not isinstance(row, dict):
+        row = {}
+    lacking = [key for key in NEEDED if key not in row]
     if lacking:
+        keys = ", ".join(lacking)
         raise InputError(
-            f"{path}, line {number} is no row of an experiment: it lacks {', '.join(lacking)}; "
-            f"{_remedy(path)}"
+            f"{path}, line {number} is no row of an experiment: it lacks {keys}; {_remedy(path)}"
         )
-    return dict(row)
+    return row
 
 
 def _remedy(path: Path) -> str:
@@ -109,12 +114,12 @@ class RowFile:
 
     def append(self, row: Row) -> None:
         """Write the row of the next round; it is on disk when this returns."""
-        if row["round"] != len(self.rows):
-            raise AssertionError(
-                f"row of round {row['round']} where that of round {len(self.rows)} is due"
-            )
+        due = len(self.rows)
+        if row["round"] != due:
+            raise AssertionError(f"row of round {row['round']} where that of round {due} is due")
+        line = json.dumps(row) + "\n"
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+            file.write(line)
             file.flush()
             os.fsync(file.fileno())
         self.rows.append(row)
@@ -125,11 +130,14 @@ def load_rows(out: Path) -> list[Row]:
     rows.jsonl keeps, gzipped or not.
     """
     rows = []
-    for path in sorted((out / RUNS).glob(f"*/{ROWS}")):
+    paths = (out / RUNS).glob(f"*/{ROWS}")
+    for path in sorted(paths):
         rows += read_rows(path)
     trials = {_trial_of(row) for row in rows}
     collected = read_rows(out / ROWS) or read_rows(out / PACKED)
-    rows += [row for row in collected if _trial_of(row) not in trials]
+    for row in collected:
+        if _trial_of(row) not in trials:
+            rows.append(row)
     if not rows:
         raise InputError(f"no rows in {out}: give the folder that `tailor bench run` wrote to")
     return rows
@@ -148,5 +156,8 @@ def collect(out: Path) -> Path:
 
 def essence(rows: Sequence[Row]) -> list[Row]:
     """Rows without what differs between two runs of the same trial, in order."""
-    lasting = [{key: value for key, value in row.items() if key not in INCIDENTAL} for row in rows]
+    lasting = []
+    for row in rows:
+        columns = {key: value for key, value in row.items() if key not in INCIDENTAL}
+        lasting.append(columns)
     return sorted(lasting, key=lambda row: (*_trial_of(row), row["round"]))

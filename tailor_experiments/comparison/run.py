@@ -42,11 +42,15 @@ def prepare(
     _check_contenders(full, data)
     _check_labels(full, data)
     for contender, seed in trials(full):
-        check_config(trial_folder(out, contender, seed), full.trial_config(contender, seed))
+        folder = trial_folder(out, contender, seed)
+        trial_config = full.trial_config(contender, seed)
+        check_config(folder, trial_config)
     out.mkdir(parents=True, exist_ok=True)
     if not unfinished(full, out):
         return full
-    shared = material(full, cache or out / CACHE, full.seed)
+    if cache is None:
+        cache = out / CACHE
+    shared = material(full, cache, full.seed)
     shared.model.prepare(progress)
     if shared.test_model is not None:
         shared.test_model.prepare(progress)
@@ -71,29 +75,36 @@ def _check_contenders(experiment: Experiment, data: Dataset) -> None:
 
 
 def _check_labels(experiment: Experiment, data: Dataset) -> None:
-    needed = (experiment.rounds + 1) * experiment.batch
-    if needed > len(data.pool):
+    batch = experiment.batch
+    rounds = experiment.rounds
+    size = len(data.pool)
+    needed = (rounds + 1) * batch
+    if needed > size:
         raise InputError(
-            f"{experiment.rounds} rounds of {experiment.batch} after {experiment.batch} random "
-            f"ones are {needed} labels, more than the pool's {len(data.pool)}: ask for fewer "
-            "rounds or a smaller batch"
+            f"{rounds} rounds of {batch} after {batch} random ones are {needed} labels, more than "
+            f"the pool's {size}: ask for fewer rounds or a smaller batch"
         )
 
 
 def trials(experiment: Experiment) -> list[tuple[Contender, int]]:
     """Every contender with every seed, all contenders of a seed before the next seed."""
-    seeds = range(experiment.seed, experiment.seed + experiment.trials)
-    return [(contender, seed) for seed in seeds for contender in experiment.contenders]
+    end = experiment.seed + experiment.trials
+    pairs = []
+    for seed in range(experiment.seed, end):
+        for contender in experiment.contenders:
+            pairs.append((contender, seed))
+    return pairs
 
 
 def unfinished(experiment: Experiment, out: Path) -> list[tuple[Contender, int]]:
     """Trials that lack rows."""
     rows_of_a_trial = experiment.rounds + 1
-    return [
-        (contender, seed)
-        for contender, seed in trials(experiment)
-        if _rows_done(out, contender, seed) < rows_of_a_trial
-    ]
+    pairs = []
+    for contender, seed in trials(experiment):
+        done = _rows_done(out, contender, seed)
+        if done < rows_of_a_trial:
+            pairs.append((contender, seed))
+    return pairs
 
 
 def rows_done(experiment: Experiment, out: Path) -> dict[str, int]:
@@ -105,7 +116,8 @@ def rows_done(experiment: Experiment, out: Path) -> dict[str, int]:
 
 
 def _rows_done(out: Path, contender: Contender, seed: int) -> int:
-    return len(read_rows(trial_folder(out, contender, seed) / ROWS))
+    path = trial_folder(out, contender, seed) / ROWS
+    return len(read_rows(path))
 
 
 def one_trial(
@@ -128,9 +140,9 @@ def run(
     cache: Path | None = None,
 ) -> Generator[Row, None, None]:
     """The new rows of every trial, as they come. The experiment must come from prepare()."""
-    jobs = [
-        (experiment, contender, seed, out, cache) for contender, seed in unfinished(experiment, out)
-    ]
+    jobs = []
+    for contender, seed in unfinished(experiment, out):
+        jobs.append((experiment, contender, seed, out, cache))
     if jobs:
         yield from run_all(one_trial, jobs, min(workers, len(jobs)))
     collect(out)

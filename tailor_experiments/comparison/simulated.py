@@ -57,11 +57,10 @@ class Simulated(Model):
         seed: int = 0,
     ) -> None:
         super().__init__(task, pool)
-        if min(start, end) < 0:
+        if start < 0 or end < 0:
             raise InputError(f"start is {start} and end is {end}: a quality is at least 0")
-        for name, value in (("hard", hard), ("shared", shared)):
-            if not 0 <= value <= 1:
-                raise InputError(f"{name} is {value}: it must lie in [0, 1]")
+        _check_share("hard", hard)
+        _check_share("shared", shared)
         if features < 1:
             raise InputError(f"features is {features}: at least 1 is needed")
         self.span = span
@@ -71,20 +70,39 @@ class Simulated(Model):
         self.seed = seed
         self.quality = start
         size, classes = truth.shape
-        # What the classes are like is no matter of the trial: the same in all of them.
-        class_rng = np.random.default_rng(0)
-        difficulty = class_rng.permutation(np.linspace(0, 1, classes))
-        self._ease = (1 - hard * difficulty).astype(np.float32)
-        projection = class_rng.standard_normal((classes, features), np.float32)
-        self._projection = projection / np.float32(classes**0.5)
-        self._rates = (truth.sum(0) + 0.5) / (size + 1)
-        noise_rng = np.random.default_rng(seed)
-        common = np.float32(shared**0.5) * noise_rng.standard_normal((size, 1), np.float32)
-        self._noise = noise_rng.standard_normal((size, classes), np.float32)
-        self._noise *= np.float32((1 - shared) ** 0.5)
-        self._noise += common
-        self._feature_noise = noise_rng.standard_normal((size, features), np.float32)
         self._sign = 2 * truth.astype(np.float32) - 1
+        # Half an example more of either kind: no class is impossible, and none certain.
+        self._rates = (truth.sum(0) + 0.5) / (size + 1)
+        self._draw_classes(classes, features)
+        self._draw_noise(size, classes, features, shared)
+
+    def _draw_classes(self, classes: int, features: int) -> None:
+        """How hard each class is, and what features show of it."""
+        # What the classes are like is no matter of the trial: the same in all of them.
+        rng = np.random.default_rng(0)
+        evenly_spaced = np.linspace(0, 1, classes)
+        difficulty = rng.permutation(evenly_spaced)
+        ease = 1 - self.hard * difficulty
+        self._ease = ease.astype(np.float32)
+        projection = rng.standard_normal((classes, features), np.float32)
+        self._projection = projection / np.float32(classes**0.5)
+
+    def _draw_noise(
+        self,
+        size: int,
+        classes: int,
+        features: int,
+        shared: float,
+    ) -> None:
+        """What stays with each example. The order of the draws decides what a seed gives."""
+        rng = np.random.default_rng(self.seed)
+        common_scale = np.float32(shared**0.5)
+        scale = np.float32((1 - shared) ** 0.5)
+        common = common_scale * rng.standard_normal((size, 1), np.float32)
+        self._noise = rng.standard_normal((size, classes), np.float32)
+        self._noise *= scale
+        self._noise += common
+        self._feature_noise = rng.standard_normal((size, features), np.float32)
 
     def fit(
         self,
@@ -94,8 +112,8 @@ class Simulated(Model):
         seed: int,
         progress: ProgressCallback = quiet,
     ) -> None:
-        first, last = self.span
-        self.quality = float(np.interp(len(positions), [first, last], [self.start, self.end]))
+        quality = np.interp(len(positions), self.span, [self.start, self.end])
+        self.quality = float(quality)
 
     def predict(self, positions: np.ndarray, progress: ProgressCallback = quiet) -> Prediction:
         chosen: Any = positions
@@ -103,14 +121,16 @@ class Simulated(Model):
             chosen = slice(None)  # all of them, without a copy
         log_odds = self._log_odds(self._sign[chosen], self._noise[chosen])
         features = log_odds @ self._projection + self._feature_noise[chosen]
-        return Prediction(self._probs(log_odds), features)
+        probs = self._probs(log_odds)
+        return Prediction(probs, features)
 
     def dropout(self, passes: int, *, seed: int) -> Iterator[np.ndarray]:
         rng = np.random.default_rng(seed)
         for _ in range(passes):
             pass_noise = rng.standard_normal(self._noise.shape, np.float32)
             pass_noise *= np.float32(_PASS_NOISE)
-            yield self._probs(self._log_odds(self._sign, self._noise + pass_noise))
+            log_odds = self._log_odds(self._sign, self._noise + pass_noise)
+            yield self._probs(log_odds)
 
     def _log_odds(self, sign: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """sign (n, K) of 1 and -1, noise (n, K) -> (n, K); in a multi-class task logits, of which
@@ -128,15 +148,18 @@ class Simulated(Model):
         if not isinstance(self.task, MultiClass):
             return 1 / (1 + np.exp(-log_odds))
         # Less the largest, which changes nothing in a softmax and keeps exp() finite.
-        exponentials = np.exp(log_odds - log_odds.max(1, keepdims=True))
+        largest = log_odds.max(1, keepdims=True)
+        exponentials = np.exp(log_odds - largest)
         return exponentials / exponentials.sum(1, keepdims=True)
 
     def save(self, folder: Path) -> None:
         learned = {"quality": self.quality, "rates": self._rates.tolist()}
-        (folder / _FILE).write_text(json.dumps(learned), encoding="utf-8")
+        path = folder / _FILE
+        path.write_text(json.dumps(learned), encoding="utf-8")
 
     def load(self, folder: Path) -> None:
-        learned = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        path = folder / _FILE
+        learned = json.loads(path.read_text(encoding="utf-8"))
         self.quality = learned["quality"]
         self._rates = np.array(learned["rates"])
 
@@ -149,6 +172,11 @@ class Simulated(Model):
             "seed": self.seed,
             "features": self._projection.shape[1],
         }
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise InputError(f"{name} is {value}: it must lie in [0, 1]")
 
 
 #: Models of experiments alone: they know the labels.

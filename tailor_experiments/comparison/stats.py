@@ -35,8 +35,9 @@ class Difference:
     @property
     def clear(self) -> bool:
         """Whether 0 lies outside the interval; never where the pairs show no spread to judge by."""
-        has_spread = self.low < self.high
-        return has_spread and (self.low > 0 or self.high < 0)
+        if not self.low < self.high:  # NaN too
+            return False
+        return self.low > 0 or self.high < 0
 
     @property
     def verdict(self) -> str:
@@ -60,8 +61,11 @@ def mean_error(values: np.ndarray) -> Mean:
     count = len(values)
     if count == 0:
         return Mean(NAN, NAN, 0)
-    error = float(values.std(ddof=1) / np.sqrt(count)) if count > 1 else NAN
-    return Mean(float(values.mean()), error, count)
+    mean = float(values.mean())
+    if count == 1:
+        return Mean(mean, NAN, 1)
+    error = values.std(ddof=1) / np.sqrt(count)
+    return Mean(mean, float(error), count)
 
 
 def paired(a: np.ndarray, b: np.ndarray, level: float = 0.95) -> Difference:
@@ -83,7 +87,10 @@ def paired(a: np.ndarray, b: np.ndarray, level: float = 0.95) -> Difference:
         return Difference(mean, NAN, NAN, differences.n)
     from scipy.stats import t
 
-    half_width = float(t.ppf(0.5 + level / 2, differences.n - 1)) * differences.error
+    # Half of what the level leaves out lies above the interval.
+    upper_quantile = 0.5 + level / 2
+    freedom = differences.n - 1
+    half_width = float(t.ppf(upper_quantile, freedom)) * differences.error
     return Difference(
         mean,
         mean - half_width,
@@ -100,7 +107,8 @@ def area(labels: np.ndarray, scores: np.ndarray) -> float:
         return NAN
     if len(labels) < 2:
         return float(scores[0])
-    return float(np.trapezoid(scores, labels) / (labels[-1] - labels[0]))
+    width = labels[-1] - labels[0]
+    return float(np.trapezoid(scores, labels) / width)
 
 
 def labels_to(labels: np.ndarray, scores: np.ndarray, target: float) -> float:
@@ -108,7 +116,10 @@ def labels_to(labels: np.ndarray, scores: np.ndarray, target: float) -> float:
     target; infinite where it never was.
     """
     reached = np.flatnonzero(scores >= target)
-    return float(labels[reached[0]]) if len(reached) else float("inf")
+    if len(reached) == 0:
+        return float("inf")
+    first = reached[0]
+    return float(labels[first])
 
 
 def smooth(values: np.ndarray, window: int = 3) -> np.ndarray:
@@ -123,7 +134,8 @@ def smooth(values: np.ndarray, window: int = 3) -> np.ndarray:
     means = []
     for place in range(n):
         begin = place - window // 2
-        inside = values[..., max(0, begin) : begin + window]
+        end = begin + window
+        inside = values[..., max(0, begin) : end]
         means.append(inside.mean(-1))
     return np.stack(means, -1)
 
@@ -139,15 +151,16 @@ def mean_ranks(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
 
     if not scores:
         return {}
-    first_dataset = next(iter(scores.values()))
-    common = [
-        contender
-        for contender in first_dataset
-        if all(contender in dataset for dataset in scores.values())
-    ]
+    first, *others = scores.values()
+    in_all = set(first).intersection(*others)
+    common = [contender for contender in first if contender in in_all]
     if not common:
         return {}
-    table = np.array([[dataset[contender] for contender in common] for dataset in scores.values()])
-    ranks = rankdata(-table, axis=1).mean(0)
-    best_first = sorted(zip(common, ranks.tolist()), key=lambda pair: pair[1])
+    table = []
+    for dataset in scores.values():
+        table.append([dataset[contender] for contender in common])
+    # Negative, since rank 1 goes to the smallest number.
+    ranks = rankdata(-np.array(table), axis=1)
+    means = ranks.mean(0).tolist()
+    best_first = sorted(zip(common, means), key=lambda pair: pair[1])
     return dict(best_first)

@@ -34,14 +34,17 @@ def number(value: float, metric: str, sign: bool = False) -> str:
     """
     if np.isnan(value):
         return NO_NUMBER
+    plus = "+" if sign else ""
     decimals = 1 if metric in COUNTS else 4
-    return f"{value:+.{decimals}f}" if sign else f"{value:.{decimals}f}"
+    return f"{value:{plus}.{decimals}f}"
 
 
 def with_error(values: np.ndarray, metric: str) -> str:
     """values (n,) -> their mean ± standard error."""
     summary = stats.mean_error(values)
-    return f"{number(summary.mean, metric)} ± {number(summary.error, metric)}"
+    mean = number(summary.mean, metric)
+    error = number(summary.error, metric)
+    return f"{mean} ± {error}"
 
 
 def interval(difference: Difference, metric: str) -> str:
@@ -49,16 +52,26 @@ def interval(difference: Difference, metric: str) -> str:
     mean = number(difference.mean, metric, sign=True)
     low = number(difference.low, metric, sign=True)
     high = number(difference.high, metric, sign=True)
-    star = " *" if difference.clear else ""
-    return f"{mean} [{low}, {high}]{star}"
+    text = f"{mean} [{low}, {high}]"
+    if difference.clear:
+        text += " *"
+    return text
 
 
 def markdown(table: Table) -> str:
     """The table with its title and note, for pages of a repository."""
-    lines = [table.columns, ("---",) * len(table.columns), *table.rows]
-    text = "\n".join(_markdown_line(cells) for cells in lines)
-    note = f"\n{table.note}\n" if table.note else ""
-    return f"### {table.title}\n\n{text}\n{note}"
+    rule = ("---",) * len(table.columns)
+    lines = [
+        f"### {table.title}",
+        "",
+        _markdown_line(table.columns),
+        _markdown_line(rule),
+    ]
+    for row in table.rows:
+        lines.append(_markdown_line(row))
+    if table.note:
+        lines += ["", table.note]
+    return "\n".join(lines) + "\n"
 
 
 def _markdown_line(cells: tuple[str, ...]) -> str:

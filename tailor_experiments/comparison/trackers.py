@@ -52,9 +52,8 @@ def _need(module: str, package: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise InputError(
-            f"{package} is not installed: {pip_install('trackers')}, or track without it"
-        ) from error
+        command = pip_install("trackers")
+        raise InputError(f"{package} is not installed: {command}, or track without it") from error
 
 
 class TensorBoard:
@@ -68,9 +67,11 @@ class TensorBoard:
     def row(self, row: Row) -> None:
         name = name_of(row)
         if name not in self._writers:
-            self._writers[name] = self._writer(str(self.out / name))
+            folder = self.out / name
+            self._writers[name] = self._writer(str(folder))
+        writer = self._writers[name]
         for key, value in numbers(row):
-            self._writers[name].add_scalar(key, value, row["labels"])
+            writer.add_scalar(key, value, row["labels"])
 
     def close(self) -> None:
         for writer in self._writers.values():
@@ -94,15 +95,15 @@ class MLflow:
         if name not in self.runs:
             self.runs[name] = self._run_of(name, row)
         now = round(1000 * time.time())
-        metrics = [
-            self._mlflow.entities.Metric(
+        metrics = []
+        for key, value in numbers(row):
+            metric = self._mlflow.entities.Metric(
                 _plain(key),
                 value,
                 now,
                 row["labels"],
             )
-            for key, value in numbers(row)
-        ]
+            metrics.append(metric)
         self.client.log_batch(self.runs[name], metrics=metrics)
 
     def _run_of(self, name: str, row: Row) -> str:
@@ -134,7 +135,11 @@ class MLflow:
 
 def _plain(key: str) -> str:
     """With the characters that MLflow takes in the name of a metric."""
-    return "".join(c if c.isalnum() or c in "_-./ " else "_" for c in key)
+    characters = []
+    for character in key:
+        is_allowed = character.isalnum() or character in "_-./ "
+        characters.append(character if is_allowed else "_")
+    return "".join(characters)
 
 
 class WeightsAndBiases:
@@ -153,8 +158,9 @@ class WeightsAndBiases:
         name = name_of(row)
         if name not in self.runs:
             self.runs[name] = self._begin(name, row)
+        values = dict(numbers(row))
         # Without commit the row is held back until the next one.
-        self.runs[name].log(dict(numbers(row)), step=row["labels"], commit=True)
+        self.runs[name].log(values, step=row["labels"], commit=True)
 
     def _begin(self, name: str, row: Row) -> Any:
         columns = ("contender", "selector", "families", "seed", "config")
