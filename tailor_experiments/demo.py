@@ -64,7 +64,9 @@ def class_names(classes: int) -> list[str]:
     >>> class_names(3)
     ['0', '1', '2 to 9']
     """
-    return [*(str(digit) for digit in range(classes - 1)), f"{classes - 1} to 9"]
+    names = [str(digit) for digit in range(classes - 1)]
+    names.append(f"{classes - 1} to 9")
+    return names
 
 
 def write_pool(out: Path, classes: int) -> None:
@@ -76,11 +78,13 @@ def write_pool(out: Path, classes: int) -> None:
 
     pixels, digits = load_digits()
     names = class_names(classes)
+    merged = np.minimum(digits, classes - 1)
     vectors = (pixels / 16).astype(np.float32)
+    vector_type = pa.list_(pa.float32())
     columns = {
         "id": [f"digit-{place:04d}" for place in range(len(vectors))],
-        "embedding": pa.array(vectors.tolist(), pa.list_(pa.float32())),
-        "label": [names[min(digit, classes - 1)] for digit in digits],
+        "embedding": pa.array(vectors.tolist(), vector_type),
+        "label": [names[class_index] for class_index in merged],
     }
     out.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(columns), out / POOL)
@@ -121,9 +125,11 @@ def trial(contender: Contender, seed: int, setting: DemoSetting, out: Path) -> l
             # To ask was to train on the rounds before.
             assert session.probs is not None
             measure(number - 1, session.probs)
-        session.tell({example_id: known_labels[example_id] for example_id in asked.ids}, by="demo")
+        labels = {example_id: known_labels[example_id] for example_id in asked.ids}
+        session.tell(labels, by="demo")
     session.final_fit()
-    final_probs, _ = session.predict(np.arange(len(truth)))
+    whole_pool = np.arange(len(truth))
+    final_probs, _ = session.predict(whole_pool)
     measure(setting.rounds, final_probs)
     session.store.close()
     return rows
@@ -153,10 +159,12 @@ def _report_trial(contender: Contender, seed: int, setting: DemoSetting, out: Pa
 
 def run(setting: DemoSetting, workers: int, out: Path) -> Iterator[list[DemoRow]]:
     """The rows of every trial, each as it ends. Earlier runs of the demo in `out` are replaced."""
-    if (out / "runs").exists():
-        shutil.rmtree(out / "runs")
+    earlier_runs = out / "runs"
+    if earlier_runs.exists():
+        shutil.rmtree(earlier_runs)
     write_pool(out, setting.classes)
-    jobs = [
-        (contender, seed, setting, out) for seed in range(setting.seeds) for contender in CONTENDERS
-    ]
+    jobs = []
+    for seed in range(setting.seeds):
+        for contender in CONTENDERS:
+            jobs.append((contender, seed, setting, out))
     yield from run_all(_report_trial, jobs, workers)

@@ -97,9 +97,13 @@ def draw_panels(
     """The figure of panels(). A row's legend lists its curves from the highest end in the first
     panel to the lowest.
     """
-    present = list(dict.fromkeys(label for _, lines in curves for label in lines))
+    labels: dict[str, None] = {}  # a set that keeps the order
+    for _, lines in curves:
+        labels |= dict.fromkeys(lines)
+    present = list(labels)
     rows = _rows_with_curves(lineup, present)
-    legend_width = 0.9 + max(_text_width(label, LEGEND_SIZE) for label in [*present, OTHERS_LABEL])
+    label_widths = [_text_width(label, LEGEND_SIZE) for label in [*present, OTHERS_LABEL]]
+    legend_width = 0.9 + max(label_widths)
     longest_row = max(map(len, rows))
     least_height = 3.2 if len(rows) == 1 else 2.8
     panel_height = max(least_height, 0.18 * (1 + longest_row))
@@ -135,8 +139,15 @@ def _rows_with_curves(
     """The rows of a lineup that have a curve of their own; one row where none has."""
     if not lineup:
         return [present]
-    in_every_row = set.intersection(*map(set, lineup)) if len(lineup) > 1 else set()
-    rows = [row for row in lineup if (set(row) - in_every_row) & set(present)]
+    # One row has nothing but labels of its own.
+    in_every_row: set[str] = set()
+    if len(lineup) > 1:
+        in_every_row = set.intersection(*map(set, lineup))
+    rows = []
+    for row in lineup:
+        in_this_row_only = set(row) - in_every_row
+        if not in_this_row_only.isdisjoint(present):
+            rows.append(row)
     return rows or [lineup[0]]
 
 
@@ -146,9 +157,10 @@ def _draw_curves(axis: Axes, lines: Curves, looks: Mapping[str, Look]) -> None:
     """
     from matplotlib.collections import LineCollection
 
-    others = [
-        np.column_stack([x, mean]) for label, (x, mean, _) in lines.items() if label not in looks
-    ]
+    others = []
+    for label, (x, mean, _) in lines.items():
+        if label not in looks:
+            others.append(np.column_stack([x, mean]))
     grey = LineCollection(
         others,
         colors=OTHERS,
@@ -185,9 +197,15 @@ def _draw_legend(axis: Axes, lines: Curves, looks: Mapping[str, Look], has_other
     """To the right of a panel, by the ends of its curves. has_others: some are grey."""
     from matplotlib.lines import Line2D
 
-    ends = {label: float(mean[-1]) if len(mean) else 0.0 for label, (_, mean, _) in lines.items()}
+    ends = {}
+    for label, (_, mean, _) in lines.items():
+        ends[label] = float(mean[-1]) if len(mean) else 0.0
+    # Those without a curve in this panel come last.
     labels = sorted(looks, key=lambda label: -ends.get(label, -np.inf))
-    handles = [Line2D([], [], markersize=MARKER_SIZE, **looks[label]) for label in labels]
+    handles = []
+    for label in labels:
+        handle = Line2D([], [], markersize=MARKER_SIZE, **looks[label])
+        handles.append(handle)
     if has_others:
         labels.append(OTHERS_LABEL)
         handles.append(Line2D([], [], color=OTHERS, linewidth=OTHERS_WIDTH))
@@ -213,8 +231,13 @@ def intervals(groups: Sequence[tuple[str, Sequence[Interval]]], title: str, *pat
 
 def draw_intervals(groups: Sequence[tuple[str, Sequence[Interval]]], title: str) -> Figure:
     """The figure of intervals()."""
-    names_width = 0.3 + max(_text_width(row[0], TICK_SIZE) for _, rows in groups for row in rows)
-    most_rows = max(len(rows) for _, rows in groups)
+    most_rows = 0
+    widest_name = 0.0
+    for _, rows in groups:
+        most_rows = max(most_rows, len(rows))
+        for name, *_ in rows:
+            widest_name = max(widest_name, _text_width(name, TICK_SIZE))
+    names_width = 0.3 + widest_name
     figure, (axes,) = _grid(
         1,
         len(groups),
@@ -232,8 +255,14 @@ def draw_intervals(groups: Sequence[tuple[str, Sequence[Interval]]], title: str)
             linewidth=0.8,
             linestyle=":",
         )
-        axis.set(xlabel=xlabel, yticks=range(len(rows)), ylim=(most_rows - 0.5, -0.5))
-        labels = [label if axis is axes[0] else "" for label, *_ in rows]
+        axis.set(
+            xlabel=xlabel,
+            yticks=range(len(rows)),
+            ylim=(most_rows - 0.5, -0.5),
+        )
+        labels = [""] * len(rows)
+        if axis is axes[0]:
+            labels = [label for label, *_ in rows]
         axis.set_yticklabels(labels)
         axis.grid(axis="x", alpha=0.3)
         axis.locator_params(axis="x", nbins=4)  # more labels than that run into each other
@@ -287,6 +316,8 @@ def _grid(
 
     panel_width, panel_height = panel
     first_left, other_left = left
+    row_pitch = panel_height + BETWEEN_ROWS
+    column_pitch = panel_width + other_left
     width = first_left + columns * panel_width + (columns - 1) * other_left + right
     height = TITLE_HEIGHT + rows * panel_height + (rows - 1) * BETWEEN_ROWS + BELOW
     figure = Figure(figsize=(width, height), dpi=DPI)
@@ -301,11 +332,17 @@ def _grid(
     )
     grid: list[list[Axes]] = []
     for row in range(rows):
-        y = height - TITLE_HEIGHT - row * (panel_height + BETWEEN_ROWS) - panel_height
+        y = height - TITLE_HEIGHT - row * row_pitch - panel_height
         axes = []
         for column in range(columns):
-            x = first_left + column * (panel_width + other_left)
-            frame = (x / width, y / height, panel_width / width, panel_height / height)
+            x = first_left + column * column_pitch
+            # matplotlib wants parts of the whole.
+            frame = (
+                x / width,
+                y / height,
+                panel_width / width,
+                panel_height / height,
+            )
             axes.append(figure.add_axes(frame))
         grid.append(axes)
     return figure, grid
@@ -318,7 +355,8 @@ def _text_width(label: str, size: float) -> float:
 
     if not label.strip():
         return 0.0
-    points = TextPath((0, 0), label, size=size).get_extents().width
+    outline = TextPath((0, 0), label, size=size)
+    points = outline.get_extents().width
     return float(points) / 72
 
 

@@ -16,7 +16,8 @@ def balanced_accuracy(labels: np.ndarray, probs: np.ndarray) -> float:
     if len(labels) == 0:
         raise InputError("balanced accuracy of no examples: at least one is needed")
     per_class = class_accuracy(labels, probs)
-    return float(per_class[~np.isnan(per_class)].mean())
+    of_occurring = per_class[~np.isnan(per_class)]
+    return float(of_occurring.mean())
 
 
 def class_accuracy(labels: np.ndarray, probs: np.ndarray) -> np.ndarray:
@@ -28,7 +29,9 @@ def class_accuracy(labels: np.ndarray, probs: np.ndarray) -> np.ndarray:
     is_right = true_class == probs.argmax(1)
     counts = np.bincount(true_class, minlength=classes)
     hits = np.bincount(true_class, weights=is_right, minlength=classes)
-    return np.where(counts > 0, hits / np.maximum(counts, 1), np.nan)
+    accuracy = hits / np.maximum(counts, 1)
+    accuracy[counts == 0] = np.nan
+    return accuracy
 
 
 def average_precision(labels: np.ndarray, scores: np.ndarray) -> float:
@@ -42,12 +45,15 @@ def average_precision(labels: np.ndarray, scores: np.ndarray) -> float:
     if positives == 0:
         return 0.0
     ranked_scores, ranked_labels = _descending(labels, scores)
-    is_last_of_equals = np.append(ranked_scores[1:] != ranked_scores[:-1], True)
+    differs_from_next = ranked_scores[1:] != ranked_scores[:-1]
+    is_last_of_equals = np.append(differs_from_next, True)
     thresholds = np.flatnonzero(is_last_of_equals)
-    hits = np.cumsum(ranked_labels, dtype=np.int64)[thresholds].astype(np.float64)
+    cumulative = np.cumsum(ranked_labels, dtype=np.int64)
+    hits = cumulative[thresholds].astype(np.float64)
     precision = hits / (thresholds + 1)
     gained = np.diff(hits, prepend=0.0)
-    return float(np.sum(precision * gained) / positives)
+    area = np.sum(precision * gained)
+    return float(area / positives)
 
 
 def _descending(labels: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -55,9 +61,12 @@ def _descending(labels: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.
     if scores.dtype == np.float32 and scores.min() >= 0:
         # The bits of such floats are in the floats' order, and leave room for the label: plain
         # numbers sort fastest. Adding 0 makes -0.0, whose bits are not, 0.0.
-        bits = np.ascontiguousarray(scores + 0.0).view(np.uint32)
-        packed = np.sort((bits << 1) | (labels != 0))[::-1]
-        return packed >> 1, packed & 1
+        positive_zeros = np.ascontiguousarray(scores + 0.0)
+        bits = positive_zeros.view(np.uint32)
+        packed = (bits << 1) | (labels != 0)
+        packed.sort()
+        descending = packed[::-1]
+        return descending >> 1, descending & 1
     order = np.argsort(-scores)
     return scores[order], labels[order]
 
@@ -78,7 +87,9 @@ def mean_average_precision(labels: np.ndarray, probs: np.ndarray) -> float:
 def imbalance_ratio(counts: np.ndarray) -> float:
     """counts (K,) of collected labels -> smallest class over largest; 0 with no label at all."""
     largest = counts.max()
-    return float(counts.min() / largest) if largest > 0 else 0.0
+    if largest == 0:
+        return 0.0
+    return float(counts.min() / largest)
 
 
 def score(kind: str, labels: np.ndarray, probs: np.ndarray) -> float:
@@ -94,4 +105,5 @@ def rarest_score(kind: str, labels: np.ndarray, probs: np.ndarray, klass: int) -
     """
     if kind == "multi-label":
         return average_precision(labels[:, klass], probs[:, klass])
-    return float(class_accuracy(labels, probs)[klass])
+    per_class = class_accuracy(labels, probs)
+    return float(per_class[klass])

@@ -78,8 +78,9 @@ def show(name: str, dataset: Dataset, report: Report) -> None:
     )
     for figure in report.figures:
         paper = "" if figure.paper is None else number(figure, figure.paper)
-        verdict = {True: "ok", False: "differs", None: ""}[figure.ok]
-        remark = f"{verdict} ({figure.note})" if figure.note else verdict
+        remark = {True: "ok", False: "differs", None: ""}[figure.ok]
+        if figure.note:
+            remark = f"{remark} ({figure.note})"
         table.add_row(
             figure.name,
             number(figure, figure.here),
@@ -91,7 +92,9 @@ def show(name: str, dataset: Dataset, report: Report) -> None:
         near = [setting for setting in PAPER if setting.rpartition("-")[0] == dataset.name]
         text = f"the paper's setting is {near[0]}" if near else "the paper has no such setting"
         console.print(f"Nothing to compare with: {text}.", markup=False)
-    test = "no test set" if dataset.test_pool is None else f"test set of {len(dataset.test_pool):,}"
+    test = "no test set"
+    if dataset.test_pool is not None:
+        test = f"test set of {len(dataset.test_pool):,}"
     console.print(
         f"{test}; read {report.sampled} examples, {len(report.unreadable)} of them unreadable",
         markup=False,
@@ -109,10 +112,14 @@ def show(name: str, dataset: Dataset, report: Report) -> None:
 
 def number(figure: Figure, value: float) -> str:
     """Counts whole, ratios with the paper's four decimals."""
-    return f"{value:,.0f}" if figure.name[:2] in ("K,", "N,") else f"{value:.4f}"
+    if figure.name.startswith(("K,", "N,")):
+        return f"{value:,.0f}"
+    return f"{value:.4f}"
 
 
 def listed(names: list[str]) -> str:
     """The first five, and how many more there are."""
-    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    return ", ".join(names[:5]) + more
+    text = ", ".join(names[:5])
+    if len(names) > 5:
+        text += f" and {len(names) - 5:,} more"
+    return text

@@ -53,12 +53,14 @@ def resolve(name: str) -> tuple[str, dict[str, Any]]:
     loader = ALIASES.get(name, name)
     if loader in loaders:
         return loader, {}
-    base, dash, number = name.rpartition("-")
-    base = ALIASES.get(base, base)
-    has_number = dash and number.isdecimal()
-    if has_number and base in loaders and "classes" in registry.options(base):
-        return base, {"classes": int(number)}
-    raise UnknownName("dataset", name, {*loaders, *PAPER, *ALIASES})
+    base, _, number = name.rpartition("-")
+    loader = ALIASES.get(base, base)
+    # Without a dash the base is empty, and there is no loader of that name.
+    takes_classes = loader in loaders and "classes" in registry.options(loader)
+    if takes_classes and number.isdecimal():
+        return loader, {"classes": int(number)}
+    all_names = {*loaders, *PAPER, *ALIASES}
+    raise UnknownName("dataset", name, all_names)
 
 
 def load(name: str, path: str | os.PathLike[str], **options: Any) -> Dataset:
@@ -67,8 +69,9 @@ def load(name: str, path: str | os.PathLike[str], **options: Any) -> Dataset:
     name     one of `registry`, or with its number of classes, "cifar10-2"
     options  the loader's own; see `registry.options(name)`
     """
-    base, implied = resolve(name)
-    return registry.make(base, path, **implied | options)
+    loader, implied = resolve(name)
+    all_options = implied | options
+    return registry.make(loader, path, **all_options)
 
 
 __all__ = ["ALIASES", "PAPER", "Dataset", "PaperSetting", "load", "registry", "resolve"]

@@ -78,24 +78,31 @@ def first_folder(path: str | os.PathLike[str], names: Sequence[str]) -> Path:
     if not root.exists():
         raise InputError(f"nothing at {root}: give the folder that holds the dataset's files")
     for name in names:
-        if (root / name).is_dir():
-            return root / name
+        folder = root / name
+        if folder.is_dir():
+            return folder
     return root
 
 
 def one_hot(classes: np.ndarray | Sequence[int], size: int) -> np.ndarray:
     """classes (n,) from 0 to size - 1 -> labels (n, size) uint8."""
     indices = np.asarray(classes, dtype=np.int64).reshape(-1)
-    if len(indices) and not 0 <= indices.min() <= indices.max() < size:
-        is_outside = (indices < 0) | (indices >= size)
-        raise InputError(f"class {indices[is_outside][0]} is outside 0 .. {size - 1}")
+    is_outside = (indices < 0) | (indices >= size)
+    if is_outside.any():
+        outside = indices[is_outside]
+        raise InputError(f"class {outside[0]} is outside 0 .. {size - 1}")
+    rows = np.arange(len(indices))
     labels = np.zeros((len(indices), size), np.uint8)
-    labels[np.arange(len(indices)), indices] = 1
+    labels[rows, indices] = 1
     return labels
 
 
 def checked_classes(
-    values: np.ndarray, size: int, rows: int, path: str | os.PathLike[str], where: str
+    values: np.ndarray,
+    size: int,
+    rows: int,
+    path: str | os.PathLike[str],
+    where: str,
 ) -> np.ndarray:
     """values (n,) as read from a file -> int64, or an error naming the file: n must be rows, each
     value below size.
@@ -109,7 +116,8 @@ def checked_classes(
             where,
         )
     are_numbers = values.dtype.kind in "iuf"
-    if not are_numbers or (len(values) and not 0 <= values.min() <= values.max() < size):
+    # Not the other way round: a NaN is not in range either.
+    if not are_numbers or not ((values >= 0) & (values < size)).all():
         raise damaged(
             path,
             "a label is out of range",
@@ -136,7 +144,9 @@ def merge_classes(
     check_class_count(keep, len(names))
     if keep == len(names):
         return classes, tuple(names)
-    return np.minimum(classes, keep - 1), (*names[: keep - 1], OTHER)
+    last = keep - 1
+    merged = np.minimum(classes, last)
+    return merged, (*names[:last], OTHER)
 
 
 def fixed_order(ids: Sequence[str], salt: str) -> np.ndarray:
@@ -146,7 +156,10 @@ def fixed_order(ids: Sequence[str], salt: str) -> np.ndarray:
     >>> sorted(fixed_order(["a", "b", "c"], "demo").tolist())
     [0, 1, 2]
     """
-    keys = [hashlib.sha256(f"{salt}:{example_id}".encode()).digest() for example_id in ids]
+    keys = []
+    for example_id in ids:
+        text = f"{salt}:{example_id}"
+        keys.append(hashlib.sha256(text.encode()).digest())
     order = sorted(range(len(keys)), key=keys.__getitem__)
     return np.array(order, dtype=np.int64)
 

@@ -50,12 +50,14 @@ def cars(
     if is_parquet(path):
         return _from_parquet(path, types, split, max_side)
     root = first_folder(path, ("stanford_cars", "StanfordCars"))
-    kit = root / "devkit" if (root / "devkit").is_dir() else root
-    if (root / "cars_annos.mat").is_file():
-        names, files, classes = _whole(root / "cars_annos.mat")
+    annotations = root / "cars_annos.mat"
+    if annotations.is_file():
+        names, files, classes = _whole(annotations)
     else:
-        names, files, classes = _two_parts(root, kit)
-    return _drawn(Files(root, files, max_side=max_side), label_matrix(names, types)[classes])
+        names, files, classes = _two_parts(root, first_folder(root, ("devkit",)))
+    pool = Files(root, files, max_side=max_side)
+    labels_of_classes = label_matrix(names, types)
+    return _drawn(pool, labels_of_classes[classes])
 
 
 def label_matrix(names: Sequence[str], types: str = "paper") -> np.ndarray:
@@ -71,49 +73,55 @@ def label_matrix(names: Sequence[str], types: str = "paper") -> np.ndarray:
             raise InputError(
                 f"class name {name!r} does not end in a year: expected make, model, type and year"
             )
+        make = words[0]
+        year = int(words[-1])
         # The paper's way: "Van" is in "Vantage" too.
         searched = words if types == "words" else name
-        brands = [words[0] == brand for brand in BRANDS]
+        brands = [make == brand for brand in BRANDS]
         body_types = [body_type in searched for body_type in TYPES]
-        labels[row] = [*brands, *body_types, int(words[-1]) <= LAST_YEAR]
+        labels[row] = [*brands, *body_types, year <= LAST_YEAR]
     return labels
 
 
 def _drawn(pool: Pool, labels: np.ndarray) -> Dataset:
-    chosen, rest = fixed_split(pool.ids, "cars", SHARE)
-    test = Subset(pool, rest) if len(rest) else None
+    in_train, in_test = fixed_split(pool.ids, "cars", SHARE)
+    train = Subset(pool, in_train)
+    task = MultiLabel(LABELS)
+    if len(in_test) == 0:
+        return Dataset("cars", task, train, labels[in_train])
     return Dataset(
         "cars",
-        MultiLabel(LABELS),
-        Subset(pool, chosen),
-        labels[chosen],
-        test,
-        labels[rest] if test else None,
+        task,
+        train,
+        labels[in_train],
+        Subset(pool, in_test),
+        labels[in_test],
     )
 
 
 def _names(path: Path) -> list[str]:
-    cells = read_mat(
-        path,
-        ("class_names",),
-        "class_names, the 196 names",
-        WHERE,
-    )["class_names"]
+    expected = "class_names, the 196 names"
+    content = read_mat(path, ("class_names",), expected, WHERE)
+    cells = content["class_names"].reshape(-1)
     try:
-        return [str(scalar(cell)) for cell in cells.reshape(-1)]
+        return [str(scalar(cell)) for cell in cells]
     except ValueError as problem:
-        raise damaged(path, problem, "class_names, the 196 names", WHERE) from None
+        raise damaged(path, problem, expected, WHERE) from None
 
 
 def _annotations(path: Path, file: str, names: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    what = f"annotations with {file} and class"
-    annotations = read_mat(path, ("annotations",), what, WHERE)["annotations"]
-    rows = records(annotations, (file, "class"), path, WHERE)
-    numbers = [row["class"] for row in rows]
-    # 0, which is out of range, for what is no number.
-    classes = np.array(
-        [int(number) if isinstance(number, (int, float)) else 0 for number in numbers]
-    )
+    expected = f"annotations with {file} and class"
+    content = read_mat(path, ("annotations",), expected, WHERE)
+    rows = records(content["annotations"], (file, "class"), path, WHERE)
+    files = []
+    numbers = []
+    for row in rows:
+        number = row["class"]
+        if not isinstance(number, (int, float)):
+            number = 0  # out of range
+        numbers.append(int(number))
+        files.append(str(row[file]))
+    classes = np.array(numbers)
     if len(rows) == 0 or classes.min() < 1 or classes.max() > len(names):
         raise damaged(
             path,
@@ -121,7 +129,7 @@ def _annotations(path: Path, file: str, names: Sequence[str]) -> tuple[list[str]
             f"classes from 1 to {len(names)}",
             WHERE,
         )
-    return [str(row[file]) for row in rows], classes - 1
+    return files, classes - 1
 
 
 def _whole(path: Path) -> tuple[list[str], list[str], np.ndarray]:
@@ -170,8 +178,11 @@ def _from_parquet(
             "196 cars"
         )
     if len(train.names) != len(LABELS):
-        whole = open_split(path, "all" if Path(path).is_dir() else None, max_side=max_side)
-        return _drawn(whole.pool, label_matrix(train.names, types)[whole.indices(train.names)])
+        split_name = "all" if Path(path).is_dir() else None
+        whole = open_split(path, split_name, max_side=max_side)
+        classes = whole.indices(train.names)
+        labels_of_classes = label_matrix(train.names, types)
+        return _drawn(whole.pool, labels_of_classes[classes])
     labels = train.subsets(train.names)
     if split or (split is None and test is None):
         return _drawn(train.pool, labels)

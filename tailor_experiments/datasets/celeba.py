@@ -89,15 +89,19 @@ def celeba(path: str | os.PathLike[str], *, max_side: int | None = None) -> Data
         raise InputError(
             f"list_eval_partition.txt puts no picture into partition 0: get it again from {WHERE}"
         )
-    pool = Files(folder, [files[i] for i in train], max_side=max_side)
-    test_pool = Files(folder, [files[i] for i in test], max_side=max_side) if len(test) else None
+    task = MultiLabel(names)
+    train_files = [files[i] for i in train]
+    pool = Files(folder, train_files, max_side=max_side)
+    if len(test) == 0:
+        return Dataset("celeba", task, pool, labels[train])
+    test_files = [files[i] for i in test]
     return Dataset(
         "celeba",
-        MultiLabel(names),
+        task,
         pool,
         labels[train],
-        test_pool,
-        labels[test] if len(test) else None,
+        Files(folder, test_files, max_side=max_side),
+        labels[test],
     )
 
 
@@ -112,11 +116,12 @@ def _picture_folder(root: Path) -> Path:
             folder=True,
         )
     # Some archives have the folder twice.
-    return folder / name if (folder / name).is_dir() else folder
+    return first_folder(folder, (name,))
 
 
 def _find(root: Path, inside: str, name: str) -> Path:
-    return root / inside / name if (root / inside / name).is_file() else root / name
+    path = root / inside / name
+    return path if path.is_file() else root / name
 
 
 def _attributes(path: Path) -> tuple[list[str], list[str], np.ndarray]:
@@ -178,15 +183,17 @@ def _from_parquet(path: str | os.PathLike[str], max_side: int | None) -> Dataset
         return _from_columns(path, max_side)
     train, test = open_splits(path, max_side=max_side, tests=("test",))
     names = train.names or list(ATTRIBUTES)
-    labels = None if test is None else test.subsets(names)
-    pool = None if test is None else test.pool
+    task = MultiLabel(names)
+    labels = train.subsets(names)
+    if test is None:
+        return Dataset("celeba", task, train.pool, labels)
     return Dataset(
         "celeba",
-        MultiLabel(names),
+        task,
         train.pool,
-        train.subsets(names),
-        pool,
         labels,
+        test.pool,
+        test.subsets(names),
     )
 
 
@@ -206,19 +213,21 @@ def _from_columns(path: str | os.PathLike[str], max_side: int | None) -> Dataset
         for k, attribute in enumerate(ATTRIBUTES):
             pool = open_pool(path, kind="parquet", label=attribute, **options)
             values = pool.labels() or {}
-            labels[:, k] = [
-                values.get(example_id) in ("true", "1", "True") for example_id in split.pool.ids
-            ]
+            for row, example_id in enumerate(split.pool.ids):
+                value = values.get(example_id)
+                labels[row, k] = value in ("true", "1", "True")
         return labels
 
     name = None if Path(path).is_file() else "train"
-    labels = None if test is None else matrix(test, "test")
-    pool = None if test is None else test.pool
+    task = MultiLabel(ATTRIBUTES)
+    labels = matrix(train, name)
+    if test is None:
+        return Dataset("celeba", task, train.pool, labels)
     return Dataset(
         "celeba",
-        MultiLabel(ATTRIBUTES),
+        task,
         train.pool,
-        matrix(train, name),
-        pool,
         labels,
+        test.pool,
+        matrix(test, "test"),
     )

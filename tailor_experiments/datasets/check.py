@@ -14,6 +14,8 @@ from tailor_experiments.datasets.files import missing_files
 from tailor_experiments.datasets.paper import PAPER, PaperSetting
 from tailor_experiments.metrics import imbalance_ratio
 
+#: what the paper's four decimals leave open
+ROUNDING = 6e-5
 #: examples that are read at a time
 CHUNK = 64
 
@@ -49,8 +51,9 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        whole = not self.unreadable and not self.missing and not self.aside
-        return whole and all(figure.ok is not False for figure in self.figures)
+        if self.unreadable or self.missing or self.aside:
+            return False
+        return all(figure.ok is not False for figure in self.figures)
 
 
 def setting_for(base: str, classes: int) -> PaperSetting | None:
@@ -61,16 +64,17 @@ def setting_for(base: str, classes: int) -> PaperSetting | None:
 def check(dataset: Dataset, sample: int = 200) -> Report:
     """Compare with the paper; read `sample` examples, spread evenly over pool and test set."""
     setting = setting_for(dataset.name, dataset.task.size)
-    pools = [dataset.pool] if dataset.test_pool is None else [dataset.pool, dataset.test_pool]
-    unreadable: dict[str, str] = {}
+    pools = [dataset.pool]
+    if dataset.test_pool is not None:
+        pools.append(dataset.test_pool)
     sampled = 0
+    unreadable: dict[str, str] = {}
+    missing: list[str] = []
+    set_aside: dict[str, str] = {}
     for pool in pools:
         looked_at, unreadable_here = _look(pool, sample)
         sampled += looked_at
         unreadable |= unreadable_here
-    missing: list[str] = []
-    set_aside: dict[str, str] = {}
-    for pool in pools:
         missing += missing_files(pool)
         set_aside |= pool.set_aside()
     return Report(
@@ -99,34 +103,50 @@ def figures(dataset: Dataset, setting: PaperSetting | None) -> list[Figure]:
         rows.append(("binary imbalance", rate))
     if setting is None:
         return [Figure(name, value, None, None) for name, value in rows]
-    spread = setting.drawn / max(1.0, float(counts.min())) ** 0.5
-    # 6e-5: the paper's four decimals
+    rarest_count = max(1.0, float(counts.min()))
+    spread = setting.drawn / rarest_count**0.5
     allowed = (
         0.0,
         0.0,
-        6e-5 + 2 * spread * setting.class_imbalance,
-        6e-5 + 0.02 * setting.drawn * rate,
+        ROUNDING + 2 * spread * setting.class_imbalance,
+        ROUNDING + 0.02 * setting.drawn * rate,
     )
-    papers = (setting.classes, setting.pool, setting.class_imbalance, setting.binary_imbalance)
+    papers = (
+        setting.classes,
+        setting.pool,
+        setting.class_imbalance,
+        setting.binary_imbalance,
+    )
     compared = []
     for (name, value), paper, slack in zip(rows, papers, allowed):
         if paper is None:
             compared.append(Figure(name, value, None, None))
             continue
-        note = f"a random part: within {slack:.4f}" if setting.drawn and slack else ""
-        is_near = abs(value - paper) <= slack
-        compared.append(Figure(name, value, float(paper), is_near, note))
+        note = ""
+        if setting.drawn and slack:
+            note = f"a random part: within {slack:.4f}"
+        figure = Figure(
+            name,
+            value,
+            float(paper),
+            abs(value - paper) <= slack,
+            note,
+        )
+        compared.append(figure)
     return compared
 
 
 def _look(pool: Pool, sample: int) -> tuple[int, dict[str, str]]:
     """Read examples spread evenly over a pool -> how many, and those that can't be read."""
-    spread = np.linspace(0, len(pool) - 1, min(sample, len(pool)))
+    size = len(pool)
+    spread = np.linspace(0, size - 1, min(sample, size))
     positions = np.unique(spread.astype(int)).tolist()
     unreadable = {}
     for start in range(0, len(positions), CHUNK):
         chunk = positions[start : start + CHUNK]
-        for position, example in zip(chunk, pool.read(chunk)):
+        examples = pool.read(chunk)
+        for position, example in zip(chunk, examples):
             if isinstance(example, Unreadable):
-                unreadable[pool.ids[position]] = example.reason
+                example_id = pool.ids[position]
+                unreadable[example_id] = example.reason
     return len(positions), unreadable

@@ -103,8 +103,10 @@ class _Batches:
             self._from_archive(root, {*wanted, meta})
         elif root.is_dir():
             self.place = folder
-            there = [name for name in (*wanted, meta) if (folder / name).is_file()]
-            self.raw = {name: (folder / name).read_bytes() for name in there}
+            for name in (*wanted, meta):
+                file = folder / name
+                if file.is_file():
+                    self.raw[name] = file.read_bytes()
         missing = [name for name in wanted if name not in self.raw]
         if missing:
             raise InputError(

@@ -51,7 +51,8 @@ def coco(path: str | os.PathLike[str], *, max_side: int | None = None) -> Datase
 
 def _json(root: Path, part: str) -> Path:
     name = f"instances_{part}.json"
-    return root / name if (root / name).is_file() else root / "annotations" / name
+    path = root / name
+    return path if path.is_file() else root / "annotations" / name
 
 
 def _read(root: Path, part: str, max_side: int | None) -> tuple[list[str], Files, np.ndarray]:
@@ -75,11 +76,15 @@ def _read(root: Path, part: str, max_side: int | None) -> tuple[list[str], Files
         raise damaged(path, "no annotation", _EXPECTED, WHERE)
     labels = np.zeros((len(images), len(kinds)), np.uint8)
     for image, kind in pairs:
-        if image not in files or kind not in columns:
-            what = f"image {image}" if image not in files else f"category {kind}"
+        unlisted = None
+        if image not in files:
+            unlisted = f"image {image}"
+        elif kind not in columns:
+            unlisted = f"category {kind}"
+        if unlisted is not None:
             raise damaged(
                 path,
-                f"an annotation of {what}, which is not listed",
+                f"an annotation of {unlisted}, which is not listed",
                 _EXPECTED,
                 WHERE,
             )
@@ -90,8 +95,10 @@ def _read(root: Path, part: str, max_side: int | None) -> tuple[list[str], Files
         WHERE,
         folder=True,
     )
-    pool = Files(folder, [files[image] for image in images], max_side=max_side)
-    return [name for _, name in kinds], pool, labels
+    pictures = [files[image] for image in images]
+    pool = Files(folder, pictures, max_side=max_side)
+    names = [name for _, name in kinds]
+    return names, pool, labels
 
 
 def _from_parquet(path: str | os.PathLike[str], max_side: int | None) -> Dataset:

@@ -41,7 +41,8 @@ class Files(Pool):
         self.threads = threads
         check_unique(self._ids)
         for name in self._ids:
-            if name.startswith("/") or ".." in name.split("/"):
+            climbs = ".." in name.split("/")
+            if climbs or name.startswith("/"):
                 raise InputError(
                     f"picture {name!r} lies outside {self.root}: names are relative to that folder"
                 )
@@ -55,21 +56,27 @@ class Files(Pool):
         return os.path.join(self.root, self._ids[position])
 
     def read(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
-        files = [self.file(p) for p in check_positions(positions, len(self))]
-        return in_threads(lambda file: decode_image(file, self.max_side), files, self.threads)
+        checked = check_positions(positions, len(self))
+        files = [self.file(position) for position in checked]
+        return in_threads(
+            lambda file: decode_image(file, self.max_side),
+            files,
+            self.threads,
+        )
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
-        keys = []
-        for file in map(self.file, check_positions(positions, len(self))):
-            try:
-                status = os.stat(file)
-            except OSError:
-                keys.append(f"{file}|missing")
-            else:
-                keys.append(
-                    f"{file}|{status.st_size}|{status.st_mtime_ns}|{self.max_side}{decoding_key(file)}"
-                )
-        return keys
+        checked = check_positions(positions, len(self))
+        return [self._content_key(position) for position in checked]
+
+    def _content_key(self, position: int) -> str:
+        """What the decoded image depends on, without reading the file."""
+        file = self.file(position)
+        try:
+            status = os.stat(file)
+        except OSError:
+            return f"{file}|missing"
+        decoding = f"{self.max_side}{decoding_key(file)}"
+        return f"{file}|{status.st_size}|{status.st_mtime_ns}|{decoding}"
 
     def missing(self) -> list[str]:
         """The ids whose file is not there. Each folder is listed once, which is quick for a million
@@ -80,13 +87,18 @@ class Files(Pool):
         for example_id in self._ids:
             folder, _, name = example_id.rpartition("/")
             if folder not in listed:
-                try:
-                    listed[folder] = set(os.listdir(self.root / folder))
-                except OSError:
-                    listed[folder] = set()
+                listed[folder] = _names_in(self.root / folder)
             if name not in listed[folder]:
                 missing.append(example_id)
         return missing
+
+
+def _names_in(folder: Path) -> set[str]:
+    """None where there is no such folder."""
+    try:
+        return set(os.listdir(folder))
+    except OSError:
+        return set()
 
 
 class Subset(Pool):
@@ -96,7 +108,7 @@ class Subset(Pool):
         self.kind = pool.kind
         self.pool = pool
         self.positions = np.asarray(positions, dtype=np.int64)
-        self._ids = [pool.ids[p] for p in self.positions.tolist()]
+        self._ids = [pool.ids[position] for position in self.positions.tolist()]
 
     @property
     def ids(self) -> Sequence[str]:
@@ -104,7 +116,7 @@ class Subset(Pool):
 
     def _inner(self, positions: Sequence[int]) -> list[int]:
         checked = check_positions(positions, len(self))
-        return [int(p) for p in self.positions[checked]] if checked else []
+        return [int(self.positions[position]) for position in checked]
 
     def read(self, positions: Sequence[int]) -> list[Any]:
         return self.pool.read(self._inner(positions))
@@ -118,7 +130,9 @@ class Subset(Pool):
 
 def missing_files(pool: Pool) -> list[str]:
     """Ids of a pool's files that are not there; none for a pool that has no files of its own."""
-    if isinstance(pool, Subset):
-        inside = set(pool.ids)
-        return [example_id for example_id in missing_files(pool.pool) if example_id in inside]
-    return pool.missing() if isinstance(pool, Files) else []
+    if isinstance(pool, Files):
+        return pool.missing()
+    if not isinstance(pool, Subset):
+        return []
+    inside = set(pool.ids)
+    return [example_id for example_id in missing_files(pool.pool) if example_id in inside]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,10 @@ class Split:
         error.
         """
         places = _places(self, names)
-        indices = [_place(places, answer, row) for row, answer in enumerate(self.answers)]
-        return np.array(indices, dtype=np.int64)
+        indices = np.empty(len(self.answers), np.int64)
+        for row, answer in enumerate(self.answers):
+            indices[row] = _place(places, answer, row)
+        return indices
 
     def subsets(self, names: Sequence[str]) -> np.ndarray:
         """(n, K) uint8: which of names each example has."""
@@ -47,7 +50,8 @@ class Split:
                 continue
             classes = [answer] if isinstance(answer, str) else answer
             for name in classes:
-                labels[row, _place(places, name, row)] = 1
+                column = _place(places, name, row)
+                labels[row, column] = 1
         return labels
 
 
@@ -58,9 +62,10 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
     root = Path(path)
     if root.is_file():
         return root.suffix == ".parquet"
-    return any(
-        next(root.glob(pattern), None) is not None for pattern in ("*.parquet", "*/*.parquet")
-    )
+    for pattern in ("*.parquet", "*/*.parquet"):
+        for _ in root.glob(pattern):
+            return True
+    return False
 
 
 def open_split(
@@ -73,9 +78,14 @@ def open_split(
     """One split of a folder ("train", "test", "all"; None: whatever is there), opened through
     `open_pool`.
     """
-    options: dict[str, Any] = {"label": label, "split": split, "max_side": max_side}
-    given_options = {name: value for name, value in options.items() if value is not None}
-    pool: Any = open_pool(path, kind="parquet", **given_options)
+    options: dict[str, Any] = {}
+    if label is not None:
+        options["label"] = label
+    if split is not None:
+        options["split"] = split
+    if max_side is not None:
+        options["max_side"] = max_side
+    pool: Any = open_pool(path, kind="parquet", **options)
     known_labels = pool.labels()
     if known_labels is None:
         raise InputError(
@@ -93,21 +103,18 @@ def open_splits(
     tests: Sequence[str] = TESTS,
 ) -> tuple[Split, Split | None]:
     """The training split, and the first test split there is."""
+    open_named = partial(open_split, path, label=label, max_side=max_side)
     if Path(path).is_file():
-        return open_split(path, None, label=label, max_side=max_side), None
+        return open_named(None), None
     names = splits(path)
     if names and "train" not in names:
-        raise InputError(f"no split 'train' in {path}: there are {', '.join(sorted(names))}")
+        listed = ", ".join(sorted(names))
+        raise InputError(f"no split 'train' in {path}: there are {listed}")
     train_name = "train" if names else None
-    train = open_split(
-        path,
-        train_name,
-        label=label,
-        max_side=max_side,
-    )
+    train = open_named(train_name)
     for name in tests:
         if name in names:
-            return train, open_split(path, name, label=label, max_side=max_side)
+            return train, open_named(name)
     return train, None
 
 
@@ -117,13 +124,18 @@ def splits(path: str | os.PathLike[str]) -> set[str]:
     names: set[str] = set()
     for file in root.rglob("*.parquet"):
         for part in file.relative_to(root).parts:
-            names |= {name for name in ("train", *TESTS) if _begins_with(part.lower(), name)}
+            for name in ("train", *TESTS):
+                if _begins_with(part.lower(), name):
+                    names.add(name)
     return names
 
 
 def _begins_with(part: str, split: str) -> bool:
     """As a word of its own: "training" is no split called "train"."""
-    return part.startswith(split) and not part.removeprefix(split)[:1].isalpha()
+    if not part.startswith(split):
+        return False
+    next_character = part.removeprefix(split)[:1]
+    return not next_character.isalpha()
 
 
 def column_names(path: str | os.PathLike[str]) -> list[str]:
@@ -149,7 +161,10 @@ def _places(split: Split, names: Sequence[str]) -> dict[str, int]:
                 f"the Parquet files name {len(split.names)} classes, expected {len(names)}"
             )
         return {name: k for k, name in enumerate(split.names)}
-    return {str(k): k for k in range(len(names))} | {name: k for k, name in enumerate(names)}
+    by_number = {str(k): k for k in range(len(names))}
+    by_name = {name: k for k, name in enumerate(names)}
+    # A class that is called "3" is that class, whatever its number.
+    return by_number | by_name
 
 
 def _place(places: dict[str, int], answer: Any, row: int) -> int:

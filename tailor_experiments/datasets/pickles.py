@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,9 +20,10 @@ class _Kind:
     """Stands for numpy.dtype: bytes from 0 to 255, and nothing else."""
 
     def __init__(self, code: Any = None, *_: Any) -> None:
-        name = code.decode("ascii", "replace") if isinstance(code, bytes) else code
-        if name not in ("u1", "|u1", "uint8"):
-            raise pickle.UnpicklingError(f"an array of {name!r} where only bytes (u1) belong")
+        if isinstance(code, bytes):
+            code = code.decode("ascii", "replace")
+        if code not in ("u1", "|u1", "uint8"):
+            raise pickle.UnpicklingError(f"an array of {code!r} where only bytes (u1) belong")
 
     def __setstate__(self, state: Any) -> None:
         return
@@ -40,10 +41,13 @@ class _Array:
         is_array = isinstance(kind, _Kind) and isinstance(raw, bytes)
         if not is_array or not isinstance(shape, tuple):
             raise pickle.UnpicklingError("an array's state is not shape, kind and bytes")
-        if not all(isinstance(n, int) and n >= 0 for n in shape):
-            raise pickle.UnpicklingError(f"an array of shape {shape}")
+        for length in shape:
+            if not isinstance(length, int) or length < 0:
+                raise pickle.UnpicklingError(f"an array of shape {shape}")
+        order: Literal["F", "C"] = "F" if fortran else "C"
         try:
-            self.value = np.frombuffer(raw, np.uint8).reshape(shape, order="F" if fortran else "C")
+            values = np.frombuffer(raw, np.uint8)
+            self.value = values.reshape(shape, order=order)
         except ValueError as problem:
             raise pickle.UnpicklingError(str(problem)) from None
 
@@ -90,17 +94,16 @@ def read_pickle(raw: bytes, path: str) -> dict[str, Any]:
     >>> read_pickle(pickle.dumps({b"labels": [3, 1]}, 2), "data_batch_1")
     {'labels': [3, 1]}
     """
+    reader = _Reader(io.BytesIO(raw), encoding="bytes")
     try:
-        content = _Reader(io.BytesIO(raw), encoding="bytes").load()
+        content = reader.load()
     except Exception as problem:
         # A broken pickle raises nearly anything: EOFError, IndexError, struct.error, ...
-        raise InputError(
-            f"damaged or unsafe file {path}: {str(problem) or type(problem).__name__}"
-        ) from None
+        reason = str(problem) or type(problem).__name__
+        raise InputError(f"damaged or unsafe file {path}: {reason}") from None
     if not isinstance(content, dict):
-        raise InputError(
-            f"damaged file {path}: it holds a {type(content).__name__}, expected a dict"
-        )
+        kind = type(content).__name__
+        raise InputError(f"damaged file {path}: it holds a {kind}, expected a dict")
     plain = {}
     for key, value in content.items():
         name = key.decode("latin1") if isinstance(key, bytes) else str(key)
@@ -117,7 +120,5 @@ def _plain(value: Any, path: str) -> Any:
         return [_plain(member, path) for member in value]
     if value is None or isinstance(value, (int, float, str, bytes)):
         return value
-    raise InputError(
-        f"damaged file {path}: a {type(value).__name__} where arrays, lists, texts and numbers "
-        "belong"
-    )
+    kind = type(value).__name__
+    raise InputError(f"damaged file {path}: a {kind} where arrays, lists, texts and numbers belong")

@@ -41,44 +41,56 @@ def fit_slope(x: Sequence[float], y: Sequence[float], error: Sequence[float]) ->
     """Weighted least squares in logs; the error grows where points scatter more than their own
     errors say.
     """
+    heights = np.asarray(y, float)
     log_x = np.log(np.asarray(x, float))
-    log_y = np.log(np.asarray(y, float))
+    log_y = np.log(heights)
     # The error of a logarithm is the relative error.
-    sigma = np.maximum(np.asarray(error, float) / np.asarray(y, float), 1e-6)
+    relative_error = np.asarray(error, float) / heights
+    sigma = np.maximum(relative_error, 1e-6)
     weights = 1 / sigma**2
     centred_x = log_x - np.average(log_x, weights=weights)
     centred_y = log_y - np.average(log_y, weights=weights)
     spread = (weights * centred_x**2).sum()
-    slope = float((weights * centred_x * centred_y).sum() / spread)
-    residuals = centred_y - slope * centred_x
-    freedom = len(log_x) - 2
+    covariation = (weights * centred_x * centred_y).sum()
+    slope = float(covariation / spread)
     scatter = 1.0
+    freedom = len(log_x) - 2
     if freedom > 0:
+        residuals = centred_y - slope * centred_x
         scatter = float((weights * residuals**2).sum() / freedom)
-    return Slope(slope, float(np.sqrt(max(1.0, scatter) / spread)))
+    # Points that happen to lie too well on the line don't make it more certain.
+    variance = max(1.0, scatter) / spread
+    return Slope(slope, float(np.sqrt(variance)))
 
 
 def pick(
-    rows: Sequence[RegretRow], sweep: str, kind: str, weights: str, selector: str
+    rows: Sequence[RegretRow],
+    sweep: str,
+    kind: str,
+    weights: str,
+    selector: str,
 ) -> list[RegretRow]:
     """A selector's rows along one sweep."""
-    return [
-        row
-        for row in rows
-        if row.sweep == sweep
-        and row.selector == selector
-        and row.setting.kind == kind
-        and row.setting.weights == weights
-    ]
+    wanted = (sweep, kind, weights, selector)
+    picked = []
+    for row in rows:
+        setting = row.setting
+        key = (row.sweep, setting.kind, setting.weights, row.selector)
+        if key == wanted:
+            picked.append(row)
+    return picked
 
 
 def growth(rows: Sequence[RegretRow], axis: str, *, relative: bool = False) -> Slope:
     """How the regret of these rows grows along an axis; relative: of its share of random's."""
     x = [getattr(row.setting, axis) for row in rows]
     if relative:
-        shares = [row.relative for row in rows]
-        return fit_slope(x, shares, [row.relative_error for row in rows])
-    return fit_slope(x, [row.mean for row in rows], [row.error for row in rows])
+        regrets = [row.relative for row in rows]
+        errors = [row.relative_error for row in rows]
+    else:
+        regrets = [row.mean for row in rows]
+        errors = [row.error for row in rows]
+    return fit_slope(x, regrets, errors)
 
 
 def check_claims(rows: Sequence[RegretRow]) -> list[Verdict]:
@@ -94,23 +106,29 @@ def check_claims(rows: Sequence[RegretRow]) -> list[Verdict]:
 
 def _check_group(rows: Sequence[RegretRow], kind: str, weights: str) -> list[Verdict]:
     """Every claim, for one task and kind of v."""
-    where = f"{kind}, {weights} v"
     along = {axis: pick(rows, axis, kind, weights, "tailor") for axis in _LIMITS}
-    slopes = [(claim, growth(along[axis], axis), limit) for axis, (claim, limit) in _LIMITS.items()]
-    late = growth(along["rounds"][-3:], "rounds")
+    slopes = []
+    for axis, (claim, limit) in _LIMITS.items():
+        slope = growth(along[axis], axis)
+        slopes.append((claim, slope, limit))
+    # A bound on growth is about large T: the first rounds are all exploration.
+    largest = along["rounds"][-3:]
+    late = growth(largest, "rounds")
     slopes.append(("no faster than √T, largest three T", late, 0.5))
     share = growth(along["classes"], "classes", relative=True)
     slopes.append(("relative to random, does not grow with K", share, 0.0))
-    verdicts = [
-        Verdict(
+    group = f"{kind}, {weights} v"
+    verdicts = []
+    for claim, slope, limit in slopes:
+        verdict = Verdict(
             claim,
-            where,
+            group,
             f"exponent {slope}",
             slope.at_most(limit),
         )
-        for claim, slope, limit in slopes
-    ]
-    return [*verdicts, _against_linear(rows, kind, weights, where)]
+        verdicts.append(verdict)
+    verdicts.append(_against_linear(rows, kind, weights, group))
+    return verdicts
 
 
 #: what the paper calls each axis
@@ -130,7 +148,7 @@ _LIMITS = {
 }
 
 
-def _against_linear(rows: Sequence[RegretRow], kind: str, weights: str, where: str) -> Verdict:
+def _against_linear(rows: Sequence[RegretRow], kind: str, weights: str, group: str) -> Verdict:
     """TAILOR's regret minus linear Thompson's, paired by instance, at every stationary setting."""
     above: list[str] = []
     total = 0
@@ -148,7 +166,7 @@ def _against_linear(rows: Sequence[RegretRow], kind: str, weights: str, where: s
         measured += f": {', '.join(above)}"
     return Verdict(
         "stays under linear Thompson's",
-        where,
+        group,
         measured,
         not above,
     )
@@ -156,4 +174,6 @@ def _against_linear(rows: Sequence[RegretRow], kind: str, weights: str, where: s
 
 def name_point(axis: str, setting: RegretSetting) -> str:
     """A point of a sweep in a text: "T=50"."""
-    return f"{_LETTERS[axis]}={getattr(setting, axis)}"
+    letter = _LETTERS[axis]
+    value = getattr(setting, axis)
+    return f"{letter}={value}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import islice
 from multiprocessing import get_context
 from typing import Any
 
@@ -64,7 +65,8 @@ class RegretRow:
     @property
     def error(self) -> float:
         """Standard error of the mean."""
-        return float(self.regret.std(ddof=1) / np.sqrt(len(self.regret)))
+        spread = self.regret.std(ddof=1)
+        return float(spread / np.sqrt(len(self.regret)))
 
     @property
     def relative(self) -> float:
@@ -133,22 +135,34 @@ def draw_world(setting: RegretSetting, rng: np.random.Generator) -> World:
     for t in range(rounds):
         if t > 0 and setting.drift:
             changes = rng.random(arms) < setting.drift
-            current = np.where(changes[:, None], from_prior(), current)
+            # All arms are drawn anew whichever change, so that as many numbers are used up.
+            redrawn = from_prior()
+            current = np.where(changes[:, None], redrawn, current)
         theta[t] = current
-    v = rng.uniform(-1 / classes, 1 / classes, (rounds, classes))
+    bound = 1 / classes
+    v = rng.uniform(-bound, bound, (rounds, classes))
     return World(theta, v)
 
 
 def draw_labels(setting: RegretSetting, theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """theta (n, K), the mean label of each pick -> labels (n, K)."""
     if setting.kind == "multi-label":
-        return (rng.random(theta.shape) < theta).astype(np.float64)
-    chosen = (np.cumsum(theta, axis=1) < rng.random((len(theta), 1))).sum(axis=1)
-    return np.eye(setting.classes)[np.minimum(chosen, setting.classes - 1)]
+        is_positive = rng.random(theta.shape) < theta
+        return is_positive.astype(np.float64)
+    cumulative = np.cumsum(theta, axis=1)
+    drawn = rng.random((len(theta), 1))
+    chosen = (cumulative < drawn).sum(axis=1)
+    # Rounding may leave the last sum below 1, and a number drawn above it.
+    chosen = np.minimum(chosen, setting.classes - 1)
+    one_hot = np.eye(setting.classes)
+    return one_hot[chosen]
 
 
 def play(
-    setting: RegretSetting, selector: Selector, world: World, rng: np.random.Generator
+    setting: RegretSetting,
+    selector: Selector,
+    world: World,
+    rng: np.random.Generator,
 ) -> float:
     """One selector in one world -> its regret."""
     task = selector.contest.task
@@ -156,15 +170,17 @@ def play(
     labelled = 0
     regret = 0.0
     for t in range(setting.rounds):
-        v = (
-            world.v[t]
-            if setting.weights == "random"
-            else Diversity().weights(LabelSummary(task, t, counts, labelled))
-        )
+        theta = world.theta[t]
+        if setting.weights == "random":
+            v = world.v[t]
+        else:
+            summary = LabelSummary(task, t, counts, labelled)
+            v = Diversity().weights(summary)
         plan = selector.plan(setting.slots, v, rng)
-        rewards = world.theta[t] @ v
-        regret += float((rewards.max() - rewards[plan]).sum())
-        labels = draw_labels(setting, world.theta[t][plan], rng)
+        rewards = theta @ v
+        lost = rewards.max() - rewards[plan]
+        regret += float(lost.sum())
+        labels = draw_labels(setting, theta[plan], rng)
         teach(selector, t, v, plan, labels)
         counts = counts + labels.sum(axis=0)
         labelled += len(plan)
@@ -172,7 +188,11 @@ def play(
 
 
 def teach(
-    selector: Selector, round: int, v: np.ndarray, plan: np.ndarray, labels: np.ndarray
+    selector: Selector,
+    round: int,
+    v: np.ndarray,
+    plan: np.ndarray,
+    labels: np.ndarray,
 ) -> None:
     """Hand a round's labels over. A selector that needs one reward a call is given <v, y> slot by
     slot.
@@ -186,7 +206,8 @@ def teach(
         return
     task = selector.contest.task
     bound = 1 / task.size if task.kind == "multi-class" else 1.0
-    rewards = np.clip((labels @ v / bound + 1) / 2, 0, 1)
+    scaled = labels @ v / bound
+    rewards = np.clip((scaled + 1) / 2, 0, 1)
     no_examples = np.zeros(0)
     for slot, reward in enumerate(rewards.tolist()):
         only = slice(slot, slot + 1)
@@ -197,7 +218,14 @@ def teach(
             1,
             reward,
         )
-        selector.learn(Outcomes(round, v, plan[only], labels[only], fit=fit))
+        outcomes = Outcomes(
+            round,
+            v,
+            plan[only],
+            labels[only],
+            fit=fit,
+        )
+        selector.learn(outcomes)
 
 
 def instance(setting: RegretSetting, seed: int, index: int) -> dict[str, float]:
@@ -219,9 +247,15 @@ def instance(setting: RegretSetting, seed: int, index: int) -> dict[str, float]:
     )
     regrets = {}
     for label, (name, options) in COMPETITORS.items():
-        selector = registry.make(name, **options).begin(contest)
+        selector = registry.make(name, **options)
+        # The same numbers for all competitors.
         rng = np.random.default_rng([seed, index, 1])
-        regrets[label] = play(setting, selector, world, rng)
+        regrets[label] = play(
+            setting,
+            selector.begin(contest),
+            world,
+            rng,
+        )
     return regrets
 
 
@@ -231,23 +265,16 @@ def sweeps(
     """Every axis around the base point, for both tasks and both kinds of v; then the drifting
     case.
     """
+    longest = max(axes["rounds"])
     for kind in ("multi-class", "multi-label"):
         for weights in ("random", "diversity"):
+            group = replace(base, kind=kind, weights=weights)
             for axis, values in axes.items():
                 for value in values:
-                    yield axis, replace(base, kind=kind, weights=weights, **{axis: value})
+                    changed: dict[str, Any] = {axis: value}
+                    yield axis, replace(group, **changed)
             for drift in (0.02, 0.1):
-                longest = max(axes["rounds"])
-                yield (
-                    "drift",
-                    replace(
-                        base,
-                        kind=kind,
-                        weights=weights,
-                        rounds=longest,
-                        drift=drift,
-                    ),
-                )
+                yield "drift", replace(group, rounds=longest, drift=drift)
 
 
 def _one_thread() -> None:
@@ -261,41 +288,57 @@ def _job(job: tuple[RegretSetting, int, int]) -> dict[str, float]:
 
 
 def simulate(
-    points: Sequence[tuple[str, RegretSetting]], *, instances: int, seed: int = 0, workers: int = 2
+    points: Sequence[tuple[str, RegretSetting]],
+    *,
+    instances: int,
+    seed: int = 0,
+    workers: int = 2,
 ) -> list[RegretRow]:
     """All points x instances over a pool of processes. Settings that two sweeps share are played
     once.
     """
     settings = list(dict.fromkeys(setting for _, setting in points))
-    jobs = [(setting, seed, index) for setting in settings for index in range(instances)]
-    if workers > 1:
-        pool = ProcessPoolExecutor(
-            workers,
-            mp_context=get_context("spawn"),
-            initializer=_one_thread,
-        )
-        with pool:
-            played = list(pool.map(_job, jobs, chunksize=max(1, instances // 4)))
-    else:
-        played = [_job(job) for job in jobs]
+    jobs = []
+    for setting in settings:
+        for index in range(instances):
+            jobs.append((setting, seed, index))
+    played = iter(_play_all(jobs, workers, instances))
     regrets: dict[RegretSetting, dict[str, np.ndarray]] = {}
-    for number, setting in enumerate(settings):
-        first = number * instances
-        own_instances = played[first : first + instances]
-        regrets[setting] = {
-            name: np.array([regret[name] for regret in own_instances]) for name in COMPETITORS
-        }
+    for setting in settings:
+        of_setting = list(islice(played, instances))
+        regrets[setting] = {}
+        for name in COMPETITORS:
+            values = [of_instance[name] for of_instance in of_setting]
+            regrets[setting][name] = np.array(values)
     rows = []
     for sweep, setting in points:
         random = regrets[setting]["random"]
-        for name in COMPETITORS:
-            rows.append(
-                RegretRow(
-                    sweep,
-                    setting,
-                    name,
-                    regrets[setting][name],
-                    random,
-                )
+        for name, regret in regrets[setting].items():
+            row = RegretRow(
+                sweep,
+                setting,
+                name,
+                regret,
+                random,
             )
+            rows.append(row)
     return rows
+
+
+def _play_all(
+    jobs: Sequence[tuple[RegretSetting, int, int]],
+    workers: int,
+    instances: int,
+) -> list[dict[str, float]]:
+    """The regrets of every job, in their order."""
+    if workers < 2:
+        return [_job(job) for job in jobs]
+    pool = ProcessPoolExecutor(
+        workers,
+        mp_context=get_context("spawn"),
+        initializer=_one_thread,
+    )
+    # A quarter of a setting at a time: few messages, and no worker is left alone with a long one.
+    chunk = max(1, instances // 4)
+    with pool:
+        return list(pool.map(_job, jobs, chunksize=chunk))

@@ -26,13 +26,16 @@ def read_rows(paths: Iterable[Path]) -> list[Row]:
     latest: dict[tuple[Any, ...], Row] = {}
     for path in paths:
         try:
-            rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-            keys = [(AXES.index(row["axis"]), row["value"], row["stage"]) for row in rows]
+            lines = path.read_text(encoding="utf-8").splitlines()
+            for line in lines:
+                row = json.loads(line)
+                axis_number = AXES.index(row["axis"])
+                key = (axis_number, row["value"], row["stage"])
+                latest[key] = row
         except (OSError, ValueError, KeyError, TypeError) as problem:
             raise InputError(
                 f"{path} holds no rows of `tailor bench scale` ({problem}): name a scale.jsonl"
             ) from None
-        latest |= dict(zip(keys, rows))
     # By axis and value; stages stay in the order of the round.
     order = sorted(latest, key=lambda key: key[:2])
     return [latest[key] for key in order]
@@ -46,17 +49,21 @@ def exponents(rows: list[Row]) -> dict[tuple[str, str], float]:
     """
     curves: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        curves.setdefault((row["axis"], row["stage"]), []).append(row)
+        key = (row["axis"], row["stage"])
+        curves.setdefault(key, []).append(row)
     slopes: dict[tuple[str, str], float] = {}
     for (axis, stage), curve in curves.items():
+        if stage == START:
+            continue
         in_one_process = axis != "workers" and curve[0]["device"].startswith("cpu")
         clock = "cpu_seconds" if in_one_process else "seconds"
-        values = {row["value"] for row in curve}
-        is_long = max(row[clock] for row in curve) >= SHORT
-        if stage == START or len(values) < 2 or not is_long:
+        values = [row["value"] for row in curve]
+        seconds = [row[clock] for row in curve]
+        if len(set(values)) < 2 or max(seconds) < SHORT:
             continue
-        x = [log(row["value"]) for row in curve]
-        y = [log(max(row[clock], 1e-4)) for row in curve]
+        x = [log(value) for value in values]
+        # A clock that did not move has no logarithm.
+        y = [log(max(second, 1e-4)) for second in seconds]
         slopes[axis, stage] = linear_regression(x, y).slope
     return slopes
 
@@ -78,7 +85,8 @@ def _rounds(rows: list[Row]) -> list[list[Row]]:
     """The rows of each round."""
     rounds: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
-        rounds.setdefault((row["axis"], row["value"]), []).append(row)
+        key = (row["axis"], row["value"])
+        rounds.setdefault(key, []).append(row)
     return list(rounds.values())
 
 
@@ -91,9 +99,11 @@ def _heading(row: Row) -> str:
     )
     rates = row.get("machine")
     if rates:
+        gigabytes = rates["read"] / 1e9
+        gigaflops = rates["multiply"] / 1e9
         text += (
-            f": the bytes that must be read at {rates['read'] / 1e9:.1f} GB/s, matrix products at "
-            f"{rates['multiply'] / 1e9:,.0f} GFLOP/s, each the best of many tries on this machine"
+            f": the bytes that must be read at {gigabytes:.1f} GB/s, matrix products at "
+            f"{gigaflops:,.0f} GFLOP/s, each the best of many tries on this machine"
         )
     return text + "."
 
@@ -130,29 +140,32 @@ def growth(rows: list[Row], axis: str) -> str:
     largest_first = sorted(along, key=lambda row: -row["value"])
     stages = dict.fromkeys(row["stage"] for row in largest_first if row["stage"] != WHOLE)
     slopes = exponents(along)
+    headings = [f"{value:,}" for value in values]
+    headings += ["exponent", "limit's share"]
     lines = [
-        _line(
-            axis,
-            *(f"{value:,}" for value in values),
-            "exponent",
-            "limit's share",
-        ),
-        "|---" * (len(values) + 3) + "|",
+        _line(axis, *headings),
+        _rule(1 + len(headings)),
     ]
     for stage in [*stages, WHOLE]:
         by_value = {row["value"]: row for row in along if row["stage"] == stage}
-        last = by_value[max(by_value)]
+        cells = []
+        for value in values:
+            row = by_value.get(value)
+            cells.append("" if row is None else _cell(row))
         slope = slopes.get((axis, stage))
-        cells = [_cell(by_value[value]) if value in by_value else "" for value in values]
         cells.append("" if slope is None else f"{slope:.2f}")
+        last = by_value[max(by_value)]
         cells.append(f"{last['of_limit']:.0%}" if last["limit_seconds"] else "")
         lines.append(_line(stage, *cells))
     return "\n".join(lines)
 
 
 def _cell(row: Row) -> str:
-    on_device = f", GPU {row['device_mib']:,} MiB" if row.get("device_mib") else ""
-    return f"{row['seconds']:.2f} ({row['cpu_seconds']:.1f}) s, {row['peak_mib']:,} MiB{on_device}"
+    seconds = f"{row['seconds']:.2f} ({row['cpu_seconds']:.1f}) s"
+    memory = f"{row['peak_mib']:,} MiB"
+    if row.get("device_mib"):
+        memory += f", GPU {row['device_mib']:,} MiB"
+    return f"{seconds}, {memory}"
 
 
 def against_plan(rows: list[Row]) -> str:
@@ -174,29 +187,28 @@ def against_plan(rows: list[Row]) -> str:
             "peak",
             "off",
         ),
-        "|---" * 8 + "|",
+        _rule(8),
     ]
     planned = [row for row in rows if "planned_seconds" in row]
     for row in planned:
-        seconds_off, cpu_seconds_off, memory_off = (off for _, off in offs(row)[:3])
-        lines.append(
-            _line(
-                row["stage"],
-                f"{row['planned_seconds']:.1f} ({row['planned_cpu_seconds']:.1f})",
-                f"{row['seconds']:.1f} ({row['cpu_seconds']:.1f})",
-                f"{seconds_off:+.0%}",
-                f"{cpu_seconds_off:+.0%}",
-                f"{row['planned_peak_mib']:,} MiB",
-                f"{row['peak_mib']:,} MiB",
-                f"{memory_off:+.0%}",
-            )
+        off = dict(offs(row))
+        line = _line(
+            row["stage"],
+            f"{row['planned_seconds']:.1f} ({row['planned_cpu_seconds']:.1f})",
+            f"{row['seconds']:.1f} ({row['cpu_seconds']:.1f})",
+            f"{off['seconds']:+.0%}",
+            f"{off['CPU seconds']:+.0%}",
+            f"{row['planned_peak_mib']:,} MiB",
+            f"{row['peak_mib']:,} MiB",
+            f"{off['peak memory']:+.0%}",
         )
-    disk = next(row for row in planned if row["stage"] == WHOLE)
-    written = (
-        f"Disk: {disk['planned_disk'] / 2**30:.2f} GiB planned, {disk['disk'] / 2**30:.2f} "
-        "GiB written."
-    )
-    return f"{title}\n\n" + "\n".join(lines) + f"\n\n{written} {verdict(planned)}"
+        lines.append(line)
+    table = "\n".join(lines)
+    whole = next(row for row in planned if row["stage"] == WHOLE)
+    planned_disk = whole["planned_disk"] / 2**30
+    disk = whole["disk"] / 2**30
+    written = f"Disk: {planned_disk:.2f} GiB planned, {disk:.2f} GiB written."
+    return f"{title}\n\n{table}\n\n{written} {verdict(planned)}"
 
 
 def offs(row: Row) -> list[tuple[str, float]]:
@@ -219,26 +231,31 @@ def offs(row: Row) -> list[tuple[str, float]]:
 
 def verdict(rows: list[Row]) -> str:
     """Whether the plan kept its word for every stage worth naming."""
-    long_stages = [row for row in rows if max(row["seconds"], row["planned_seconds"]) >= NAMED]
-    if not long_stages:
-        return f"No stage is longer than {NAMED:g} s."
     deviations = []
-    for row in long_stages:
+    for row in rows:
+        if max(row["seconds"], row["planned_seconds"]) < NAMED:
+            continue
         for what, off in offs(row):
-            deviations.append((abs(off), f"{row['stage']}, {what}: {off:+.0%}"))
+            text = f"{row['stage']}, {what}: {off:+.0%}"
+            deviations.append((abs(off), text))
+    if not deviations:
+        return f"No stage is longer than {NAMED:g} s."
     deviations.sort(reverse=True)
     broken = [text for off, text in deviations if off > PROMISED]
     if broken:
-        return (
-            f"Off by more than {PROMISED:.0%} among stages of {NAMED:g} s or more: "
-            f"{'; '.join(broken)}."
-        )
+        listed = "; ".join(broken)
+        return f"Off by more than {PROMISED:.0%} among stages of {NAMED:g} s or more: {listed}."
     _, worst = deviations[0]
     return f"Every stage of {NAMED:g} s or more is within {PROMISED:.0%}; the worst is {worst}."
 
 
 def _line(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+def _rule(columns: int) -> str:
+    """The line below a table's headings."""
+    return "|---" * columns + "|"
 
 
 def draw(rows: list[Row], *paths: Path) -> None:
@@ -264,13 +281,15 @@ def draw(rows: list[Row], *paths: Path) -> None:
     )
     handles = {}
     for panel, axis in zip(panels[0], axes):
+        along = [row for row in rows if row["axis"] == axis]
         for stage in stages:
-            points = [row for row in rows if row["axis"] == axis and row["stage"] == stage]
+            points = [row for row in along if row["stage"] == stage]
             if not points:
                 continue
             values = [row["value"] for row in points]
             seconds = [row["seconds"] for row in points]
-            (handles[stage],) = panel.loglog(values, seconds, label=stage, **styles[stage])
+            (line,) = panel.loglog(values, seconds, label=stage, **styles[stage])
+            handles[stage] = line
         panel.set_xlabel(axis)
         panel.grid(alpha=0.3, which="both")
     panels[0][0].set_ylabel("seconds")

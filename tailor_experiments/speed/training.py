@@ -53,16 +53,15 @@ class Noise(Pool):
         return self._ids
 
     def read(self, positions: Sequence[int]) -> list[Any]:
-        rows = np.random.default_rng(0).integers(
-            0,
-            256,
-            (len(positions), *self.shape),
-            np.uint8,
-        )
-        return list(rows if self.kind == "image" else rows.astype(np.float32))
+        rng = np.random.default_rng(0)
+        shape = (len(positions), *self.shape)
+        rows = rng.integers(0, 256, shape, np.uint8)
+        if self.kind == "image":
+            return list(rows)
+        return list(rows.astype(np.float32))
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
-        return [f"noise {p}" for p in positions]
+        return [f"noise {position}" for position in positions]
 
 
 class NoiseVectors(Noise):
@@ -82,11 +81,19 @@ def measure_training(device: str = "cpu", quick: bool = False) -> Iterator[dict[
     device = find_device(device)
     check_device(device)
     cuda = device.startswith("cuda")
-    for network, pixels, batch, graph in SETTINGS:
-        if (graph and not cuda) or (quick and (pixels, batch) not in ((32, 50), (64, 200))):
+    for network, pixels, gpu_batch, graph in SETTINGS:
+        if graph and not cuda:
             continue
-        batch = 4 if quick else batch if cuda else 10 if pixels > 64 else 50
-        pool = Noise(_pool_size(pixels, batch, cuda, quick), (pixels, pixels, 3))
+        if quick and (pixels, gpu_batch) not in ((32, 50), (64, 200)):
+            continue
+        if quick:
+            batch = 4
+        elif cuda:
+            batch = gpu_batch
+        else:
+            batch = 10 if pixels > 64 else 50
+        size = _pool_size(pixels, batch, cuda, quick)
+        pool = Noise(size, (pixels, pixels, 3))
         options = {
             "network": network,
             "size": pixels,
@@ -110,7 +117,11 @@ def measure_training(device: str = "cpu", quick: bool = False) -> Iterator[dict[
 
 
 def _measure(
-    kind: type[Finetune | Probe], pool: Noise, device: str, quick: bool, options: dict[str, Any]
+    kind: type[Finetune | Probe],
+    pool: Noise,
+    device: str,
+    quick: bool,
+    options: dict[str, Any],
 ) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="tailor-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", Notice)
@@ -130,16 +141,21 @@ def _pool_size(pixels: int, batch: int, cuda: bool, quick: bool) -> int:
         return 2 * batch
     if pixels > 64:
         return 4_000 if cuda else 40
-    return 2_000 if not cuda else 200_000 if pixels <= 32 else 50_000
+    if not cuda:
+        return 2_000
+    return 200_000 if pixels <= 32 else 50_000
 
 
 def _fill(model: NeuralModel, pool: Noise) -> None:
     """Rows straight into the model's cache, as if every entry had been read."""
-    step = max(1, 2**26 // int(np.prod(pool.shape)))
+    values_a_row = int(np.prod(pool.shape))
+    step = max(1, 2**26 // values_a_row)
     for start in range(0, len(pool), step):
-        positions = range(start, min(start + step, len(pool)))
+        end = min(start + step, len(pool))
+        positions = range(start, end)
         rows = np.stack(pool.read(positions))
-        model.source.cache.append([digest(key) for key in pool.content_keys(positions)], rows)
+        keys = [digest(key) for key in pool.content_keys(positions)]
+        model.source.cache.append(keys, rows)
     model.prepare()
 
 
@@ -176,17 +192,22 @@ def _speeds(model: NeuralModel, device: str, quick: bool) -> dict[str, Any]:
         )
         return now(device) - start, graph
 
-    short, trial = (
-        (11, 200) if device != "cpu" else (2, 2)
-    )  # a graph is not captured for ten steps or fewer
+    if device == "cpu":
+        short = 2
+        trial = 2
+        most = 4 if quick else 50
+    else:
+        short = 11  # a graph is not captured for ten steps or fewer
+        trial = 200
+        most = 5_000
     first, _ = run(short)  # what is done once: moving the pictures, cuDNN's choices
     few, _ = run(short)
-    a_step = (run(short + trial)[0] - few) / trial
-    most = (
-        5_000 if device != "cpu" else 4 if quick else 50
-    )  # on a busy machine a step may seem to take no time
-    many = int(np.clip(seconds / max(a_step, 1e-4), trial, most))
-    few = min(run(short)[0], few)
+    some_more, _ = run(short + trial)
+    # On a busy machine a step may seem to take no time.
+    a_step = max((some_more - few) / trial, 1e-4)
+    many = int(np.clip(seconds / a_step, trial, most))
+    few_again, _ = run(short)
+    few = min(few_again, few)
     long, graph = run(short + many)
     batch = max(2, min(model.recipe.batch, len(some)))
     predictor = NetworkPredictor(net, task, source, device)
@@ -203,10 +224,12 @@ def _speeds(model: NeuralModel, device: str, quick: bool) -> dict[str, Any]:
                     break
         return done / (now(device) - start)
 
-    predict(False)
+    predict(False)  # what is done once is not measured
+    # What is done once is taken off, as far as the clock allows.
+    training_seconds = max(long / 10, long - few)
     return {
         "loop": "graph" if graph else "plain",
-        "train_per_second": _rounded(many * batch / max(long / 10, long - few)),
+        "train_per_second": _rounded(many * batch / training_seconds),
         "predict_per_second": _rounded(predict(False)),
         "predict_to_host_per_second": _rounded(predict(True)),
         "start_seconds": round(few, 3),
@@ -224,4 +247,6 @@ def _targets(task: Task, size: int) -> np.ndarray:
 
 def _rounded(rate: float) -> float:
     """A rate as it is published: whole where it is large, never 0 where it is small."""
-    return round(rate) if rate >= 10 else float(f"{rate:.3g}")
+    if rate >= 10:
+        return round(rate)
+    return float(f"{rate:.3g}")
