@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,6 @@ def check_reading(make: MakePool) -> None:
     """
     pool = make()
     assert pool.kind in ("image", "text", "vector"), f"unknown kind {pool.kind!r}"
-    last = len(pool) - 1
     everything = list(range(len(pool)))
     examples = pool.read(everything)
     assert len(examples) == len(pool)
@@ -61,8 +60,17 @@ def check_reading(make: MakePool) -> None:
     assert readable, "nothing could be read"
     for example in examples:
         check_example(pool.kind, example)
+    if pool.kind == "vector":
+        lengths = {len(vector) for vector in readable}
+        assert len(lengths) == 1, f"vectors of several lengths: {lengths}"
+    _check_rereading(pool, examples)
+
+
+def _check_rereading(pool: Pool, examples: Sequence[Any]) -> None:
+    """In another order, one by one, and by an array of positions. examples: all of the pool's."""
+    everything = list(range(len(pool)))
     backwards = everything[::-1]
-    mixed = [*backwards, 0, last, 0]
+    mixed = [*backwards, 0, everything[-1], 0]
     second_time = pool.read(mixed)
     for position, example in zip(mixed, second_time):
         is_same = same(example, examples[position])
@@ -76,9 +84,6 @@ def check_reading(make: MakePool) -> None:
     is_same = same(from_array[0], examples[1])
     assert is_same, "positions as an array read differently"
     assert pool.read([]) == []
-    if pool.kind == "vector":
-        lengths = {len(vector) for vector in readable}
-        assert len(lengths) == 1, f"vectors of several lengths: {lengths}"
 
 
 def check_example(kind: str, example: Any) -> None:
@@ -154,10 +159,12 @@ def check_keys(make: MakePool) -> None:
     keys = pool.content_keys(positions)
     if keys is None:
         return
-    assert all(isinstance(key, str) for key in keys)
     assert len(keys) == len(pool)
-    reversed_keys = pool_again.content_keys(positions[::-1])
-    assert reversed_keys == keys[::-1], "opened again, the content keys differ"
+    for key in keys:
+        assert isinstance(key, str)
+    backwards = positions[::-1]
+    keys_backwards = pool_again.content_keys(backwards)
+    assert keys_backwards == keys[::-1], "opened again, the content keys differ"
     content_by_key: dict[str, Any] = {}
     examples = pool.read(positions)
     for key, example in zip(keys, examples):

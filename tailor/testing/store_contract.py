@@ -97,11 +97,14 @@ def check_events(place: Place) -> None:
     """
     open_it = place()
     before = time.time()
+    nested = {"n": 1, "nested": [{"a": None}, 0.1, True]}
+    odd_text = {"text": "ü 猫 \0 \ud800 \"'\\"}
+    odd_numbers = {"b": 1, "a": 2, "large": 2**60, "small": 5e-324}
     added: list[tuple[str, dict[str, Any], bytes | None]] = [
-        ("told", {"n": 1, "nested": [{"a": None}, 0.1, True]}, None),
+        ("told", nested, None),
         ("told", {}, b""),
-        ("asked", {"text": "ü 猫 \0 \ud800 \"'\\"}, bytes(range(256))),
-        ("ü", {"b": 1, "a": 2, "large": 2**60, "small": 5e-324}, b"x" * 300_000),
+        ("asked", odd_text, bytes(range(256))),
+        ("ü", odd_numbers, b"x" * 300_000),
     ]
     with open_it() as store:
         assert list(store.events()) == []
@@ -110,15 +113,14 @@ def check_events(place: Place) -> None:
             assert store.append(kind, body, data) == number
     for readonly in (False, True):
         with open_it(readonly) as store:
+            assert event_numbers(store) == [1, 2, 3, 4]
             events = list(store.events())
-            numbers = [event.number for event in events]
-            contents = [(event.kind, event.body, event.data) for event in events]
-            times = [event.time for event in events]
-            assert numbers == [1, 2, 3, 4]
-            assert contents == added
+            for event, content in zip(events, added):
+                assert (event.kind, event.body, event.data) == content
             # A dict equals another one whatever the order of its keys.
             keys = list(events[3].body)
             assert keys == ["b", "a", "large", "small"], "keys change places"
+            times = [event.time for event in events]
             assert before <= times[0]
             assert times == sorted(times)
             assert times[-1] <= time.time()
@@ -266,7 +268,8 @@ def check_threads(place: Place) -> None:
             assert up_to_here == list(range(1, number + 1))
             numbers[thread, count] = number
 
-    with place()() as store:
+    open_it = place()
+    with open_it() as store:
         threads = []
         for thread_number in range(4):
             arguments = (store, thread_number)
@@ -275,14 +278,16 @@ def check_threads(place: Place) -> None:
             thread.start()
         for thread in threads:
             thread.join()
+        # An assertion that fails in a thread ends that thread alone.
         assert len(numbers) == 4 * 15, "a thread failed"
         told = {}
         for event in store.events():
+            body = event.body
             if event.kind == "told":
-                key = (event.body["thread"], event.body["n"])
-                told[key] = event.number
+                told[body["thread"], body["n"]] = event.number
         assert told == numbers
-        assert event_numbers(store) == list(range(1, 121))
+        all_numbers = list(range(1, 121))
+        assert event_numbers(store) == all_numbers
         assert len(store.examples()) == 60
 
 

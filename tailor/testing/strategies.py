@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 
 import numpy as np
 
@@ -107,8 +108,10 @@ def gives_every_free_example_once(strategy: Strategy, task: Task) -> None:
 def same_seed_same_picks(strategy: Strategy, task: Task) -> None:
     """Twice the same round, twice the same picks."""
     for arm in _first_and_last(strategy, task):
-        first = take_all(arm, make_view(_pool(task), 2))
-        second = take_all(arm, make_view(_pool(task), 2))
+        view = make_view(_pool(task), 2)
+        first = take_all(arm, view)
+        same_view = make_view(_pool(task), 2)
+        second = take_all(arm, same_view)
         _expect(first == second, arm, f"gave {first} and then, with the same seed, {second}")
 
 
@@ -151,18 +154,20 @@ def nothing_labelled(strategy: Strategy, task: Task) -> None:
 def opened_together_as_alone(strategy: Strategy, task: Task) -> None:
     """Opening a family's arms in one call gives the same picks as opening them one by one."""
     arms = strategy.arms(task)
+    count = len(arms)
     view = make_view(_pool(task), 6)
-    pulls = [3] * len(arms)
-    rngs = [np.random.default_rng(seed) for seed in range(len(arms))]
+    pulls = [3] * count
+    rngs = [np.random.default_rng(seed) for seed in range(count)]
     together = strategy.open(arms, view, pulls, rngs)
     _require(
-        len(together) == len(arms),
-        f"{strategy.name!r} opened {len(together)} cursors for {len(arms)} arms",
+        len(together) == count,
+        f"{strategy.name!r} opened {len(together)} cursors for {count} arms",
     )
-    for seed, (arm, cursor) in enumerate(zip(arms, together)):
+    for seed, arm in enumerate(arms):
         same_view = make_view(_pool(task), 6)
-        alone = arm.open(same_view, 3, np.random.default_rng(seed))
-        pick = _take(arm, cursor)
+        same_rng = np.random.default_rng(seed)
+        alone = arm.open(same_view, 3, same_rng)
+        pick = _take(arm, together[seed])
         pick_alone = _take(arm, alone)
         _expect(pick == pick_alone, arm, "gives another example when opened alone")
 
@@ -238,15 +243,16 @@ def _first_batch(strategy: Strategy, pool: SimulatedPool, truth: np.ndarray) -> 
 def leaves_its_inputs_alone(strategy: Strategy, task: Task) -> None:
     """The caller's arrays, and what all arms share, are as they were."""
     view = make_view(_pool(task), 9, pending=0.1, skipped=0.1)
-    before = {name: array.copy() for name, array in _shared_arrays(view).items()}
+    before = deepcopy(_shared_arrays(view))
     for arm in _first_and_last(strategy, task):
         cursor = arm.open(view, 3, np.random.default_rng(0))
         pulls = min(3, view.ledger.left)
         for _ in range(pulls):
             pick = _take(arm, cursor)
             view.ledger.take(pick)
-    for name, array in _shared_arrays(view).items():
-        is_same = np.array_equal(array, before[name])
+    after = _shared_arrays(view)
+    for name, array in before.items():
+        is_same = np.array_equal(array, after[name])
         _require(is_same, f"{strategy.name!r} changed the {name} it was given")
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 
 from tailor.errors import InputError
 from tailor_experiments.comparison.results import Results
-from tailor_experiments.comparison.rows import Row, load_rows
+from tailor_experiments.comparison.rows import Row, load_rows, trial_of
 
 #: contenders that come first in tables and figures
 FIRST = ("TAILOR", "random")
@@ -64,10 +65,9 @@ def _trials(rows: Sequence[Row]) -> list[list[Row]]:
     """The rows of each trial, by round; trials in order of appearance."""
     trials: dict[tuple[str, str, int], list[Row]] = {}
     for row in rows:
-        key = (row["experiment"], row["contender"], row["seed"])
-        trials.setdefault(key, []).append(row)
+        trials.setdefault(trial_of(row), []).append(row)
     for trial in trials.values():
-        trial.sort(key=lambda row: row["round"])
+        trial.sort(key=itemgetter("round"))
     return list(trials.values())
 
 
@@ -88,11 +88,15 @@ def _with_older_rows(designs: Designs) -> Designs:
     """Rows of before the model was a column go with those that have one, where it can only be that
     one.
     """
-    models = {design.model for design in designs if design.model is not None}
-    only_model = models.pop() if len(models) == 1 else None
+    models = {design.model for design in designs}
+    models.discard(None)
+    only_model = None
+    if len(models) == 1:
+        only_model = models.pop()
     merged: Designs = {}
     for design, members in designs.items():
-        completed = replace(design, model=design.model or only_model)
+        model = design.model or only_model
+        completed = replace(design, model=model)
         merged.setdefault(completed, []).extend(members)
     return merged
 

@@ -133,14 +133,18 @@ def to_target(results: Results, target: float | None = None) -> Table | None:
 
     All trials count: one that never gets there needs more labels than it had, however many.
     """
+    metric = results.main_metric
     reason = "as asked for"
     if target is None:
-        base = "random" if "random" in results.rows else results.contenders[-1]
-        target = float(results.final_values(base, results.main_metric).mean())
+        base = results.contenders[-1]
+        if "random" in results.rows:
+            base = "random"
+        final_scores = results.final_values(base, metric)
+        target = float(final_scores.mean())
         reason = f"what {base} reaches in the end"
     rows = []
     for contender in results.contenders:
-        needed = results.labels_to(contender, results.main_metric, target)
+        needed = results.labels_to(contender, metric, target)
         median = _label_count(np.median(needed), results)
         fewest = _label_count(needed.min(), results)
         most = _label_count(needed.max(), results)
@@ -149,9 +153,9 @@ def to_target(results: Results, target: float | None = None) -> Table | None:
             span = f"{fewest} to {most}"
         reached = np.isfinite(needed).sum()
         rows.append((contender, median, span, f"{reached} of {len(needed)}"))
-    main = results.metric_label(results.main_metric)
+    label = results.metric_label(metric)
     return Table(
-        f"{results.name}: labels to {main} {target:.4f}, {reason}",
+        f"{results.name}: labels to {label} {target:.4f}, {reason}",
         ("", "labels, median", "fewest to most", "trials that reach it"),
         tuple(rows),
         "over all trials; one that never reaches it needs more labels than it had",
@@ -176,10 +180,12 @@ def seconds(results: Results) -> Table:
         timed = [row for row in all_rows if not row["resumed"]]
         cells = []
         for stage in stages:
-            mean = _mean([row["seconds"][stage] for row in timed])
+            stage_seconds = [row["seconds"][stage] for row in timed]
+            mean = _mean(stage_seconds)
             cells.append(f"{mean:.3f}")
-        peak = max((row["peak_mib"] for row in timed), default=0)
-        rows.append((contender, *cells, str(peak)))
+        peaks = [row["peak_mib"] for row in timed]
+        highest = max(peaks, default=0)
+        rows.append((contender, *cells, str(highest)))
     columns = ("", *stages, "peak MiB")
     return Table(f"{results.name}: seconds a round", columns, tuple(rows))
 
@@ -258,8 +264,11 @@ def ranks(experiments: Sequence[Results]) -> Table | None:
         return None
     contender_sets = [set(results.contenders) for results in experiments]
     in_all = set.intersection(*contender_sets)
-    common = [contender for contender in experiments[0].contenders if contender in in_all]
-    scores = {results.name: fair_means(results, common) for results in experiments}
+    in_order = experiments[0].contenders
+    common = [contender for contender in in_order if contender in in_all]
+    scores = {}
+    for results in experiments:
+        scores[results.name] = fair_means(results, common)
     mean_ranks = stats.mean_ranks(scores)
     if not mean_ranks:
         return None
@@ -274,11 +283,12 @@ def ranks(experiments: Sequence[Results]) -> Table | None:
     for results in experiments:
         metric = results.metric_label(judged_by(results))
         columns.append(f"{results.name}, {metric}")
+    note = "by the mean after the last round over the seeds that all of these have, 1 is best"
     everyone = set.union(*contender_sets)
     left_out = sorted(everyone - in_all)
-    note = "by the mean after the last round over the seeds that all of these have, 1 is best"
     if left_out:
-        note += f"; not in all experiments: {'; '.join(left_out)}"
+        names = "; ".join(left_out)
+        note += f"; not in all experiments: {names}"
     title = f"Mean rank over {len(experiments)} experiments"
     return Table(title, ("", "rank", *columns), tuple(rows), note)
 
@@ -297,14 +307,18 @@ def setup(results: Results) -> str:
     model = "model not in the rows"
     if results.model:
         model = f"model {results.model}"
+    batch = first["labels"]
     seeds = set(chain.from_iterable(results.rows.values()))
     trials = trial_counts(results, results.contenders)
-    text = (
-        f"Data {first['data']}, {first['task']}; {model}; {first['labels']} random labels, then "
-        f"{first['rounds']} rounds of {first['labels']}; reward {', '.join(rewards)}; "
+    parts = [
+        f"Data {first['data']}, {first['task']}",
+        model,
+        f"{batch} random labels, then {first['rounds']} rounds of {batch}",
+        f"reward {', '.join(rewards)}",
         f"{len(results.rows)} contenders, {trials} trials each "
-        f"(seeds {min(seeds)} to {max(seeds)})."
-    )
+        f"(seeds {min(seeds)} to {max(seeds)}).",
+    ]
+    text = "; ".join(parts)
     if results.unfinished:
         text += f" {results.unfinished} trials are not through yet and left out."
     return text + near_uniform(results)

@@ -133,17 +133,18 @@ def load_rows(out: Path) -> list[Row]:
     paths = (out / RUNS).glob(f"*/{ROWS}")
     for path in sorted(paths):
         rows += read_rows(path)
-    trials = {_trial_of(row) for row in rows}
+    trials = {trial_of(row) for row in rows}
     collected = read_rows(out / ROWS) or read_rows(out / PACKED)
     for row in collected:
-        if _trial_of(row) not in trials:
+        if trial_of(row) not in trials:
             rows.append(row)
     if not rows:
         raise InputError(f"no rows in {out}: give the folder that `tailor bench run` wrote to")
     return rows
 
 
-def _trial_of(row: Row) -> tuple[str, str, int]:
+def trial_of(row: Row) -> tuple[str, str, int]:
+    """Experiment, contender and seed: the same for all rows of a trial, and for no others."""
     return row["experiment"], row["contender"], row["seed"]
 
 
@@ -160,4 +161,4 @@ def essence(rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         columns = {key: value for key, value in row.items() if key not in INCIDENTAL}
         lasting.append(columns)
-    return sorted(lasting, key=lambda row: (*_trial_of(row), row["round"]))
+    return sorted(lasting, key=lambda row: (*trial_of(row), row["round"]))

@@ -207,20 +207,9 @@ def _from_columns(path: str | os.PathLike[str], max_side: int | None) -> Dataset
         tests=("test",),
     )
 
-    def matrix(split: Split, name: str | None) -> np.ndarray:
-        labels = np.empty((len(split.pool), len(ATTRIBUTES)), np.uint8)
-        options: dict[str, Any] = {} if name is None else {"split": name}
-        for k, attribute in enumerate(ATTRIBUTES):
-            pool = open_pool(path, kind="parquet", label=attribute, **options)
-            values = pool.labels() or {}
-            for row, example_id in enumerate(split.pool.ids):
-                value = values.get(example_id)
-                labels[row, k] = value in ("true", "1", "True")
-        return labels
-
-    name = None if Path(path).is_file() else "train"
     task = MultiLabel(ATTRIBUTES)
-    labels = matrix(train, name)
+    train_options = {} if Path(path).is_file() else {"split": "train"}
+    labels = _column_labels(path, train, train_options)
     if test is None:
         return Dataset("celeba", task, train.pool, labels)
     return Dataset(
@@ -229,5 +218,21 @@ def _from_columns(path: str | os.PathLike[str], max_side: int | None) -> Dataset
         train.pool,
         labels,
         test.pool,
-        matrix(test, "test"),
+        _column_labels(path, test, {"split": "test"}),
     )
+
+
+def _column_labels(
+    path: str | os.PathLike[str],
+    split: Split,
+    options: dict[str, Any],
+) -> np.ndarray:
+    """(n, 40) uint8. options: of open_pool, for this split."""
+    labels = np.empty((len(split.pool), len(ATTRIBUTES)), np.uint8)
+    for k, attribute in enumerate(ATTRIBUTES):
+        pool = open_pool(path, kind="parquet", label=attribute, **options)
+        values = pool.labels() or {}
+        for row, example_id in enumerate(split.pool.ids):
+            value = values.get(example_id)
+            labels[row, k] = value in ("true", "1", "True")
+    return labels

@@ -90,7 +90,12 @@ class _Batches:
     """The named files of a folder or of an archive, as bytes. Nothing is unpacked onto the disk."""
 
     def __init__(
-        self, path: str | os.PathLike[str], inner: str, archive: str, wanted: list[str], meta: str
+        self,
+        path: str | os.PathLike[str],
+        inner: str,
+        archive: str,
+        wanted: list[str],
+        meta: str,
     ) -> None:
         root = Path(path)
         self.place = root

@@ -53,19 +53,30 @@ def exponents(rows: list[Row]) -> dict[tuple[str, str], float]:
         curves.setdefault(key, []).append(row)
     slopes: dict[tuple[str, str], float] = {}
     for (axis, stage), curve in curves.items():
-        if stage == START:
-            continue
-        in_one_process = axis != "workers" and curve[0]["device"].startswith("cpu")
-        clock = "cpu_seconds" if in_one_process else "seconds"
-        values = [row["value"] for row in curve]
-        seconds = [row[clock] for row in curve]
-        if len(set(values)) < 2 or max(seconds) < SHORT:
-            continue
-        x = [log(value) for value in values]
-        # A clock that did not move has no logarithm.
-        y = [log(max(second, 1e-4)) for second in seconds]
-        slopes[axis, stage] = linear_regression(x, y).slope
+        slope = _exponent(curve)
+        if slope is not None and stage != START:
+            slopes[axis, stage] = slope
     return slopes
+
+
+def _exponent(curve: list[Row]) -> float | None:
+    """The slope of one stage along one axis; None where it can't be told."""
+    first = curve[0]
+    on_cpu = first["device"].startswith("cpu")
+    clock = "seconds"
+    if on_cpu and first["axis"] != "workers":
+        clock = "cpu_seconds"
+    values = [row["value"] for row in curve]
+    seconds = [row[clock] for row in curve]
+    if len(set(values)) < 2:
+        return None
+    if max(seconds) < SHORT:
+        return None
+    x = [log(value) for value in values]
+    # A clock that did not move has no logarithm.
+    y = [log(max(second, 1e-4)) for second in seconds]
+    line = linear_regression(x, y)
+    return line.slope
 
 
 def report(rows: list[Row]) -> str:
@@ -147,17 +158,26 @@ def growth(rows: list[Row], axis: str) -> str:
         _rule(1 + len(headings)),
     ]
     for stage in [*stages, WHOLE]:
-        by_value = {row["value"]: row for row in along if row["stage"] == stage}
-        cells = []
-        for value in values:
-            row = by_value.get(value)
-            cells.append("" if row is None else _cell(row))
+        of_stage = [row for row in along if row["stage"] == stage]
+        cells = _cells_by_value(of_stage, values)
         slope = slopes.get((axis, stage))
         cells.append("" if slope is None else f"{slope:.2f}")
-        last = by_value[max(by_value)]
+        last = max(of_stage, key=lambda row: row["value"])
         cells.append(f"{last['of_limit']:.0%}" if last["limit_seconds"] else "")
         lines.append(_line(stage, *cells))
     return "\n".join(lines)
+
+
+def _cells_by_value(rows: list[Row], values: list[int]) -> list[str]:
+    """A cell for each value, empty where there is no row of it."""
+    by_value = {row["value"]: row for row in rows}
+    cells = []
+    for value in values:
+        if value in by_value:
+            cells.append(_cell(by_value[value]))
+        else:
+            cells.append("")
+    return cells
 
 
 def _cell(row: Row) -> str:
