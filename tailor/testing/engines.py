@@ -22,9 +22,12 @@ from tailor.testing.simulated_pools import SimulatedPool, make_view
 
 def families_for(task: Task) -> list[str]:
     """All registered families that have arms for this task."""
-    return [
-        name for name in strategies.registry if task.kind in strategies.registry.find(name).tasks
-    ]
+    names = []
+    for name in strategies.registry:
+        family = strategies.registry.find(name)
+        if task.kind in family.tasks:
+            names.append(name)
+    return names
 
 
 def in_shards(

@@ -116,10 +116,9 @@ def check_save(make: MakeModel, task: Task, kind: str) -> None:
         suffixes = sorted(path.suffix for path in folder.iterdir())
         assert suffixes == [".json", ".safetensors"], f"save() wrote {suffixes}"
         loaded.load(folder)
-    everything = np.arange(len(pool))
     np.testing.assert_array_equal(
-        loaded.predict(everything).probs,
-        model.predict(everything).probs,
+        _predict_all(loaded, pool),
+        _predict_all(model, pool),
     )
 
 
@@ -128,19 +127,18 @@ def check_odd_labels(make: MakeModel, task: Task, kind: str) -> None:
     pool = make_toy_pool(task, kind)
     model = make(task, pool)
     model.prepare()
-    everything = np.arange(len(pool))
     last_class = task.size - 1
     without_last_class = np.flatnonzero(pool.classes != last_class)
     of_one_class = np.flatnonzero(pool.classes == 0)
     cases = [
         without_last_class[:10],
         of_one_class[:5],
-        everything[:1],
+        np.array([0]),
     ]
     for labelled in cases:
         labels = toy_labels(task, pool, labelled)
         model.fit(labelled, labels, seed=0)
-        probs = model.predict(everything).probs
+        probs = _predict_all(model, pool)
         _check_probabilities(task, probs, len(pool))
 
 
@@ -151,13 +149,12 @@ def check_finetune(make: MakeModel, task: Task, kind: str) -> None:
     model, pool = _trained_model(make, task, kind)
     if not model.can_finetune:
         return
-    everything = np.arange(len(pool))
-    before = model.predict(everything).probs
+    before = _predict_all(model, pool)
     # Targets are copies: a model that writes into them must not change what is compared.
     targets = before.copy()
     tuned = model.finetune(targets, 1, seed=0)
     _check_probabilities(task, tuned, len(pool))
-    after = model.predict(everything).probs
+    after = _predict_all(model, pool)
     np.testing.assert_array_equal(after, before, "finetune() changed the model")
     same_targets = before.copy()
     tuned_again = model.finetune(same_targets, 1, seed=0)
@@ -193,7 +190,7 @@ def check_in_parts(make: MakeModel, task: Task, kind: str) -> None:
 
 def _check_tuned(model: Model, pool: ToyPool) -> None:
     everything = np.arange(len(pool))
-    before = model.predict(everything).probs
+    before = _predict_all(model, pool)
     targets = Targets(
         lambda positions: before[positions],
         everything,
@@ -205,7 +202,7 @@ def _check_tuned(model: Model, pool: ToyPool) -> None:
     targets_at_once = before.copy()
     at_once = model.finetune(targets_at_once, 1, seed=0)
     np.testing.assert_allclose(probs, at_once, atol=1e-5)
-    after = model.predict(everything).probs
+    after = _predict_all(model, pool)
     np.testing.assert_array_equal(after, before, "tuned() changed the model")
 
 
@@ -238,8 +235,7 @@ def check_unreadable(make: MakeModel, task: Task, kind: str) -> None:
     labelled = np.arange(6)  # an unreadable one is among them
     labels = toy_labels(task, pool, labelled)
     model.fit(labelled, labels, seed=0)
-    everything = np.arange(len(pool))
-    probs = model.predict(everything).probs
+    probs = _predict_all(model, pool)
     _check_probabilities(task, probs, len(pool))
     if not model.can_finetune:
         return
@@ -300,6 +296,12 @@ def _trained_model(
     labels = toy_labels(task, pool, labelled)
     model.fit(labelled, labels, seed=3)
     return model, pool
+
+
+def _predict_all(model: Model, pool: ToyPool) -> np.ndarray:
+    """Probabilities (N, K) for the whole pool."""
+    positions = np.arange(len(pool))
+    return model.predict(positions).probs
 
 
 def _check_probabilities(task: Task, probs: Any, rows: int) -> None:

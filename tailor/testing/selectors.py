@@ -22,10 +22,10 @@ def check_selector(selector: str | Selector, task: Task) -> None:
     selector  a registered name, "name(option=value)", or a Selector. It will choose among the arms
               "random" and one "search[class]" for each class.
     """
-    made = bandits.make_selector(selector)
+    prototype = bandits.make_selector(selector)
 
     def factory(contest: Contest) -> Selector:
-        return deepcopy(made).begin(contest)
+        return deepcopy(prototype).begin(contest)
 
     for check in SELECTOR_CHECKS:
         check(factory, task)
@@ -184,13 +184,15 @@ def chances_are_probabilities(factory: Factory, task: Task) -> None:
     plan = _plan(selector, 15, seed=3)
     chances = selector.chances(plan)
     arms = selector.contest.size
+    # A sum of many chances may be rounded to just above 1.
     in_range = (chances >= 0) & (chances <= 1 + 1e-9)
     _expect(
         chances.shape == (arms,) and bool(in_range.all()),
         f"chances of {selector.name!r} are {chances}: ({arms},) in [0, 1] is needed",
     )
+    are_positive = chances[plan] > 0
     _expect(
-        bool((chances[plan] > 0).all()),
+        bool(are_positive.all()),
         f"{selector.name!r} planned an arm whose chance it gives as 0",
     )
 
@@ -305,10 +307,13 @@ def _same(
 ) -> None:
     """Both states have the same names, and equal arrays under them."""
     differing = state.keys() ^ expected.keys()
-    for name in state.keys() & expected.keys():
-        if not np.array_equal(state[name], expected[name]):
+    in_both = state.keys() & expected.keys()
+    for name in in_both:
+        are_equal = np.array_equal(state[name], expected[name])
+        if not are_equal:
             differing.add(name)
-    _expect(not differing, f"{message}: {', '.join(sorted(differing))}")
+    names = ", ".join(sorted(differing))
+    _expect(not differing, f"{message}: {names}")
 
 
 def _expect(holds: bool, message: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,7 @@ def gives_every_free_example_once(strategy: Strategy, task: Task) -> None:
     Exhausted.
     """
     for arm in _first_and_last(strategy, task):
-        view = make_view(_pool(task), 1, pending=0.1, skipped=0.1)
+        view = _view(task, 1, pending=0.1, skipped=0.1)
         picks = sorted(take_all(arm, view))
         free = view.free_ids.tolist()
         _expect(picks == free, arm, f"gave {picks}, free were {view.free_ids}")
@@ -108,9 +109,9 @@ def gives_every_free_example_once(strategy: Strategy, task: Task) -> None:
 def same_seed_same_picks(strategy: Strategy, task: Task) -> None:
     """Twice the same round, twice the same picks."""
     for arm in _first_and_last(strategy, task):
-        view = make_view(_pool(task), 2)
+        view = _view(task, 2)
         first = take_all(arm, view)
-        same_view = make_view(_pool(task), 2)
+        same_view = _view(task, 2)
         second = take_all(arm, same_view)
         _expect(first == second, arm, f"gave {first} and then, with the same seed, {second}")
 
@@ -118,7 +119,7 @@ def same_seed_same_picks(strategy: Strategy, task: Task) -> None:
 def respects_other_arms(strategy: Strategy, task: Task) -> None:
     """What other arms take meanwhile is not given again."""
     for arm in _first_and_last(strategy, task):
-        view = make_view(_pool(task), 3, pending=0.1)
+        view = _view(task, 3, pending=0.1)
         picks = take_all(arm, view, others=0.5)
         different = set(picks)
         _expect(len(picks) == len(different), arm, f"gave an example twice: {picks}")
@@ -127,7 +128,7 @@ def respects_other_arms(strategy: Strategy, task: Task) -> None:
 def one_example_left(strategy: Strategy, task: Task) -> None:
     """The last free example is given, in a pool of one too."""
     for arm in _first_and_last(strategy, task):
-        view = make_view(_pool(task), 4, labelled=1.0)
+        view = _view(task, 4, labelled=1.0)
         picks = take_all(arm, view)
         free = view.free_ids.tolist()
         _expect(picks == free, arm, "did not give the last free example")
@@ -142,7 +143,7 @@ def one_example_left(strategy: Strategy, task: Task) -> None:
 def nothing_labelled(strategy: Strategy, task: Task) -> None:
     """With no label at all an arm works, or says it is exhausted; it does not fail."""
     for arm in _first_and_last(strategy, task):
-        view = make_view(_pool(task), 5, labelled=0.0)
+        view = _view(task, 5, labelled=0.0)
         cursor = arm.open(view, 3, np.random.default_rng(0))
         try:
             index = cursor.take()
@@ -155,7 +156,7 @@ def opened_together_as_alone(strategy: Strategy, task: Task) -> None:
     """Opening a family's arms in one call gives the same picks as opening them one by one."""
     arms = strategy.arms(task)
     count = len(arms)
-    view = make_view(_pool(task), 6)
+    view = _view(task, 6)
     pulls = [3] * count
     rngs = [np.random.default_rng(seed) for seed in range(count)]
     together = strategy.open(arms, view, pulls, rngs)
@@ -164,7 +165,7 @@ def opened_together_as_alone(strategy: Strategy, task: Task) -> None:
         f"{strategy.name!r} opened {len(together)} cursors for {count} arms",
     )
     for seed, arm in enumerate(arms):
-        same_view = make_view(_pool(task), 6)
+        same_view = _view(task, 6)
         same_rng = np.random.default_rng(seed)
         alone = arm.open(same_view, 3, same_rng)
         pick = _take(arm, together[seed])
@@ -175,7 +176,7 @@ def opened_together_as_alone(strategy: Strategy, task: Task) -> None:
 def pulls_are_a_hint(strategy: Strategy, task: Task) -> None:
     """An arm that inherits slots is asked more often than it was told, and goes on giving."""
     for arm in _first_and_last(strategy, task):
-        view = make_view(_pool(task), 7)
+        view = _view(task, 7)
         ledger = view.ledger
         cursor = arm.open(view, 1, np.random.default_rng(0))
         for _ in range(ledger.left):
@@ -242,7 +243,7 @@ def _first_batch(strategy: Strategy, pool: SimulatedPool, truth: np.ndarray) -> 
 
 def leaves_its_inputs_alone(strategy: Strategy, task: Task) -> None:
     """The caller's arrays, and what all arms share, are as they were."""
-    view = make_view(_pool(task), 9, pending=0.1, skipped=0.1)
+    view = _view(task, 9, pending=0.1, skipped=0.1)
     before = deepcopy(_shared_arrays(view))
     for arm in _first_and_last(strategy, task):
         cursor = arm.open(view, 3, np.random.default_rng(0))
@@ -272,7 +273,7 @@ def _shared_arrays(view: ArrayView) -> dict[str, np.ndarray]:
 def needs_are_enough(strategy: Strategy, task: Task) -> None:
     """It works where only what it names in `needs` is handed in."""
     for arm in _first_and_last(strategy, task):
-        view = make_view(_pool(task), 10, needs=strategy.needs)
+        view = _view(task, 10, needs=strategy.needs)
         try:
             take_all(arm, view)
         except (AttributeError, TypeError, AssertionError, InputError) as error:
@@ -285,7 +286,7 @@ def single_and_half_precision(strategy: Strategy, task: Task) -> None:
     """Predictions may be float32 and float16."""
     for dtype in (np.float32, np.float16):
         for arm in _first_and_last(strategy, task):
-            view = make_view(_pool(task), 11, dtype=dtype)
+            view = _view(task, 11, dtype=dtype)
             picks = sorted(take_all(arm, view))
             free = view.free_ids.tolist()
             _expect(picks == free, arm, f"fails on {np.dtype(dtype)} inputs")
@@ -329,6 +330,11 @@ def _pool(task: Task) -> SimulatedPool:
     return make_pool(task, SIZE, seed=0, grid=64, copies=0.2)
 
 
+def _view(task: Task, seed: int, **options: Any) -> ArrayView:
+    """A view of the pool that all checks share. options: of make_view()."""
+    return make_view(_pool(task), seed, **options)
+
+
 def _first_and_last(strategy: Strategy, task: Task) -> list[Arm]:
     """Of a family's arms: one of a thousand is checked as fast as one of two."""
     arms = strategy.arms(task)
@@ -339,7 +345,7 @@ def _first_and_last(strategy: Strategy, task: Task) -> list[Arm]:
 
 def _needs_labels(arm: Arm, task: Task) -> bool:
     """Whether an arm is exhausted, as it may be, where nothing is labelled."""
-    view = make_view(_pool(task), 5, labelled=0.0)
+    view = _view(task, 5, labelled=0.0)
     try:
         cursor = arm.open(view, 1, np.random.default_rng(0))
         cursor.take()

@@ -102,18 +102,20 @@ def summary(rows: list[DemoRow], setting: DemoSetting) -> Table:
         "seeds",
     )
     table.title = f"After {(setting.rounds + 1) * setting.batch} labels"
+    at_the_end = [row for row in rows if row.round == setting.rounds]
     for contender in CONTENDERS:
-        last_rows = [
-            row for row in rows if row.contender == contender.label and row.round == setting.rounds
-        ]
+        last_rows = [row for row in at_the_end if row.contender == contender.label]
         if not last_rows:
             table.add_row(contender.label, "", "", "", "0")
             continue
+        accuracies = np.array([row.accuracy for row in last_rows])
+        rarest_counts = np.array([row.rarest for row in last_rows], float)
+        imbalances = np.array([row.imbalance for row in last_rows])
         table.add_row(
             contender.label,
-            _with_error(np.array([row.accuracy for row in last_rows]), ".3f"),
-            _with_error(np.array([row.rarest for row in last_rows], float), ".1f"),
-            _with_error(np.array([row.imbalance for row in last_rows]), ".2f"),
+            _with_error(accuracies, ".3f"),
+            _with_error(rarest_counts, ".1f"),
+            _with_error(imbalances, ".2f"),
             str(len(last_rows)),
         )
     return table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -51,9 +52,8 @@ def arm_curves(results: Results, contender: str, top: int = 10, window: int = 3)
     """arm -> rounds, mean and standard error of its pulls; of the `top` arms pulled most."""
     trials = list(results.rows[contender].values())
     total_pulls: Counter[str] = Counter()
-    for trial in trials:
-        for row in trial:
-            total_pulls.update(row["pulls"])
+    for row in chain.from_iterable(trials):
+        total_pulls.update(row["pulls"])
     curves = {}
     for arm, _ in total_pulls.most_common(top):
         pulls = np.array([_pulls_of(arm, trial) for trial in trials], float)

@@ -35,12 +35,14 @@ def _all_score_the_same(results: Results) -> bool:
     """Whether of each seed all contenders end with one score."""
     if len(results.rows) < 2:
         return False
-    scores_of_seeds: dict[int, set[float]] = {}
+    score_of_seed: dict[int, float] = {}
     for trials in results.rows.values():
         for seed, trial in trials.items():
             score = trial[-1][results.main_metric]
-            scores_of_seeds.setdefault(seed, set()).add(score)
-    return all(len(scores) == 1 for scores in scores_of_seeds.values())
+            first_score = score_of_seed.setdefault(seed, score)
+            if score != first_score:
+                return False
+    return True
 
 
 def compared_metrics(results: Results) -> list[str]:

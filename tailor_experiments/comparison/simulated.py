@@ -96,12 +96,12 @@ class Simulated(Model):
     ) -> None:
         """What stays with each example. The order of the draws decides what a seed gives."""
         rng = np.random.default_rng(self.seed)
-        common_scale = np.float32(shared**0.5)
-        scale = np.float32((1 - shared) ** 0.5)
-        common = common_scale * rng.standard_normal((size, 1), np.float32)
-        self._noise = rng.standard_normal((size, classes), np.float32)
-        self._noise *= scale
-        self._noise += common
+        common = rng.standard_normal((size, 1), np.float32)
+        common *= np.float32(shared**0.5)
+        noise = rng.standard_normal((size, classes), np.float32)
+        noise *= np.float32((1 - shared) ** 0.5)
+        noise += common
+        self._noise = noise
         self._feature_noise = rng.standard_normal((size, features), np.float32)
 
     def fit(

@@ -91,8 +91,9 @@ def one_hot(classes: np.ndarray | Sequence[int], size: int) -> np.ndarray:
     if is_outside.any():
         outside = indices[is_outside]
         raise InputError(f"class {outside[0]} is outside 0 .. {size - 1}")
-    rows = np.arange(len(indices))
-    labels = np.zeros((len(indices), size), np.uint8)
+    count = len(indices)
+    rows = np.arange(count)
+    labels = np.zeros((count, size), np.uint8)
     labels[rows, indices] = 1
     return labels
 

@@ -138,9 +138,10 @@ def figures(dataset: Dataset, setting: PaperSetting | None) -> list[Figure]:
 
 def _look(pool: Pool, sample: int) -> tuple[int, dict[str, str]]:
     """Read examples spread evenly over a pool -> how many, and those that can't be read."""
-    size = len(pool)
-    spread = np.linspace(0, size - 1, min(sample, size))
-    positions = np.unique(spread.astype(int)).tolist()
+    last = len(pool) - 1
+    count = min(sample, len(pool))
+    spread = np.linspace(0, last, count).astype(int)
+    positions = np.unique(spread).tolist()
     unreadable = {}
     for start in range(0, len(positions), CHUNK):
         chunk = positions[start : start + CHUNK]

@@ -111,15 +111,18 @@ def voc(
 
 
 def _split(pool: Pool, labels: np.ndarray, names: tuple[str, ...] | list[str]) -> Dataset:
-    chosen, rest = fixed_split(pool.ids, "voc", SHARE)
-    test = Subset(pool, rest) if len(rest) else None
+    in_train, in_test = fixed_split(pool.ids, "voc", SHARE)
+    train = Subset(pool, in_train)
+    task = MultiLabel(names)
+    if len(in_test) == 0:
+        return Dataset("voc", task, train, labels[in_train])
     return Dataset(
         "voc",
-        MultiLabel(names),
-        Subset(pool, chosen),
-        labels[chosen],
-        test,
-        labels[rest] if test else None,
+        task,
+        train,
+        labels[in_train],
+        Subset(pool, in_test),
+        labels[in_test],
     )
 
 
