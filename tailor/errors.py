@@ -20,14 +20,19 @@ def without_paths(error: BaseException, folders: Iterable[Path] = ()) -> str:
     if isinstance(error, OSError):  # its text ends in the file's name
         return error.strerror or type(error).__name__
     text = str(error)
-    short_names = {os.path.expanduser("~"): "~"}
+    home = os.path.expanduser("~")
+    short_names = {home: "~"}
     for folder in folders:
-        for path in (folder, folder.absolute(), folder.resolve()):
-            short_names[str(path)] = folder.absolute().name
+        absolute = folder.absolute()
+        for path in (folder, absolute, folder.resolve()):
+            short_names[str(path)] = absolute.name
     # The longest first: a folder before the one that it lies in.
-    for path_text in sorted(short_names, key=len, reverse=True):
-        if os.sep in path_text.rstrip(os.sep):  # not a mere name, nor the root
-            text = text.replace(path_text, short_names[path_text])
+    longest_first = sorted(short_names, key=len, reverse=True)
+    for path_text in longest_first:
+        has_folder = os.sep in path_text.rstrip(os.sep)
+        if not has_folder:  # a mere name, or the root
+            continue
+        text = text.replace(path_text, short_names[path_text])
     return text
 
 
@@ -49,18 +54,37 @@ class UnknownName(InputError):
         others  how many right names there are besides, where they are too many to compare them all
         """
         known = sorted(known)
-        near = [] if others else difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+        near: list[str] = []
+        # With others the nearest might not be among those that are given.
+        if not others:
+            near = difflib.get_close_matches(
+                name,
+                known,
+                n=3,
+                cutoff=0.4,
+            )
         if near:
-            hint = f"did you mean {' or '.join(map(repr, near))}?"
+            hint = _did_you_mean(near)
         else:
-            hint = f"known: {', '.join(known[:LISTED])}"
-            unlisted = max(0, len(known) - LISTED) + others
-            if unlisted:
-                hint += f" and {unlisted:,} more"
+            hint = _list_names(known, others)
         super().__init__(f"unknown {kind} {name!r}: {hint}")
         self.name = name
         self.near = near
         self.known = known
+
+
+def _did_you_mean(names: list[str]) -> str:
+    options = " or ".join(map(repr, names))
+    return f"did you mean {options}?"
+
+
+def _list_names(names: list[str], others: int) -> str:
+    """The first names, and how many more there are. others: how many besides these names."""
+    listed = ", ".join(names[:LISTED])
+    unlisted = max(0, len(names) - LISTED) + others
+    if unlisted == 0:
+        return f"known: {listed}"
+    return f"known: {listed} and {unlisted:,} more"
 
 
 class Exhausted(TailorError):

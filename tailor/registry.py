@@ -45,8 +45,11 @@ class Registry(Generic[T]):
 
     def plugins(self) -> dict[str, EntryPoint]:
         """Entry points of installed packages, but for names that the package has itself."""
-        declared = entry_points(group=self.group)
-        return {entry.name: entry for entry in declared if entry.name not in self.builtin}
+        plugins = {}
+        for entry in entry_points(group=self.group):
+            if entry.name not in self.builtin:
+                plugins[entry.name] = entry
+        return plugins
 
     def names(self) -> list[str]:
         return [*self.builtin, *sorted(self.plugins())]
@@ -57,8 +60,9 @@ class Registry(Generic[T]):
     def find(self, name: str) -> type[T]:
         """The class of this name. Raises UnknownName."""
         if name in self.builtin:
-            module, _, class_name = self.builtin[name].partition(":")
-            builtin_class: type[T] = getattr(import_module(module), class_name)
+            module_name, _, class_name = self.builtin[name].partition(":")
+            module = import_module(module_name)
+            builtin_class: type[T] = getattr(module, class_name)
             return builtin_class
         plugins = self.plugins()
         if name not in plugins:
@@ -68,17 +72,17 @@ class Registry(Generic[T]):
 
     def options(self, name: str) -> dict[str, inspect.Parameter]:
         """The keyword options that `name` takes, with their defaults."""
-        made_by = self.find(name)
-        if (
-            isinstance(made_by, type)
-            and made_by.__init__ is object.__init__
-            and made_by.__new__ is object.__new__
-        ):
-            # inspect would parse source for object's own, which CPython 3.11 can't do in two
-            # threads at once
+        registered = self.find(name)
+        # inspect would parse source for object's own, which CPython 3.11 can't do in two threads
+        # at once.
+        if _has_plain_constructor(registered):
             return {}
-        parameters = inspect.signature(made_by).parameters.values()
-        return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+        signature = inspect.signature(registered)
+        options = {}
+        for parameter in signature.parameters.values():
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                options[parameter.name] = parameter
+        return options
 
     def make(self, name: str, *args: Any, **options: Any) -> T:
         """An object of the class of this name.
@@ -89,22 +93,31 @@ class Registry(Generic[T]):
         Raises UnknownName for an option that the class does not take, and InputError where one is
         missing or of the wrong type.
         """
+        self._check_options(name, options)
+        registered = self.find(name)
+        try:
+            return registered(*args, **options)
+        except TypeError as error:  # a word where a number belongs
+            listed = ", ".join(f"{key}={value!r}" for key, value in options.items())
+            if not listed:
+                listed = "no options"
+            raise InputError(
+                f"{self.kind} {name!r} can't be made with {listed}: {error}"
+            ) from error
+
+    def _check_options(self, name: str, options: Mapping[str, Any]) -> None:
+        """Raise UnknownName for an option that `name` does not take, InputError for a missing
+        one.
+        """
         parameters = self.options(name)
         for option in options:
             if option not in parameters:
-                raise UnknownName(
-                    f"option of {self.kind} {name!r},", option, parameters or ["(it has none)"]
-                )
+                kind = f"option of {self.kind} {name!r},"
+                raise UnknownName(kind, option, parameters or ["(it has none)"])
         for option, parameter in parameters.items():
-            if parameter.default is inspect.Parameter.empty and option not in options:
+            is_required = parameter.default is inspect.Parameter.empty
+            if is_required and option not in options:
                 raise InputError(f"{self.kind} {name!r} needs {option}: write {name}({option}=...)")
-        try:
-            return self.find(name)(*args, **options)
-        except TypeError as error:  # a word where a number belongs
-            listed = ", ".join(f"{key}={value!r}" for key, value in options.items())
-            raise InputError(
-                f"{self.kind} {name!r} can't be made with {listed or 'no options'}: {error}"
-            ) from error
 
     def named(self, given: Any) -> tuple[str, dict[str, Any]]:
         """Name and options from a name, "name(option=value)" or (name, options)."""
@@ -124,28 +137,41 @@ class Registry(Generic[T]):
 
         Values are numbers, true, false, none or plain words.
         """
-        name, bracket, rest = text.strip().partition("(")
+        name, bracket, in_brackets = text.strip().partition("(")
+        name = name.strip()
         if not bracket:
-            return name.strip(), {}
-        if not rest.endswith(")"):
+            return name, {}
+        if not in_brackets.endswith(")"):
             raise InputError(
                 f"{text!r}: a closing bracket is missing; write name(option=value, ...)"
             )
         options: dict[str, Any] = {}
-        for part in rest[:-1].split(","):
-            part = part.strip()
-            if not part:
+        for listed in in_brackets[:-1].split(","):
+            assignment = listed.strip()
+            # A comma may stand after the last option.
+            if not assignment:
                 continue
-            key, equals, value = part.partition("=")
+            key, equals, value = assignment.partition("=")
             if not equals:
-                raise InputError(f"{text!r}: {part!r} is not option=value")
+                raise InputError(f"{text!r}: {assignment!r} is not option=value")
             options[key.strip()] = _value(value.strip())
-        return name.strip(), options
+        return name, options
+
+
+def _has_plain_constructor(registered: Any) -> bool:
+    """Whether a class is made without any arguments, as `object` is."""
+    if not isinstance(registered, type):
+        return False
+    if registered.__init__ is not object.__init__:  # type: ignore[misc]
+        return False
+    return registered.__new__ is object.__new__
 
 
 def _value(text: str) -> Any:
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
+    word = text.lower()
+    if word in _WORDS:
+        return _WORDS[word]
+    # Whole numbers first: a float reads them, too.
     for kind in (int, float):
         try:
             return kind(text)

@@ -33,11 +33,12 @@ class Task(ABC):
 
     def __init__(self, classes: Sequence[str] | int) -> None:
         names = _names(classes)
+        # The class is frozen.
         object.__setattr__(self, "classes", names)
-        if len(names) < self.fewest_classes:
+        count = len(names)
+        if count < self.fewest_classes:
             raise InputError(
-                f"{self.kind} needs at least {self.fewest_classes} classes, got {len(names)}: "
-                f"{names}"
+                f"{self.kind} needs at least {self.fewest_classes} classes, got {count}: {names}"
             )
         for name in names:
             if not isinstance(name, str) or not name:
@@ -93,13 +94,12 @@ class Task(ABC):
             )
         if array.dtype.kind not in "biuf":
             raise InputError(f"labels must be real numbers, got dtype {array.dtype}")
-        wrong = ~((array == 0) | (array == 1))
-        if wrong.any():
-            row, column = np.argwhere(wrong)[0]
-            raise InputError(
-                f"label {array[row, column]!r} in row {row}, class {self.classes[column]!r}: "
-                "labels are 0 or 1"
-            )
+        is_right = (array == 0) | (array == 1)
+        if not is_right.all():
+            row, column = np.argwhere(~is_right)[0]
+            label = array[row, column]
+            name = self.classes[column]
+            raise InputError(f"label {label!r} in row {row}, class {name!r}: labels are 0 or 1")
         self._check_rows(array)
         return array.astype(np.float32)
 
@@ -127,12 +127,10 @@ class Task(ABC):
         """The index of a class that is given by its name or by its index."""
         if isinstance(answer, str):
             return self.index(answer)
-        is_whole = isinstance(answer, (int, np.integer)) and not isinstance(answer, bool)
-        if is_whole and 0 <= answer < self.size:
+        if _is_whole(answer) and 0 <= answer < self.size:
             return int(answer)
-        raise InputError(
-            f"{answer!r} is neither a class name nor an index from 0 to {self.size - 1}"
-        )
+        last = self.size - 1
+        raise InputError(f"{answer!r} is neither a class name nor an index from 0 to {last}")
 
 
 class MultiClass(Task):
@@ -144,28 +142,36 @@ class MultiClass(Task):
 
     def _check_rows(self, labels: np.ndarray) -> None:
         sums = labels.sum(axis=1)
-        if (sums != 1).any():
-            row = int(np.flatnonzero(sums != 1)[0])
-            raise InputError(
-                f"label in row {row} has {int(sums[row])} classes set: a multi-class label is "
-                "one-hot (use MultiLabel where an example may have several classes or none)"
-            )
+        wrong_rows = np.flatnonzero(sums != 1)
+        if len(wrong_rows) == 0:
+            return
+        row = int(wrong_rows[0])
+        count = int(sums[row])
+        raise InputError(
+            f"label in row {row} has {count} classes set: a multi-class label is "
+            "one-hot (use MultiLabel where an example may have several classes or none)"
+        )
 
     def encode(self, answers: Sequence[Any]) -> np.ndarray:
         answers = check_list(answers, "answers", "class names or indices")
-        positions = np.array([self._position(answer) for answer in answers], np.int64)
-        return np.eye(self.size, dtype=np.float32)[positions]
+        indices = [self._position(answer) for answer in answers]
+        one_hot = np.eye(self.size, dtype=np.float32)
+        # As an array: a list without answers would not be one of indices.
+        rows: np.ndarray = one_hot[np.array(indices, np.int64)]
+        return rows
 
     def targets(self, labels: Any) -> np.ndarray:
         return self.check_labels(labels).argmax(1)
 
     def predicted(self, probs: Any) -> Any:
-        best = _check_matrix(probs).argmax(1)
+        matrix = _check_matrix(probs)
+        likeliest = matrix.argmax(1)[:, None]
         if isinstance(probs, np.ndarray):
-            return np.arange(self.size) == best[:, None]
+            return np.arange(self.size) == likeliest
         import torch
 
-        return torch.arange(self.size, device=probs.device) == best[:, None]
+        indices = torch.arange(self.size, device=probs.device)
+        return indices == likeliest
 
 
 class MultiLabel(Task):
@@ -179,13 +185,17 @@ class MultiLabel(Task):
 
     def encode(self, answers: Sequence[Any]) -> np.ndarray:
         answers = check_list(answers, "answers", "lists of classes, one an example,")
-        labels = np.zeros((len(answers), self.size), np.float32)
+        shape = (len(answers), self.size)
+        labels = np.zeros(shape, np.float32)
         for row, subset in enumerate(answers):
-            if isinstance(subset, (str, bytes)) or not isinstance(subset, Iterable):
+            is_text = isinstance(subset, (str, bytes))
+            if is_text or not isinstance(subset, Iterable):
                 raise InputError(
                     f"answer {subset!r} in row {row}: a multi-label answer is a list of classes"
                 )
-            labels[row, [self._position(answer) for answer in subset]] = 1
+            for answer in subset:
+                k = self._position(answer)
+                labels[row, k] = 1
         return labels
 
     def targets(self, labels: Any) -> np.ndarray:
@@ -197,9 +207,17 @@ class MultiLabel(Task):
 
 def _names(classes: Any) -> tuple[Any, ...]:
     """The names that were given, or as many numbers as were asked for."""
-    if isinstance(classes, (int, np.integer)) and not isinstance(classes, bool):
+    if _is_whole(classes):
         return tuple(str(k) for k in range(classes))
-    return tuple(check_list(classes, "classes", "names (or how many there are)"))
+    names = check_list(classes, "classes", "names (or how many there are)")
+    return tuple(names)
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is a whole number. To Python a bool is one, too, but nobody means it."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, (int, np.integer))
 
 
 def _check_matrix(probs: Any) -> Any:

@@ -31,13 +31,13 @@ def check_whole(
 ) -> int:
     """A whole number from `least` to `most`, of NumPy's types too, but no bool."""
     try:
+        # To Python True is a whole number.
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise InputError(
-            f"{name} is {shown(value)}: a whole number from {least} is needed"
-        ) from None
+        value_text = shown(value)
+        raise InputError(f"{name} is {value_text}: a whole number from {least} is needed") from None
     if most is not None and not least <= number <= most:
         raise InputError(f"{name} is {number}: it must lie in [{least}, {most}]")
     if number < least:
@@ -46,7 +46,12 @@ def check_whole(
 
 
 def check_seed(value: Any) -> int:
-    return check_whole(value, "seed", 0, LARGEST_SEED)
+    return check_whole(
+        value,
+        "seed",
+        least=0,
+        most=LARGEST_SEED,
+    )
 
 
 def check_number(value: Any, name: str, what: str) -> float:
@@ -92,11 +97,15 @@ def check_instance(
 
 def check_function(value: T, name: str, *, optional: bool = False) -> T:
     """Something that can be called, or None where that is optional."""
+    if callable(value):
+        return value
     is_left_out = optional and value is None
-    if not callable(value) and not is_left_out:
-        or_none = " or None" if optional else ""
-        raise InputError(f"{name} is {shown(value)}: a function{or_none} is needed")
-    return value
+    if is_left_out:
+        return value
+    needed = "a function"
+    if optional:
+        needed = "a function or None"
+    raise InputError(f"{name} is {shown(value)}: {needed} is needed")
 
 
 def check_list(
@@ -116,6 +125,7 @@ def check_list(
         refused = (*refused, Set)
     if isinstance(value, refused) or not isinstance(value, Iterable):
         raise InputError(f"{name} is {shown(value)}: a list of {of} is needed")
+    # The order of a set may change from one process to the next.
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
     return list(value)
@@ -132,9 +142,11 @@ def check_array(value: Any, name: str) -> np.ndarray:
             value = value.detach().cpu()
         return np.asarray(value)
     except (ValueError, TypeError) as error:
+        message = f"{name} can't be made an array: {error}"
         is_ragged = "inhomogeneous" in str(error)
-        hint = "; its rows must be of one length" if is_ragged else ""
-        raise InputError(f"{name} can't be made an array: {error}{hint}") from None
+        if is_ragged:
+            message += "; its rows must be of one length"
+        raise InputError(message) from None
 
 
 def check_device(value: Any) -> str:
@@ -151,4 +163,5 @@ def shown(value: Any) -> str:
     text = repr(value)
     if len(text) <= LONGEST_SHOWN:
         return text
-    return f"{text[: LONGEST_SHOWN - 3]}..."
+    beginning = text[: LONGEST_SHOWN - 3]
+    return f"{beginning}..."

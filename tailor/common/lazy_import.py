@@ -19,6 +19,7 @@ def lazy_import(package: str, modules: Mapping[str, str]) -> Callable[[str], Any
     def get_attribute(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(modules[name]), name)
+        module = import_module(modules[name])
+        return getattr(module, name)
 
     return get_attribute

@@ -13,14 +13,20 @@ def available_memory(root: Path = Path("/")) -> float | None:
 
     root  of the file system, for tests
     """
-    limits = (_free_of_machine(root / "proc"), _free_of_container(root / "sys/fs/cgroup"))
-    told = [free for free in limits if free is not None]
-    return min(told, default=None)
+    limits = []
+    for_machine = _free_of_machine(root / "proc")
+    if for_machine is not None:
+        limits.append(for_machine)
+    for_container = _free_of_container(root / "sys/fs/cgroup")
+    if for_container is not None:
+        limits.append(for_container)
+    return min(limits, default=None)
 
 
 def _free_of_machine(proc: Path) -> float | None:
     try:
-        return _read_numbers(proc / "meminfo")["MemAvailable:"] * 1024
+        kibibytes = _read_numbers(proc / "meminfo")
+        return kibibytes["MemAvailable:"] * 1024
     except (OSError, ValueError, KeyError):
         return None
 
@@ -56,10 +62,11 @@ def check_room(needed: float, what: str, instead: str) -> None:
     instead  what the user can do
     """
     free = available_memory()
-    if free is not None and needed > free:
-        raise InputError(
-            f"{what} takes {gib(needed)} of memory and {gib(free)} are free: {instead}"
-        )
+    if free is None or needed <= free:
+        return
+    needed_text = gib(needed)
+    free_text = gib(free)
+    raise InputError(f"{what} takes {needed_text} of memory and {free_text} are free: {instead}")
 
 
 def gib(size: float) -> str:

@@ -31,7 +31,10 @@ def plain_labels(labels: Any, classes: Sequence[str]) -> np.ndarray | list[Any]:
     if isinstance(labels, np.ndarray) or hasattr(labels, "detach"):
         return check_array(labels, "labels")
     entries = check_list(labels, "labels", "labels, one an example,")
-    if entries and all(_is_row_of_numbers(entry) for entry in entries):
+    if not entries:
+        return entries
+    are_rows = all(_is_row_of_numbers(entry) for entry in entries)
+    if are_rows:
         return check_array(entries, "labels")
     return entries
 
@@ -39,15 +42,22 @@ def plain_labels(labels: Any, classes: Sequence[str]) -> np.ndarray | list[Any]:
 def _in_order(table: Any, classes: Sequence[str]) -> Any:
     """The table with its columns in the order of the classes, where they are named after them."""
     names = list(table.columns)
-    if names == list(range(len(names))):  # columns without a name
+    numbers = list(range(len(names)))
+    if names == numbers:  # columns without a name
         return table
-    if sorted(map(str, names)) != sorted(classes):
+    # A column may be called 1 where the class is called "1".
+    column_of = {}
+    for name in names:
+        column_of[str(name)] = name
+    names_as_text = [str(name) for name in names]
+    if sorted(names_as_text) != sorted(classes):
+        listed_names = shown(names)
+        listed_classes = shown(list(classes))
         raise InputError(
-            f"labels have the columns {shown(names)}: name them after the classes, "
-            f"{shown(list(classes))}"
+            f"labels have the columns {listed_names}: name them after the classes, {listed_classes}"
         )
-    column_of = {str(name): name for name in names}
-    return table[[column_of[name] for name in classes]]
+    in_order = [column_of[name] for name in classes]
+    return table[in_order]
 
 
 def _is_row_of_numbers(entry: Any) -> bool:
@@ -55,6 +65,7 @@ def _is_row_of_numbers(entry: Any) -> bool:
         return entry.ndim > 0 and entry.dtype.kind in "biufc"
     if hasattr(entry, "detach"):
         return bool(entry.ndim > 0)
-    if not isinstance(entry, (list, tuple)) or not entry:
+    is_list = isinstance(entry, (list, tuple))
+    if not is_list or not entry:
         return False
     return all(isinstance(value, (Number, np.bool_)) for value in entry)

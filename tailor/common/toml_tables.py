@@ -91,7 +91,13 @@ class TomlFile:
 
         entry  which one of several [[table]], from 0
         """
-        return f"{self.path}, line {line_of_key(self.text, table, key, entry)}"
+        line = line_of_key(
+            self.text,
+            table,
+            key,
+            entry,
+        )
+        return f"{self.path}, line {line}"
 
     def check(
         self,
@@ -109,7 +115,8 @@ class TomlFile:
             elif name in arrays:
                 self._check_array(name, content, arrays[name])
             else:
-                unknown = UnknownName("section", name, [*tables, *arrays])
+                sections = [*tables, *arrays]
+                unknown = UnknownName("section", name, sections)
                 raise InputError(f"{self.place(name)}: {unknown}")
 
     def _check_table(self, name: str, content: Any, keys: Keys) -> None:
@@ -120,7 +127,8 @@ class TomlFile:
         self._check_values(content, name, keys)
 
     def _check_array(self, name: str, content: Any, keys: Keys) -> None:
-        if not isinstance(content, list) or not all(isinstance(entry, dict) for entry in content):
+        is_array = isinstance(content, list)
+        if not is_array or not all(isinstance(entry, dict) for entry in content):
             raise InputError(
                 f"{self.place(name)}: {name} is a list: write [[{name}]] and its keys below, "
                 "once for each"
@@ -137,12 +145,16 @@ class TomlFile:
     ) -> None:
         for name, value in values.items():
             if name not in keys:
-                unknown = UnknownName(f"key in [{table}]", name, keys)
-                raise InputError(f"{self.place(table, name, entry)}: {unknown}")
-            fault = type_fault(value, keys[name])
-            if fault is not None:
                 place = self.place(table, name, entry)
-                raise InputError(f"{place}: {name} = {reprlib.repr(value)} {fault}")
+                unknown = UnknownName(f"key in [{table}]", name, keys)
+                raise InputError(f"{place}: {unknown}")
+            fault = type_fault(value, keys[name])
+            if fault is None:
+                continue
+            place = self.place(table, name, entry)
+            # The values of a file may be of any length.
+            value_text = reprlib.repr(value)
+            raise InputError(f"{place}: {name} = {value_text} {fault}")
 
     def table(self, name: str, keys: Keys) -> dict[str, Any]:
         """The value of each key of [name], its default where the file does not hold it.
@@ -154,16 +166,11 @@ class TomlFile:
 
     def entries(self, name: str, keys: Keys) -> list[dict[str, Any]]:
         """As table(), of each [[name]] in the file."""
-        entries = self.tables.get(name, [])
-        return [
-            self._complete(
-                values,
-                name,
-                keys,
-                number,
-            )
-            for number, values in enumerate(entries)
-        ]
+        entries = []
+        for number, values in enumerate(self.tables.get(name, [])):
+            entry = self._complete(values, name, keys, number)
+            entries.append(entry)
+        return entries
 
     def _complete(
         self,
@@ -172,12 +179,16 @@ class TomlFile:
         keys: Keys,
         entry: int = 0,
     ) -> dict[str, Any]:
+        complete = {}
         for name, key in keys.items():
             if key.required and name not in values:
                 # A table that is not in the file has no line.
-                place = self.place(table, entry=entry) if table in self.tables else str(self.path)
+                place = str(self.path)
+                if table in self.tables:
+                    place = self.place(table, entry=entry)
                 raise InputError(f"{place}: [{table}] needs {name}: {key.doc}")
-        return {name: values.get(name, key.default) for name, key in keys.items()}
+            complete[name] = values.get(name, key.default)
+        return complete
 
 
 def type_fault(value: Any, key: Key) -> str | None:
@@ -186,12 +197,14 @@ def type_fault(value: Any, key: Key) -> str | None:
     if isinstance(value, bool) and bool not in key.kinds:
         right_type = False  # to Python true is a whole number
     if not right_type:
-        allowed = " or ".join(TYPE_NAMES.get(kind, kind.__name__) for kind in key.kinds)
+        names = [TYPE_NAMES.get(kind, kind.__name__) for kind in key.kinds]
+        allowed = " or ".join(names)
         return f"must be {allowed}: {key.doc}"
-    if isinstance(value, list):
-        no_texts = [member for member in value if not isinstance(member, str)]
-        if no_texts:
-            return f"must be list of texts, which {no_texts[0]!r} is not: {key.doc}"
+    if not isinstance(value, list):
+        return None
+    for member in value:
+        if not isinstance(member, str):
+            return f"must be list of texts, which {member!r} is not: {key.doc}"
     return None
 
 
@@ -208,8 +221,10 @@ def line_of_key(
 
     entry  which one of several [[table]], from 0
     """
-    key_pattern = re.compile(rf"\s*[\"']?{re.escape(key or '')}[\"']?\s*=")
-    inline_pattern = re.compile(rf"\s*{re.escape(table)}\s*=")
+    escaped_key = re.escape(key or "")
+    escaped_table = re.escape(table)
+    key_pattern = re.compile(rf"\s*[\"']?{escaped_key}[\"']?\s*=")
+    inline_pattern = re.compile(rf"\s*{escaped_table}\s*=")
     current_table = ""
     inside = False
     entries_before = 0
@@ -229,10 +244,11 @@ def line_of_key(
         if inside and is_entry:
             inside = entries_before == entry
             entries_before += 1
-        if inside:
-            table_line = number
-            if key is None:
-                return number
+        if not inside:
+            continue
+        table_line = number
+        if key is None:
+            return number
     return table_line
 
 
@@ -245,4 +261,5 @@ def as_toml(value: Any) -> str:
     >>> as_toml(['say "hi"', 0.1, True])
     '["say \\\\"hi\\\\"", 0.1, true]'
     """
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    text = json.dumps(value, ensure_ascii=False)
+    return text.replace("\x7f", "\\u007f")

@@ -42,7 +42,8 @@ class AnswerWriter(RecordedRun):
         as outside knowledge, credited to no arm. They are in the store when this returns; with a
         bad one among them, none is.
         """
-        self._record(self.answers_event(answers, by))
+        event = self.answers_event(answers, by)
+        self._record(event)
 
     def answers_event(self, answers: Mapping[str, Any], by: str | None = None) -> AnswersTold:
         """What tell() records, checked."""
@@ -53,16 +54,18 @@ class AnswerWriter(RecordedRun):
             )
         told = []
         skipped = []
+        table = self.run_state.label_table
         for example_id, answer in answers.items():
             position = self.position_of(example_id)
             if answer is not SKIP:
-                told.append((position, self._classes(example_id, answer)))
-            elif self.run_state.label_table.has_label(position):
+                classes = self._classes(example_id, answer)
+                told.append((position, classes))
+                continue
+            if table.has_label(position):
                 raise InputError(
                     f"{example_id!r} has a label: it can be corrected, but not skipped"
                 )
-            else:
-                skipped.append(position)
+            skipped.append(position)
         return AnswersTold(told, skipped, by)
 
     def vote(self, id: str, answer: Any, by: str, of: int) -> None:
@@ -71,7 +74,8 @@ class AnswerWriter(RecordedRun):
         It counts once that many votes are in and more than half of them agree. tell() settles the
         matter at once.
         """
-        self._record(self.vote_event(id, answer, by, of))
+        event = self.vote_event(id, answer, by, of)
+        self._record(event)
 
     def vote_event(self, id: str, answer: Any, by: str, of: int) -> VoteCast:
         """What vote() records, checked."""
@@ -79,60 +83,78 @@ class AnswerWriter(RecordedRun):
         of = check_whole(of, "of")
         if not by:
             raise InputError(f"by is {by!r}: a vote needs the name of whoever gives it")
-        classes = None if answer is SKIP else self._classes(id, answer)
-        return VoteCast(self.position_of(id), classes, by, of)
+        classes = None
+        if answer is not SKIP:
+            classes = self._classes(id, answer)
+        position = self.position_of(id)
+        return VoteCast(position, classes, by, of)
 
     def withdraw(self, ids: Iterable[str], by: str | None = None) -> None:
         """These answers were deleted, as if they had never come: what was asked waits again, the
         rest is free from the next round on. One that is told again takes the place of the one
         withdrawn, in the round that learned of it.
         """
-        self._record(self.withdrawal_event(ids, by))
+        event = self.withdrawal_event(ids, by)
+        self._record(event)
 
     def withdrawal_event(self, ids: Iterable[str], by: str | None = None) -> AnswersWithdrawn:
         """What withdraw() records, checked."""
         _check_annotator(by)
-        run_state = self.run_state
         positions = self._positions_of(ids)
         for position in positions:
-            has_label = run_state.label_table.has_label(position)
-            if not (
-                has_label or run_state.is_skipped(position) or run_state.consensus.on(position)
-            ):
-                raise InputError(f"{run_state.ids[position]!r} has no answer: nothing to withdraw")
+            if not self._has_answer(position):
+                example_id = self.run_state.ids[position]
+                raise InputError(f"{example_id!r} has no answer: nothing to withdraw")
         return AnswersWithdrawn(positions, by)
+
+    def _has_answer(self, position: int) -> bool:
+        """Whether there is a label, a skip or a vote."""
+        run_state = self.run_state
+        if run_state.label_table.has_label(position):
+            return True
+        if run_state.is_skipped(position):
+            return True
+        votes = run_state.consensus.on(position)
+        return len(votes) > 0
 
     def offer_again(self, ids: Iterable[str]) -> None:
         """Skipped examples may be asked again."""
         positions = self._positions_of(ids)
+        run_state = self.run_state
         for position in positions:
-            if not self.run_state.is_skipped(position):
-                raise InputError(
-                    f"{self.run_state.ids[position]!r} is not skipped: nothing to offer again"
-                )
+            if not run_state.is_skipped(position):
+                example_id = run_state.ids[position]
+                raise InputError(f"{example_id!r} is not skipped: nothing to offer again")
         self._record(OfferedAgain(positions))
 
     def waiting(self) -> list[PickRecord]:
         """Asked and not answered, by round and slot."""
         run_state = self.run_state
         picks = run_state.label_table.picks
-        in_order = sorted(run_state.waiting, key=lambda p: (picks.round[p], picks.slot[p]))
+
+        def round_and_slot(position: int) -> tuple[int, int]:
+            return picks.round[position], picks.slot[position]
+
+        in_order = sorted(run_state.waiting, key=round_and_slot)
         records = map(run_state.pick_record, in_order)
         return [record for record in records if record is not None]
 
     def _classes(self, example_id: str, answer: Any) -> list[int]:
         """The indices of the classes that an answer names."""
         try:
-            row = self.run_state.task.encode([answer])[0]
+            rows = self.run_state.task.encode([answer])
         except UnknownName as error:
-            raise UnknownName(f"class for {example_id!r}: ", error.name, error.known) from error
+            kind = f"class for {example_id!r}: "
+            raise UnknownName(kind, error.name, error.known) from error
         except InputError as error:
             raise InputError(f"{example_id!r}: {error}") from error
-        return np.flatnonzero(row).tolist()
+        return np.flatnonzero(rows[0]).tolist()
 
     def position_of(self, id: str) -> int:
         """The position of an example in the run. Raises UnknownName where there is none."""
-        position = self.run_state.position.get(id) if isinstance(id, str) else None
+        position = None
+        if isinstance(id, str):
+            position = self.run_state.position.get(id)
         if position is not None:
             return position
         # At the same small price however many examples there are: whoever asks may hold
@@ -140,7 +162,12 @@ class AnswerWriter(RecordedRun):
         ids = self.run_state.ids
         if len(ids) <= MOST_COMPARED:
             raise UnknownName("example", str(id), ids)
-        raise UnknownName("example", str(id), ids[:3], others=len(ids) - 3)
+        raise UnknownName(
+            "example",
+            str(id),
+            ids[:3],
+            others=len(ids) - 3,
+        )
 
     def _positions_of(self, ids: Iterable[str]) -> list[int]:
         """The position of each id, each once."""
@@ -152,15 +179,18 @@ class AnswerWriter(RecordedRun):
 
     def add_class(self, name: str, by: str | None = None) -> None:
         """A new class, in the middle of a run. So far nothing is labelled as one."""
-        self._change_classes(added(self.run_state.task, name), by)
+        change = added(self.run_state.task, name)
+        self._change_classes(change, by)
 
     def rename_class(self, old: str, new: str, by: str | None = None) -> None:
         """A class has another name."""
-        self._change_classes(renamed(self.run_state.task, old, new), by)
+        change = renamed(self.run_state.task, old, new)
+        self._change_classes(change, by)
 
     def merge_classes(self, old: str, into: str, by: str | None = None) -> None:
         """What was labelled `old` is labelled `into`, and `old` is no more."""
-        self._change_classes(merged(self.run_state.task, old, into), by)
+        change = merged(self.run_state.task, old, into)
+        self._change_classes(change, by)
 
     def undo_merge(self, event: int | None = None, by: str | None = None) -> None:
         """Take the latest merge back. Labels and votes given before it are exactly what they were;
@@ -170,7 +200,8 @@ class AnswerWriter(RecordedRun):
         if event is not None:
             event = check_whole(event, "event")
         merge = class_merges.last_merge(self.run_state, event)
-        self._change_classes(merge.change(self.run_state.task), by, undoes=merge.event)
+        change = merge.change(self.run_state.task)
+        self._change_classes(change, by, undoes=merge.event)
 
     def _change_classes(self, change: ClassEdit, by: str | None, undoes: int | None = None) -> None:
         """Labels, posteriors and counts follow. Nothing is changed where arms, selector or reward
@@ -179,15 +210,24 @@ class AnswerWriter(RecordedRun):
         undoes: the event of the merge that is taken back
         """
         _check_annotator(by)
+        # In a copy first: what is in the store must be possible.
         trial = self.run_state.copy()
         if undoes is None:
             class_merges.reclass(trial, change)
         else:
             class_merges.undo(trial, undoes, change)
         trial.learner.check_can_plan()
-        self._record(ClassesChanged(change.after.classes, change.place, by, undoes))
+        event = ClassesChanged(
+            change.after.classes,
+            change.place,
+            by,
+            undoes,
+        )
+        self._record(event)
 
 
 def _check_annotator(by: str | None) -> None:
-    if by is not None and not isinstance(by, str):
+    if by is None:
+        return
+    if not isinstance(by, str):
         raise InputError(f"by is {shown(by)}: it must be a name")

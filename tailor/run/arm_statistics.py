@@ -24,7 +24,8 @@ class ArmStatistics:
         twin = ArmStatistics(self._classes)
         twin.pulls = self.pulls.copy()
         twin.pulls_now = self.pulls_now.copy()
-        twin.found = {arm: counts.copy() for arm, counts in self.found.items()}
+        for arm, counts in self.found.items():
+            twin.found[arm] = counts.copy()
         return twin
 
     def new_round(self) -> None:
@@ -39,14 +40,19 @@ class ArmStatistics:
         """A pick was another arm's."""
         self.pulls[arm] -= 1
         self.pulls[to] += 1
-        if in_this_round:
-            self.pulls_now[arm] -= 1
-            self.pulls_now[to] += 1
+        if not in_this_round:
+            return
+        self.pulls_now[arm] -= 1
+        self.pulls_now[to] += 1
 
     def count(self, arm: int, label: np.ndarray, sign: int) -> None:
         """label (K,) came (sign 1) or went (-1)."""
-        counts = self.found.setdefault(arm, np.zeros(self._classes, np.int64))
-        counts += sign * label.astype(np.int64)
+        if arm not in self.found:
+            self.found[arm] = np.zeros(self._classes, np.int64)
+        counts = self.found[arm]
+        # Whole numbers, so that what came and went leaves exactly 0.
+        label_counts = label.astype(np.int64)
+        counts += sign * label_counts
 
     def reclass(self, arms: np.ndarray, classes: int) -> None:
         """The classes are others from now on. arms (M,): what each arm has become. What was found
@@ -61,5 +67,9 @@ class ArmStatistics:
 def _renumbered(pulls: Counter[int], arms: np.ndarray) -> Counter[int]:
     renumbered: Counter[int] = Counter()
     for arm, count in pulls.items():
-        renumbered[int(arms[arm]) if arm >= 0 else arm] += count
+        new_arm = arm
+        # Below 0 is no arm of the learner's: the hold-out is the same in any class list.
+        if arm >= 0:
+            new_arm = int(arms[arm])
+        renumbered[new_arm] += count
     return renumbered

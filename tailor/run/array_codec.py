@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from typing import Literal
 
 import numpy as np
 
@@ -35,11 +36,13 @@ def unpack(data: bytes | None) -> dict[str, np.ndarray]:
     """
     if not data:
         return {}
+    arrays = {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {
-            name.removesuffix(".npy"): _read_array(archive.read(name))
-            for name in archive.namelist()
-        }
+        for file_name in archive.namelist():
+            name = file_name.removesuffix(".npy")
+            content = archive.read(file_name)
+            arrays[name] = _read_array(content)
+    return arrays
 
 
 def _read_array(data: bytes) -> np.ndarray:
@@ -49,8 +52,16 @@ def _read_array(data: bytes) -> np.ndarray:
             f"an array in the run's record begins with {data[:80]!r}, which is not how numpy "
             "heads one"
         )
-    dtype = header[1].decode()
-    by_columns = header[2] == b"True"
-    shape = [int(length) for length in header[3].split(b",") if length.strip()]
-    numbers = np.frombuffer(data, dtype, offset=header.end())
-    return numbers.reshape(shape, order="F" if by_columns else "C").copy()
+    dtype, fortran_order, lengths = header.groups()
+    shape = []
+    for length in lengths.split(b","):
+        # One dimension is written "(3,)": nothing stands after its comma.
+        if length.strip():
+            shape.append(int(length))
+    order: Literal["C", "F"] = "C"
+    if fortran_order == b"True":
+        order = "F"
+    numbers = np.frombuffer(data, dtype.decode(), offset=header.end())
+    array = numbers.reshape(shape, order=order)
+    # A copy, since what comes from a buffer can't be written to.
+    return array.copy()

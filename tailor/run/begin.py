@@ -44,36 +44,56 @@ def run_folder(path: PoolPath) -> Path:
     Raises InputError where nothing is at the path.
     """
     if is_address(path):
-        last = Path(str(path).rstrip("/"))
-        name = last.stem if last.suffix.lower() in TABLE_SUFFIXES else last.name
-        return Path(f"{name}-labels")
-    if not Path(path).exists():
+        address = str(path).rstrip("/")
+        last = Path(address)
+        is_table = last.suffix.lower() in TABLE_SUFFIXES
+        return Path(_run_name(last, is_file=is_table))
+    local_path = Path(path)
+    if not local_path.exists():
         raise InputError(
             f"nothing at {path}: name a folder of pictures, a file, or the folder of a run"
         )
-    if (Path(path) / config.FILE).is_file():
-        return Path(path)
-    examples = Path(path).resolve()
-    name = examples.stem if examples.is_file() else examples.name
-    return examples.with_name(f"{name}-labels")
+    settings_file = local_path / config.FILE
+    if settings_file.is_file():
+        return local_path
+    examples = local_path.resolve()
+    name = _run_name(examples, is_file=examples.is_file())
+    return examples.with_name(name)
+
+
+def _run_name(examples: Path, *, is_file: bool) -> str:
+    """The name of the folder of a run, from that of its examples."""
+    if is_file:
+        return f"{examples.stem}-labels"
+    return f"{examples.name}-labels"
 
 
 def check_same_pool(project: Project, path: PoolPath) -> None:
     """Raise InputError where a run labels other examples than those at the path."""
-    labelled = project.config.section("pool")["path"]
-    pool = labelled if is_address(labelled) else project.folder / labelled
-    if not _same_place(path, project.folder) and not _same_place(path, pool):
+    folder = project.folder
+    if _same_place(path, folder):
+        return
+    options = project.config.section("pool")
+    labelled = options["path"]
+    pool = labelled
+    if not is_address(labelled):
+        pool = folder / labelled
+    if not _same_place(path, pool):
         raise InputError(
-            f"the run in {project.folder} labels {labelled}, not {path}: name another folder with "
-            f"--run, or go on with `tailor label {project.folder}`"
+            f"the run in {folder} labels {labelled}, not {path}: name another folder with "
+            f"--run, or go on with `tailor label {folder}`"
         )
 
 
 def _same_place(first: PoolPath, second: PoolPath) -> bool:
     """Whether two folders, files or addresses are the same."""
     if is_address(first) or is_address(second):
-        return str(first).rstrip("/") == str(second).rstrip("/")
-    return Path(first).resolve() == Path(second).resolve()
+        first_address = str(first).rstrip("/")
+        second_address = str(second).rstrip("/")
+        return first_address == second_address
+    first_path = Path(first).resolve()
+    second_path = Path(second).resolve()
+    return first_path == second_path
 
 
 def _no_classes() -> list[str]:
@@ -106,21 +126,35 @@ def begin_run(
     opened = open_pool(pool, **options)
     labels = opened.labels() or {}
     names = list(classes) or _classes_in(labels) or missing_classes()
-    has_lists = any(isinstance(label, list) for label in labels.values())
-    kind = "multi-label" if multi_label or has_lists else "multi-class"
+    kind = "multi-class"
+    if multi_label or _has_lists(labels):
+        kind = "multi-label"
     task = KINDS[kind](names)
     folder.mkdir(parents=True, exist_ok=True)
-    if is_address(pool):
-        place = str(pool)
-    else:
-        place = os.path.relpath(Path(pool).absolute(), folder.resolve())
-    values = {
-        **{name: dict(keys) for name, keys in (sections or {}).items()},
-        "task": {"kind": kind, "classes": names},
-        "pool": {"path": place, **options},
-    }
+    place = str(pool)
+    if not is_address(pool):
+        # Relative to the run: both folders may be moved together.
+        absolute = Path(pool).absolute()
+        place = os.path.relpath(absolute, folder.resolve())
+    values: dict[str, dict[str, Any]] = {}
+    for section, keys in (sections or {}).items():
+        values[section] = dict(keys)
+    values["task"] = {"kind": kind, "classes": names}
+    values["pool"] = {"path": place, **options}
     settings_file = config.write(folder, values)
-    return NewRun(folder, settings_file, len(opened), kind, task.classes, bool(labels))
+    return NewRun(
+        folder=folder,
+        settings_file=settings_file,
+        examples=len(opened),
+        kind=kind,
+        classes=task.classes,
+        has_labels=bool(labels),
+    )
+
+
+def _has_lists(labels: Mapping[str, Any]) -> bool:
+    """Whether an example has a list of classes, as in a multi-label task."""
+    return any(isinstance(label, list) for label in labels.values())
 
 
 def _classes_in(labels: Mapping[str, Any]) -> list[str]:
@@ -131,4 +165,5 @@ def _classes_in(labels: Mapping[str, Any]) -> list[str]:
             classes.update(label)
         elif label is not None:
             classes.add(label)
-    return [str(name) for name in sorted(classes, key=str)]
+    in_order = sorted(classes, key=str)
+    return [str(name) for name in in_order]

@@ -70,9 +70,16 @@ class Merge:
             raise InputError(
                 f"{self.old!r} is a class again: rename it first, then take back the merge"
             )
-        names = (*task.classes[: self.source], self.old, *task.classes[self.source :])
-        place = tuple(k + (k >= self.source) for k in range(task.size))
-        return ClassEdit(task, type(task)(names), place)
+        names = list(task.classes)
+        names.insert(self.source, self.old)
+        place = []
+        for k in range(task.size):
+            # Classes from the source's place on make room for it.
+            shift = 1 if k >= self.source else 0
+            place.append(k + shift)
+        kind_of_task = type(task)
+        after = kind_of_task(names)
+        return ClassEdit(task, after, tuple(place))
 
 
 @dataclass(frozen=True)
@@ -97,30 +104,39 @@ def reclass(run_state: RunState, change: ClassEdit) -> None:
     What waits goes on waiting. The rest of an open round is dropped, for its plan was made for
     other classes.
     """
-    arms = run_state.learner.reclass(change)
-    run_state.task = change.after
-    run_state.settings = replace(run_state.settings, classes=change.after.classes)
+    learner = run_state.learner
+    after = change.after
+    arms = learner.reclass(change)
+    arm_count = len(learner.arms)
+    run_state.task = after
+    run_state.settings = replace(run_state.settings, classes=after.classes)
     for record in run_state.rounds:
-        record.reclass(change, arms, len(run_state.learner.arms))
-    if run_state.current is not None and not change.only_names:
-        run_state.current.drop_rest()
+        record.reclass(change, arms, arm_count)
+    current = run_state.current
+    if current is not None and not change.only_names:
+        current.drop_rest()
     run_state.consensus.reclass(change)
-    run_state.arm_statistics.reclass(arms, change.after.size)
+    run_state.arm_statistics.reclass(arms, after.size)
     _count_anew(run_state)
 
 
 def _count_anew(run_state: RunState) -> None:
     """What the arms found, and what the votes say, in the classes of now."""
     run_state.arm_statistics.found.clear()
-    run_state.count_found(run_state.label_table.picks.positions, 1)
-    for position in list(run_state.consensus.asked):
+    picks = run_state.label_table.picks
+    run_state.count_found(picks.positions, 1)
+    voted_on = list(run_state.consensus.asked)
+    for position in voted_on:
         run_state.decide(position)
 
 
 def note_answers(run_state: RunState, positions: Iterable[int], by: str | None = None) -> None:
     """These are answered now: they stay as they are when a merge before is taken back."""
+    if not run_state.merges:
+        return
+    answers = [(position, by) for position in positions]
     for merge in run_state.merges:
-        merge.since.update((position, by) for position in positions)
+        merge.since.update(answers)
 
 
 def last_merge(run_state: RunState, event: int | None = None) -> Merge:
@@ -153,18 +169,20 @@ def undo(run_state: RunState, event: int, change: ClassEdit) -> None:
 
 def remember(run_state: RunState, change: ClassEdit, event: int, by: str | None) -> Merge | None:
     """What is about to be made one; None where no class goes."""
+    before = change.before
     after = change.after
-    gone = [k for k, name in enumerate(change.before.classes) if name not in after.classes]
-    if after.size >= change.before.size or len(gone) != 1:
+    gone = []
+    for k, name in enumerate(before.classes):
+        if name not in after.classes:
+            gone.append(k)
+    if after.size >= before.size or len(gone) != 1:
         return None
     (source,) = gone
-    target = next(
-        k for k, place in enumerate(change.place) if place == change.place[source] and k != source
-    )
-    learner = run_state.learner
+    target = _merged_with(change, source)
+    history = run_state.learner.history
     return Merge(
         event=event,
-        before=change.before,
+        before=before,
         source=source,
         target=target,
         by=by,
@@ -173,9 +191,17 @@ def remember(run_state: RunState, change: ClassEdit, event: int, by: str | None)
         picks=_picks_now(run_state, source, target),
         contest=_arm_keys(run_state),
         rounds=[copy(record) for record in run_state.rounds],
-        learned=list(learner.history.rounds),
-        weights=learner.history.weights,
+        learned=list(history.rounds),
+        weights=history.weights,
     )
+
+
+def _merged_with(change: ClassEdit, source: int) -> int:
+    """The other class that is now in the same place as the source."""
+    shared_place = change.place[source]
+    together = [k for k, place in enumerate(change.place) if place == shared_place]
+    together.remove(source)
+    return together[0]
 
 
 def _labels_with(run_state: RunState, klass: int) -> dict[int, tuple[int, ...]]:
@@ -184,34 +210,40 @@ def _labels_with(run_state: RunState, klass: int) -> dict[int, tuple[int, ...]]:
     labelled = table.answers.labels.positions
     rows = table.labels_of(labelled)
     has_class = rows[:, klass] > 0
-    return {
-        position: tuple(np.flatnonzero(row).tolist())
-        for position, row in zip(labelled[has_class].tolist(), rows[has_class])
-    }
+    positions = labelled[has_class].tolist()
+    classes_of = {}
+    for position, row in zip(positions, rows[has_class]):
+        classes = np.flatnonzero(row).tolist()
+        classes_of[position] = tuple(classes)
+    return classes_of
 
 
 def _votes_with(run_state: RunState, klass: int) -> dict[tuple[int, str], tuple[int, ...]]:
     """(position, annotator) -> classes, of all votes for this class."""
     consensus = run_state.consensus
-    return {
-        (position, annotator): vote.classes
-        for position in consensus.asked
-        for annotator, vote in consensus.on(position).items()
-        if vote.classes is not None and klass in vote.classes
-    }
+    classes_of = {}
+    for position in consensus.asked:
+        votes = consensus.on(position)
+        for annotator, vote in votes.items():
+            if vote.classes is None:
+                continue
+            if klass in vote.classes:
+                classes_of[position, annotator] = vote.classes
+    return classes_of
 
 
 def _picks_now(run_state: RunState, source: int, target: int) -> RememberedPicks:
     picks = run_state.label_table.picks
     positions = picks.positions
     predicted = picks.predictions.positions
+    predictions = picks.predictions.get(predicted)
     return RememberedPicks(
-        positions,
-        picks.round[positions],
-        picks.slot[positions],
-        picks.arm[positions],
-        predicted,
-        picks.predictions.get(predicted)[:, [source, target]],
+        positions=positions,
+        rounds=picks.round[positions],
+        slots=picks.slot[positions],
+        arms=picks.arm[positions],
+        predicted=predicted,
+        predictions=predictions[:, [source, target]],
     )
 
 
@@ -229,10 +261,11 @@ def _restore(run_state: RunState, merge: Merge) -> None:
     since stays.
     """
     learner = run_state.learner
-    # classes that were added since are at the end
-    later = ClassEdit(merge.before, run_state.task, tuple(range(merge.before.size)))
-    place = {key: arm for arm, key in enumerate(_arm_keys(run_state))}
-    arms = np.array([place[key] for key in merge.contest], np.int64)
+    before = merge.before
+    # Each class is where it was: those that were added since are at the end.
+    same_place = tuple(range(before.size))
+    later = ClassEdit(before, run_state.task, same_place)
+    arms = _arms_today(run_state, merge)
     _restore_picks(run_state, merge, arms)
     for record, remembered in zip(run_state.rounds, merge.rounds):
         parted = copy(remembered)
@@ -241,31 +274,50 @@ def _restore(run_state: RunState, merge: Merge) -> None:
         record.chances = parted.chances
         record.pulled = parted.pulled
         record.beliefs = parted.beliefs
-    learner.history.restore(merge.learned, merge.weights, later, arms)
+    learner.history.restore(
+        merge.learned,
+        merge.weights,
+        later,
+        arms,
+    )
     for (position, annotator), classes in merge.votes.items():
-        if (position, annotator) not in merge.since:
-            run_state.consensus.amend(position, annotator, classes)
+        if (position, annotator) in merge.since:
+            continue
+        run_state.consensus.amend(position, annotator, classes)
+    # After the votes: a label that they have given is left to them.
     _restore_labels(run_state, merge)
+
+
+def _arms_today(run_state: RunState, merge: Merge) -> np.ndarray:
+    """(M,) int64: what each arm of the time before the merge is in the state."""
+    arm_of = {}
+    for arm, key in enumerate(_arm_keys(run_state)):
+        arm_of[key] = arm
+    arms = [arm_of[key] for key in merge.contest]
+    return np.array(arms, np.int64)
 
 
 def _restore_picks(run_state: RunState, merge: Merge, arms: np.ndarray) -> None:
     """arms (M,): what each arm of that time is today."""
     picks = run_state.label_table.picks
     remembered = merge.picks
+    positions = remembered.positions
     # what was skipped, offered again and asked again since is another pick
-    same_round = picks.round[remembered.positions] == remembered.rounds
-    same_slot = picks.slot[remembered.positions] == remembered.slots
+    same_round = picks.round[positions] == remembered.rounds
+    same_slot = picks.slot[positions] == remembered.slots
     is_same = same_round & same_slot
-    unchanged = remembered.positions[is_same]
+    unchanged = positions[is_same]
+    arms_then = remembered.arms[is_same]
     current = len(run_state.rounds) - 1
-    for position, arm_then in zip(unchanged.tolist(), remembered.arms[is_same].tolist()):
+    for position, arm_then in zip(unchanged.tolist(), arms_then.tolist()):
         if arm_then < 0:
             continue
         arm = int(arms[arm_then])
         merged_arm = int(picks.arm[position])
-        if arm != merged_arm:
-            in_this_round = int(picks.round[position]) == current
-            run_state.arm_statistics.move(merged_arm, arm, in_this_round)
+        if arm == merged_arm:
+            continue
+        in_this_round = int(picks.round[position]) == current
+        run_state.arm_statistics.move(merged_arm, arm, in_this_round)
         picks.arm[position] = arm
     is_unchanged = np.isin(remembered.predicted, unchanged)
     parted = remembered.predicted[is_unchanged]
@@ -278,11 +330,13 @@ def _restore_labels(run_state: RunState, merge: Merge) -> None:
     """By the same people and at the same time as before. Labels that votes have given follow from
     the votes.
     """
-    labels = {
-        position: classes
-        for position, classes in merge.labels.items()
-        if (position, None) not in merge.since
-        and not run_state.consensus.decides(position)
-        and run_state.label_table.has_label(position)
-    }
-    run_state.label(np.fromiter(labels, np.int64, len(labels)), list(labels.values()))
+    positions = []
+    labels = []
+    for position, classes in merge.labels.items():
+        was_answered_since = (position, None) in merge.since
+        if was_answered_since or run_state.consensus.decides(position):
+            continue
+        if run_state.label_table.has_label(position):
+            positions.append(position)
+            labels.append(classes)
+    run_state.label(np.array(positions, np.int64), labels)

@@ -146,7 +146,11 @@ class Config:
 
     def section(self, name: str) -> dict[str, Any]:
         """The keys of a section that have a value."""
-        return {key: value for key, value in self.values[name].items() if value is not None}
+        keys = {}
+        for key, value in self.values[name].items():
+            if value is not None:
+                keys[key] = value
+        return keys
 
     def place(self, section: str, key: str) -> str:
         """The file and line of a key, for errors that come up when its value is used."""
@@ -156,24 +160,28 @@ class Config:
 def runs_in(folder: Path) -> list[str]:
     """The names of the folders in this one that hold a run."""
     try:
-        return sorted(path.parent.name for path in folder.glob(f"*/{FILE}"))
+        settings_files = list(folder.glob(f"*/{FILE}"))
     except OSError:  # a folder that may not be looked into
         return []
+    return sorted(path.parent.name for path in settings_files)
 
 
 def read(folder: Path) -> Config:
     """The settings of the run in a folder; InputError where there is none, or a key is wrong."""
     path = folder / FILE
     if not path.is_file():
-        raise InputError(
-            f"no {FILE} in {folder.absolute()}: {_other_runs()} `tailor init` begins a new run"
-        )
+        absolute = folder.absolute()
+        other_runs = _other_runs()
+        raise InputError(f"no {FILE} in {absolute}: {other_runs} `tailor init` begins a new run")
     file = TomlFile.read(path)
     selection = file.tables.get("selection")
     if isinstance(selection, dict):  # else check() says what is wrong with it
         file.tables["selection"] = with_todays_names(selection)
+    # All tables before any is read: a name that is wrong is told before one that is missing.
     file.check(SCHEMA)
-    values = {section: file.table(section, keys) for section, keys in SCHEMA.items()}
+    values = {}
+    for section, keys in SCHEMA.items():
+        values[section] = file.table(section, keys)
     return Config(folder, file, values)
 
 
@@ -200,9 +208,13 @@ def write(folder: Path, values: dict[str, dict[str, Any]]) -> Path:
     ]
     for section, keys in SCHEMA.items():
         lines.append(f"[{section}]")
+        section_values = values.get(section, {})
         for name, key in keys.items():
-            value = values.get(section, {}).get(name, key.default)
-            assignment = f"# {name} =" if value is None else f"{name} = {as_toml(value)}"
+            value = section_values.get(name, key.default)
+            if value is None:
+                assignment = f"# {name} ="
+            else:
+                assignment = f"{name} = {as_toml(value)}"
             lines.append(f"{assignment:<{COMMENT_COLUMN}} # {key.doc}")
         lines.append("")
     path = folder / FILE

@@ -35,7 +35,8 @@ class Consensus:
 
     def copy(self) -> Consensus:
         twin = Consensus()
-        twin._votes = {position: dict(votes) for position, votes in self._votes.items()}
+        for position, votes in self._votes.items():
+            twin._votes[position] = dict(votes)
         twin.asked = dict(self.asked)
         twin.settled = set(self.settled)
         twin.open = dict(self.open)
@@ -52,12 +53,16 @@ class Consensus:
     def amend(self, position: int, by: str, classes: tuple[int, ...]) -> None:
         """A vote that is still there was for these classes."""
         votes = self.on(position)
-        if by in votes:
-            votes[by] = Vote(classes, votes[by].at)
+        if by not in votes:
+            return
+        time = votes[by].at
+        votes[by] = Vote(classes, time)
 
     def decides(self, position: int) -> bool:
         """Whether votes give the example its label, or will."""
-        return position in self.asked and position not in self.settled
+        if position in self.settled:
+            return False
+        return position in self.asked
 
     def on(self, position: int) -> dict[str, Vote]:
         """The votes on an example by person."""
@@ -65,14 +70,16 @@ class Consensus:
 
     def all_in(self, position: int) -> bool:
         """Whether as many have voted as were asked."""
-        return len(self.on(position)) >= self.asked[position]
+        votes = self.on(position)
+        return len(votes) >= self.asked[position]
 
     def settle(self, position: int) -> None:
         """Someone told the label: the votes count no more."""
-        if position in self._votes:
-            self.settled.add(position)
-            self.open.pop(position, None)
-            self.disputed.pop(position, None)
+        if position not in self._votes:
+            return
+        self.settled.add(position)
+        self.open.pop(position, None)
+        self.disputed.pop(position, None)
 
     def clear(self, position: int) -> None:
         """As if nobody had voted on the example."""
@@ -90,9 +97,10 @@ class Consensus:
         """The classes are others from now on."""
         for votes in self._votes.values():
             for person, vote in votes.items():
-                if vote.classes is not None:
-                    classes = tuple(change.indices(vote.classes))
-                    votes[person] = Vote(classes, vote.at)
+                if vote.classes is None:
+                    continue
+                classes = change.indices(vote.classes)
+                votes[person] = Vote(tuple(classes), vote.at)
 
 
 def majority(task: Task, votes: Iterable[Vote]) -> tuple[int, ...] | None:
@@ -101,14 +109,26 @@ def majority(task: Task, votes: Iterable[Vote]) -> tuple[int, ...] | None:
 
     Multi-label: class by class, and a class with exactly half of the votes leaves all open.
     """
-    answers = [vote.classes for vote in votes if vote.classes is not None]
-    if not answers:
+    answers = 0
+    voted_classes: list[int] = []
+    for vote in votes:
+        if vote.classes is None:
+            continue
+        answers += 1
+        voted_classes += vote.classes
+    if answers == 0:
         return None
-    voted_classes = [k for classes in answers for k in classes]
     counts = np.bincount(voted_classes, minlength=task.size)
-    if (2 * counts == len(answers)).any():
+    # Twice the counts against all answers: whole numbers, which compare exactly.
+    doubled = 2 * counts
+    is_tied = doubled == answers
+    if is_tied.any():
         return None
-    winners = tuple(np.flatnonzero(2 * counts > len(answers)).tolist())
-    if isinstance(task, MultiClass) and not winners:
+    has_won = doubled > answers
+    winners = np.flatnonzero(has_won).tolist()
+    if winners:
+        return tuple(winners)
+    # That an example has none of the classes is an answer in a multi-label task alone.
+    if isinstance(task, MultiClass):
         return None
-    return winners
+    return ()

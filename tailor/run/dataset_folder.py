@@ -42,25 +42,35 @@ def write_dataset(labelled: list[dict[str, Any]], task: Task, out: Path, pool: P
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    (out / "data").mkdir()
+    data_folder = out / "data"
+    data_folder.mkdir()
     schema = _schema(task, pool.kind)
     index_of = {example_id: index for index, example_id in enumerate(pool.ids)}
+    present = [row for row in labelled if row["id"] in index_of]
     count = 0
-    file = out / "data" / "train-00000-of-00001.parquet"
+    file = data_folder / "train-00000-of-00001.parquet"
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for start in range(0, len(labelled), ROWS_AT_ONCE):
-            part = labelled[start : start + ROWS_AT_ONCE]
-            part = [row for row in part if row["id"] in index_of]
-            examples = pool.read([index_of[row["id"]] for row in part])
-            records = [
-                _record(task, pool.kind, row, example)
-                for row, example in zip(part, examples)
-                if not isinstance(example, Unreadable)
-            ]
+        # In parts: pictures of a whole pool don't fit into memory.
+        for start in range(0, len(present), ROWS_AT_ONCE):
+            part = present[start : start + ROWS_AT_ONCE]
+            indices = [index_of[row["id"]] for row in part]
+            examples = pool.read(indices)
+            records = []
+            for row, example in zip(part, examples):
+                if isinstance(example, Unreadable):
+                    continue
+                record = _record(task, pool.kind, row, example)
+                records.append(record)
             count += len(records)
-            writer.write_table(pa.Table.from_pylist(records, schema=schema))
-    readme = README.format(count=count, kind=task.kind, classes=", ".join(task.classes))
-    (out / "README.md").write_text(readme, encoding="utf-8")
+            table = pa.Table.from_pylist(records, schema=schema)
+            writer.write_table(table)
+    readme = README.format(
+        count=count,
+        kind=task.kind,
+        classes=", ".join(task.classes),
+    )
+    readme_file = out / "README.md"
+    readme_file.write_text(readme, encoding="utf-8")
     return count
 
 
@@ -80,30 +90,44 @@ def _schema(task: Task, kind: str) -> pa.Schema:
         "text": text_feature,
         "vector": {"feature": number_feature, "_type": "List"},
     }
-    class_feature: dict[str, Any] = {"names": list(task.classes), "_type": "ClassLabel"}
+    class_feature: dict[str, Any] = {
+        "names": list(task.classes),
+        "_type": "ClassLabel",
+    }
     if isinstance(task, MultiClass):
-        label_field = ("label", pa.int64())
+        label_column = "label"
+        label_type = pa.int64()
         label_feature = class_feature
     else:
-        label_field = ("labels", pa.list_(pa.int64()))
+        label_column = "labels"
+        label_type = pa.list_(pa.int64())
         label_feature = {"feature": class_feature, "_type": "List"}
+    example_column = COLUMNS[kind]
     features = {
         "id": text_feature,
-        COLUMNS[kind]: example_features[kind],
-        label_field[0]: label_feature,
+        example_column: example_features[kind],
+        label_column: label_feature,
     }
-    return pa.schema(
-        [("id", pa.string()), (COLUMNS[kind], example_types[kind]), label_field],
-        metadata={"huggingface": json.dumps({"info": {"features": features}})},
-    )
+    info = {"info": {"features": features}}
+    fields = [
+        ("id", pa.string()),
+        (example_column, example_types[kind]),
+        (label_column, label_type),
+    ]
+    return pa.schema(fields, metadata={"huggingface": json.dumps(info)})
 
 
 def _record(task: Task, kind: str, row: dict[str, Any], example: Any) -> dict[str, Any]:
-    record = {"id": row["id"], COLUMNS[kind]: _encoded(example, kind, row["id"])}
+    example_id = row["id"]
+    label = row["label"]
+    record = {
+        "id": example_id,
+        COLUMNS[kind]: _encoded(example, kind, example_id),
+    }
     if isinstance(task, MultiClass):
-        record["label"] = task.classes.index(row["label"])
+        record["label"] = task.classes.index(label)
     else:
-        record["labels"] = [task.classes.index(name) for name in row["label"]]
+        record["labels"] = [task.classes.index(name) for name in label]
     return record
 
 
@@ -116,5 +140,9 @@ def _encoded(example: Any, kind: str, example_id: str) -> Any:
     from PIL import Image
 
     buffer = io.BytesIO()
-    Image.fromarray(example).save(buffer, format="PNG")
-    return {"bytes": buffer.getvalue(), "path": example_id}
+    image = Image.fromarray(example)
+    image.save(buffer, format="PNG")
+    return {
+        "bytes": buffer.getvalue(),
+        "path": example_id,
+    }

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -23,9 +22,8 @@ from tailor.compute.whole_pool import check_at_once
 from tailor.errors import InputError, UnknownName
 from tailor.models.base import Model, ProgressCallback
 from tailor.models.targets import Targets
-from tailor.models.uninformed import uninformed_probability
 from tailor.pools.base import Pool
-from tailor.run.model_runner import ModelRunner
+from tailor.run.model_runner import NOT_IN_POOL, ModelRunner, uninformed_rows
 from tailor.run.state import RunState
 from tailor.task import Task
 
@@ -62,27 +60,46 @@ def make_plant(
     """From the [engine] section of a run's settings; None: predictions are held in memory, without
     an engine.
     """
-    given = dict(options)
-    name = given.pop("name", "memory")
+    engine_options = dict(options)
+    name = engine_options.pop("name", "memory")
     if name not in ENGINES:
         raise UnknownName("engine", name, ENGINES)
     if name == "memory":
         return None
-    shard = int(given.pop("shard", SHARD))
-    workers = int(given.pop("workers", 1))
-    for key, value in (("shard", shard), ("workers", workers)):
-        if value < 1:
-            raise InputError(f"{key} is {value}: at least 1 is needed")
-    dtype = check_dtype(given.pop("dtype", "float16"))
+    shard = _at_least_one(engine_options, "shard", SHARD)
+    workers = _at_least_one(engine_options, "workers", 1)
+    dtype = check_dtype(engine_options.pop("dtype", "float16"))
     if name == "local":
-        return Plant(LocalEngine(), folder, copy, shard, dtype=dtype)
+        # One process trains, however many workers a cluster would have.
+        return Plant(
+            LocalEngine(),
+            folder,
+            copy,
+            shard,
+            dtype=dtype,
+        )
     from tailor.compute.ray_engine import RayEngine
 
-    return Plant(RayEngine(**given), folder, copy, shard, workers, dtype)
+    return Plant(
+        RayEngine(**engine_options),
+        folder,
+        copy,
+        shard,
+        workers,
+        dtype,
+    )
+
+
+def _at_least_one(options: dict[str, Any], key: str, default: int) -> int:
+    """Take a count out of the options. Raises InputError where it is below 1."""
+    count = int(options.pop(key, default))
+    if count < 1:
+        raise InputError(f"{key} is {count}: at least 1 is needed")
+    return count
 
 
 class EngineModelRunner(ModelRunner):
-    """As Bridge, with predictions of the whole pool in shards; the picks are those of the same
+    """As ModelRunner, with predictions of the whole pool in shards; the picks are those of the same
     numbers in memory.
     """
 
@@ -92,16 +109,19 @@ class EngineModelRunner(ModelRunner):
         self._elsewhere = not isinstance(plant.engine, LocalEngine)
 
     def prepare(self) -> dict[int, str]:
+        self._read_together()
+        return super().prepare()
+
+    def _read_together(self) -> None:
+        """Let the workers read the pool, where they can share what they have read."""
         copy = self._plant.copy(self.model)
         source = self.model.source
-        if (
-            self._elsewhere
-            and "cache" in copy.options
-            and source is not None
-            and len(source.rows) < len(self.pool)
-        ):
-            read_pool(self._plant.engine, copy, len(self.pool))
-        return super().prepare()
+        shares_features = self._elsewhere and "cache" in copy.options
+        if source is None or not shares_features:
+            return
+        size = len(self.pool)
+        if len(source.rows) < size:
+            read_pool(self._plant.engine, copy, size)
 
     def fit(self, positions: np.ndarray, labels: np.ndarray, seed: int) -> None:
         if self._plant.workers == 1 or not self._elsewhere:
@@ -123,8 +143,14 @@ class EngineModelRunner(ModelRunner):
 
     def predict_all(self, task: Task) -> tuple[Any, None]:
         """(predictions in shards, no features: those have them too)"""
-        made = self._predict_with(self.model, "predictions", "weights")
-        return Sharded(made, self._plant.engine, self._tuned(made), self._passes(made)), None
+        predictions = self._predict_with(self.model, "predictions", "weights")
+        sharded = Sharded(
+            predictions,
+            self._plant.engine,
+            finetune=self._tuned(predictions),
+            dropout=self._passes(predictions),
+        )
+        return sharded, None
 
     def finetune(self, run_state: RunState, seed: int) -> Any:
         self._tuning = run_state, seed
@@ -161,14 +187,20 @@ class EngineModelRunner(ModelRunner):
         )
 
     def _engine_for(self, model: Model) -> Engine:
-        return self._plant.engine if model.travels else LocalEngine()
+        if model.travels:
+            return self._plant.engine
+        return LocalEngine()
 
     def _copy(self, weights: Path) -> Copy | None:
-        return (
-            replace(self._plant.copy(self.model), weights=str(weights)) if self._elsewhere else None
-        )
+        """How other processes get at the model with these weights; None where there are none."""
+        if not self._elsewhere:
+            return None
+        untrained = self._plant.copy(self.model)
+        return replace(untrained, weights=str(weights))
 
-    def _tuned(self, made: Predictions) -> Callable[[int], Predictions] | None:
+    # ------------------------------------------------------------------ fine-tuning
+
+    def _tuned(self, predictions: Predictions) -> Callable[[int], Predictions] | None:
         """The copy is trained here, on targets that are read from the shards; it predicts as the
         model does. A model that does not hand out its copy takes and gives all of the pool at once.
         """
@@ -177,76 +209,127 @@ class EngineModelRunner(ModelRunner):
 
         def tuned(epochs: int) -> Predictions:
             run_state, seed = self._tuning
-            targets = self._targets(made, run_state)
-            if not self.model.can_finetune_in_parts:
-                check_at_once(self.model, "tuned", len(self.pool), arrays=2)
-                found = self.model.finetune(targets[:], epochs, seed=seed)
-                return self._write(self._like(made, "tuned"), partial(_rows, run_state.task, found))
-            copy = self.model.tuned(targets, epochs, seed=seed)
-            return self._predict_with(copy, "tuned", "tuned-weights", features=False)
+            targets = self._targets(predictions, run_state)
+            if self.model.can_finetune_in_parts:
+                copy = self.model.tuned(targets, epochs, seed=seed)
+                return self._predict_with(
+                    copy,
+                    "tuned",
+                    "tuned-weights",
+                    features=False,
+                )
+            check_at_once(
+                self.model,
+                "tuned",
+                len(self.pool),
+                arrays=2,
+            )
+            probs = self.model.finetune(targets[:], epochs, seed=seed)
+            begun = self._like(predictions, "tuned")
+            return self._write(begun, run_state.task, probs)
 
         return tuned
 
-    def _targets(self, made: Predictions, run_state: RunState) -> Targets:
+    def _targets(self, predictions: Predictions, run_state: RunState) -> Targets:
         """The label of what is labelled, of the rest what the model said; by the pool's
         positions.
         """
-        label_table = run_state.label_table
-        labels = run_state.label_table.labels
-        row = np.full(len(self.pool), -1)
-        label = np.full(len(self._pool_index), -1)
-        row[self._pool_index[self.is_present]] = np.flatnonzero(self.is_present)
-        label[label_table.labelled] = np.arange(len(label_table.labelled))
+        table = run_state.label_table
+        labels = table.labels
+        labelled = table.labelled
+        is_present = self.is_present
+        # -1 in both: an entry of the pool that is not in the run, an example without a label.
+        row_of = np.full(len(self.pool), -1)
+        row_of[self._pool_index[is_present]] = np.flatnonzero(is_present)
+        label_of = np.full(len(self._pool_index), -1)
+        label_of[labelled] = np.arange(len(labelled))
 
         def read(positions: np.ndarray) -> np.ndarray:
-            found = np.full(
-                (len(positions), made.classes), uninformed_probability(run_state.task), np.float32
-            )
-            rows = row[positions]
-            listed = rows >= 0
-            known = (rows >= 0) & (label[rows] >= 0)
-            found[listed] = made.take(PROBS, rows[listed])
-            found[known] = labels[label[rows[known]]]
-            return found
+            targets = uninformed_rows(run_state.task, len(positions))
+            rows = row_of[positions]
+            in_run = rows >= 0
+            targets[in_run] = predictions.take(PROBS, rows[in_run])
+            # Not without in_run: a row of -1 reads the label of the last example.
+            is_labelled = in_run & (label_of[rows] >= 0)
+            labelled_rows = rows[is_labelled]
+            targets[is_labelled] = labels[label_of[labelled_rows]]
+            return targets
 
-        return Targets(read, np.arange(len(self.pool)), made.classes)
+        all_positions = np.arange(len(self.pool))
+        return Targets(read, all_positions, predictions.classes)
 
-    def _passes(self, made: Predictions) -> Callable[[], Iterator[Predictions]] | None:
+    # ------------------------------------------------------------------ dropout
+
+    def _passes(self, predictions: Predictions) -> Callable[[], Iterator[Predictions]] | None:
         """As _tuned: a model without dropout_at() gives each pass over the whole pool at once."""
         if not self.model.can_dropout:
             return None
 
         def passes() -> Iterator[Predictions]:
             run_state, count, seed = self._dropping
-            begun = [self._like(made, f"pass-{n}", f" {seed} {count}") for n in range(count)]
+            begun = []
+            for number in range(count):
+                name = f"pass-{number}"
+                begun.append(self._like(predictions, name, f" {seed} {count}"))
             if self.model.can_dropout_in_parts:
-                for one in begun:
-                    one.begin()
-                engine = self._engine_for(self.model)
-                copy = self._copy(self._folder("weights"))
-                predict_passes(engine, self.model, begun, at=self._pool_index, seed=seed, copy=copy)
+                self._predict_passes(begun, seed)
                 return iter(begun)
-            check_at_once(self.model, "dropout_at", len(self.pool), arrays=1)
-            found = self.model.dropout(count, seed=seed)
-            return (
-                self._write(one, partial(_rows, run_state.task, probs))
-                for one, probs in zip(begun, found)
+            check_at_once(
+                self.model,
+                "dropout_at",
+                len(self.pool),
+                arrays=1,
             )
+            drawn = self.model.dropout(count, seed=seed)
+            return self._written(begun, run_state.task, drawn)
 
         return passes
 
-    def _write(self, begun: Predictions, rows: Callable[[np.ndarray], np.ndarray]) -> Predictions:
-        """Every shard anew, by this process. rows: the pool's positions (n,), -1 for what is not
-        there -> (n, K)
-        """
+    def _predict_passes(self, begun: Sequence[Predictions], seed: int) -> None:
+        """All passes, a shard of each at a time, where the engine runs."""
+        for predictions in begun:
+            predictions.begin()
+        weights = self._folder("weights")
+        predict_passes(
+            self._engine_for(self.model),
+            self.model,
+            begun,
+            at=self._pool_index,
+            seed=seed,
+            copy=self._copy(weights),
+        )
+
+    def _written(
+        self,
+        begun: Sequence[Predictions],
+        task: Task,
+        drawn: Iterable[np.ndarray],
+    ) -> Iterator[Predictions]:
+        """Each pass when it is asked for: no two of them are in memory together."""
+        for predictions, probs in zip(begun, drawn):
+            yield self._write(predictions, task, probs)
+
+    # ------------------------------------------------------------------ shards
+
+    def _write(self, begun: Predictions, task: Task, probs: np.ndarray) -> Predictions:
+        """Every shard anew, by this process. probs (pool, K): by the pool's positions."""
         begun.begin()
         for number, shard in enumerate(begun):
-            begun.write(number, rows(self._pool_index[shard.start : shard.stop]))
+            indices = self._pool_index[shard.start : shard.stop]
+            in_pool = indices != NOT_IN_POOL
+            rows = uninformed_rows(task, len(indices))
+            rows[in_pool] = probs[indices[in_pool]]
+            begun.write(number, rows)
         return begun
 
-    def _like(self, made: Predictions, name: str, more: str = "") -> Predictions:
+    def _like(self, predictions: Predictions, name: str, suffix: str = "") -> Predictions:
+        """Probabilities of the same examples in another folder, not yet begun."""
+        folder = self._folder(name)
         return replace(
-            made, folder=str(self._folder(name)), features=0, fingerprint=made.fingerprint + more
+            predictions,
+            folder=str(folder),
+            features=0,
+            fingerprint=predictions.fingerprint + suffix,
         )
 
     def _folder(self, name: str) -> Path:
@@ -255,18 +338,12 @@ class EngineModelRunner(ModelRunner):
         return folder
 
 
-def _digest(weights: Path, at: np.ndarray) -> str:
+def _digest(weights: Path, pool_index: np.ndarray) -> str:
     """Of a saved model and the pool's positions: a round that is gone through again finds its
     shards.
     """
-    found = hashlib.blake2b(at.tobytes(), digest_size=16)
+    digest = hashlib.blake2b(pool_index.tobytes(), digest_size=16)
     for path in sorted(weights.iterdir()):
-        found.update(path.name.encode() + path.read_bytes())
-    return found.hexdigest()
-
-
-def _rows(task: Task, probs: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """probs (pool, K) -> those of the pool's positions (n,), -1 for what is not there."""
-    found = np.full((len(at), task.size), uninformed_probability(task), np.float32)
-    found[at >= 0] = probs[at[at >= 0]]
-    return found
+        name = path.name.encode()
+        digest.update(name + path.read_bytes())
+    return digest.hexdigest()

@@ -4,6 +4,7 @@ again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import NamedTuple
 
@@ -47,8 +48,9 @@ class EventContext(NamedTuple):
 
 def apply_stored(run_state: RunState, stored: Event, store: Store) -> None:
     """Read an event of a store and apply it. Raises StoreError where it is unknown or damaged."""
+    event = read_stored(stored)
     context = EventContext(stored.number, stored.time, store)
-    apply(run_state, read_stored(stored), context)
+    apply(run_state, event, context)
 
 
 def read_stored(stored: Event) -> RunEvent:
@@ -102,21 +104,28 @@ def _change_nothing(event: RunEvent, run_state: RunState, context: EventContext)
 
 @_apply.register
 def _add_examples(event: ExamplesAdded, run_state: RunState, context: EventContext) -> None:
-    ids = context.store.examples()[event.first : event.first + event.count]
+    all_ids = context.store.examples()
+    end = event.first + event.count
+    new_ids = all_ids[event.first : end]
     settings = run_state.settings
-    run_state.add_examples(ids, sample_by_id(ids, settings.holdout, settings.seed))
+    for_holdout = sample_by_id(new_ids, settings.holdout, settings.seed)
+    run_state.add_examples(new_ids, for_holdout)
 
 
 @_apply.register
 def _set_vanished(event: ExamplesVanished, run_state: RunState, context: EventContext) -> None:
     run_state.vanished = event.positions
-    run_state.label_table.availability.set_absent(np.array(event.positions, np.int64))
+    positions = np.array(event.positions, np.int64)
+    availability = run_state.label_table.availability
+    availability.set_absent(positions)
 
 
 @_apply.register
 def _set_aside(event: ExamplesSetAside, run_state: RunState, context: EventContext) -> None:
     run_state.aside.update(event.reasons)
-    run_state.label_table.availability.unreadable[list(event.reasons)] = True
+    positions = list(event.reasons)
+    availability = run_state.label_table.availability
+    availability.unreadable[positions] = True
 
 
 @_apply.register
@@ -134,8 +143,10 @@ def _open_round(event: RoundOpened, run_state: RunState, context: EventContext) 
     """
     if not event.seed_round:
         assert event.weights is not None
-        run_state.learner.replay_round(event.weights, event.fit, event.learned)
-    run_state.rounds.append(RoundRecord.opened(event, context.number))
+        learner = run_state.learner
+        learner.replay_round(event.weights, event.fit, event.learned)
+    record = RoundRecord.opened(event, context.number)
+    run_state.rounds.append(record)
     run_state.arm_statistics.new_round()
     run_state.asked_in.append([])
 
@@ -150,29 +161,38 @@ def _enter_picks(event: ExamplesAsked, run_state: RunState, context: EventContex
 
 @_apply.register
 def _tell(event: AnswersTold, run_state: RunState, context: EventContext) -> None:
-    told = [position for position, _ in event.answers]
-    run_state.label(np.array(told, np.int64), [classes for _, classes in event.answers])
+    told: list[int] = []
+    labels: list[Sequence[int]] = []
+    for position, classes in event.answers:
+        told.append(position)
+        labels.append(classes)
+    run_state.label(np.array(told, np.int64), labels)
     for position in told:
         run_state.answered_by[position] = (event.by, context.time)
-        run_state.consensus.settle(position)
-    class_merges.note_answers(run_state, [*told, *event.skipped])
     run_state.skip(np.array(event.skipped, np.int64))
-    for position in event.skipped:
+    told_or_skipped = [*told, *event.skipped]
+    class_merges.note_answers(run_state, told_or_skipped)
+    for position in told_or_skipped:
         run_state.consensus.settle(position)
 
 
 @_apply.register
 def _vote(event: VoteCast, run_state: RunState, context: EventContext) -> None:
-    classes = None if event.classes is None else tuple(event.classes)
-    class_merges.note_answers(run_state, [event.position], event.by)
-    run_state.consensus.cast(event.position, event.by, Vote(classes, context.time), event.of)
-    run_state.decide(event.position)
+    position = event.position
+    classes = None
+    if event.classes is not None:
+        classes = tuple(event.classes)
+    vote = Vote(classes, context.time)
+    class_merges.note_answers(run_state, [position], event.by)
+    run_state.consensus.cast(position, event.by, vote, event.of)
+    run_state.decide(position)
 
 
 @_apply.register
 def _withdraw(event: AnswersWithdrawn, run_state: RunState, context: EventContext) -> None:
     class_merges.note_answers(run_state, event.positions)
-    run_state.unlabel(np.array(event.positions, np.int64))
+    positions = np.array(event.positions, np.int64)
+    run_state.unlabel(positions)
     for position in event.positions:
         run_state.consensus.clear(position)
 
@@ -180,7 +200,8 @@ def _withdraw(event: AnswersWithdrawn, run_state: RunState, context: EventContex
 @_apply.register
 def _offer_again(event: OfferedAgain, run_state: RunState, context: EventContext) -> None:
     class_merges.note_answers(run_state, event.positions)
-    run_state.offer_again(np.array(event.positions, np.int64))
+    positions = np.array(event.positions, np.int64)
+    run_state.offer_again(positions)
     for position in event.positions:
         run_state.consensus.clear(position)
 
@@ -190,12 +211,17 @@ def _offer_again(event: OfferedAgain, run_state: RunState, context: EventContext
 
 @_apply.register
 def _change_classes(event: ClassesChanged, run_state: RunState, context: EventContext) -> None:
-    after = type(run_state.task)(event.classes)
-    change = ClassEdit(run_state.task, after, tuple(event.place))
+    before = run_state.task
+    kind_of_task = type(before)
+    after = kind_of_task(event.classes)
+    place = tuple(event.place)
+    change = ClassEdit(before, after, place)
     if event.undoes is not None:
         class_merges.undo(run_state, event.undoes, change)
         return
+    # First: what is remembered is the state before the change.
     merge = class_merges.remember(run_state, change, context.number, event.by)
     class_merges.reclass(run_state, change)
     if merge is not None:
-        run_state.merges = [*run_state.merges, merge][-class_merges.REMEMBERED :]
+        merges = [*run_state.merges, merge]
+        run_state.merges = merges[-class_merges.REMEMBERED :]

@@ -109,11 +109,18 @@ class ExamplesSetAside(RunEvent):
     reasons: dict[int, str]
 
     def body(self) -> Body:
-        return {"reasons": {str(position): reason for position, reason in self.reasons.items()}}
+        # In JSON every key is a text.
+        reasons = {}
+        for position, reason in self.reasons.items():
+            reasons[str(position)] = reason
+        return {"reasons": reasons}
 
     @classmethod
     def read(cls, body: Body, data: bytes | None) -> Self:
-        return cls({int(position): reason for position, reason in body["reasons"].items()})
+        reasons = {}
+        for position, reason in body["reasons"].items():
+            reasons[int(position)] = reason
+        return cls(reasons)
 
 
 @dataclass(frozen=True)
@@ -153,16 +160,20 @@ class RoundOpened(RunEvent):
     fit: Fit | None = None  # what the selector was told of the model, if it wants to know
 
     def body(self) -> Body:
+        estimate = None
+        if self.estimate is not None:
+            estimate = asdict(self.estimate)
         body: Body = {
             "number": self.number,
             "size": self.size,
             "seed_round": self.seed_round,
-            "estimate": asdict(self.estimate) if self.estimate else None,
+            "estimate": estimate,
             "as_of": self.as_of,
             "labels": self.labels,
         }
         if self.fit is not None:
-            body |= {"pool": self.fit.pool, "reward": self.fit.reward}
+            body["pool"] = self.fit.pool
+            body["reward"] = self.fit.reward
         return body
 
     def data(self) -> bytes:
@@ -186,20 +197,23 @@ class RoundOpened(RunEvent):
     @classmethod
     def read(cls, body: Body, data: bytes | None) -> Self:
         arrays = unpack(data)
+        estimate = None
+        if body.get("estimate"):
+            estimate = HoldoutEstimate(**body["estimate"])
         fit = None
         if "rates" in arrays:
             fit = Fit(
-                arrays["correct"],
-                arrays["fit_chances"],
-                arrays["rates"],
-                body["pool"],
-                body["reward"],
+                correct=arrays["correct"],
+                chances=arrays["fit_chances"],
+                rates=arrays["rates"],
+                pool=body["pool"],
+                reward=body["reward"],
             )
         return cls(
             number=body["number"],
             size=body["size"],
             seed_round=body["seed_round"],
-            estimate=HoldoutEstimate(**body["estimate"]) if body.get("estimate") else None,
+            estimate=estimate,
             as_of=body.get("as_of"),
             labels=body.get("labels"),
             holdout_slots=arrays["reserve_slots"],
@@ -229,7 +243,11 @@ class ExamplesAsked(RunEvent):
         return {"round": self.round}
 
     def data(self) -> bytes:
-        arrays = {"positions": self.positions, "slots": self.slots, "arms": self.arms}
+        arrays = {
+            "positions": self.positions,
+            "slots": self.slots,
+            "arms": self.arms,
+        }
         if self.predicted is not None:
             arrays["predicted"] = self.predicted
         return pack(arrays)
@@ -238,11 +256,11 @@ class ExamplesAsked(RunEvent):
     def read(cls, body: Body, data: bytes | None) -> Self:
         arrays = unpack(data)
         return cls(
-            body["round"],
-            arrays["positions"],
-            arrays["slots"],
-            arrays["arms"],
-            arrays.get("predicted"),
+            round=body["round"],
+            positions=arrays["positions"],
+            slots=arrays["slots"],
+            arms=arrays["arms"],
+            predicted=arrays.get("predicted"),
         )
 
 
@@ -257,7 +275,11 @@ class AnswersTold(RunEvent):
 
     def body(self) -> Body:
         answers = [[position, list(classes)] for position, classes in self.answers]
-        return {"answers": answers, "skipped": list(self.skipped), "by": self.by}
+        return {
+            "answers": answers,
+            "skipped": list(self.skipped),
+            "by": self.by,
+        }
 
     @classmethod
     def read(cls, body: Body, data: bytes | None) -> Self:
@@ -276,12 +298,24 @@ class VoteCast(RunEvent):
     of: int
 
     def body(self) -> Body:
-        classes = None if self.classes is None else list(self.classes)
-        return {"position": self.position, "classes": classes, "by": self.by, "of": self.of}
+        classes = None
+        if self.classes is not None:
+            classes = list(self.classes)
+        return {
+            "position": self.position,
+            "classes": classes,
+            "by": self.by,
+            "of": self.of,
+        }
 
     @classmethod
     def read(cls, body: Body, data: bytes | None) -> Self:
-        return cls(body["position"], body["classes"], body["by"], body["of"])
+        return cls(
+            position=body["position"],
+            classes=body["classes"],
+            by=body["by"],
+            of=body["of"],
+        )
 
 
 @dataclass(frozen=True)
@@ -326,14 +360,23 @@ class ClassesChanged(RunEvent):
     undoes: int | None = None  # the event of the merge that is taken back
 
     def body(self) -> Body:
-        body: Body = {"classes": list(self.classes), "place": list(self.place), "by": self.by}
+        body: Body = {
+            "classes": list(self.classes),
+            "place": list(self.place),
+            "by": self.by,
+        }
         if self.undoes is not None:
             body["undoes"] = self.undoes
         return body
 
     @classmethod
     def read(cls, body: Body, data: bytes | None) -> Self:
-        return cls(body["classes"], body["place"], body.get("by"), body.get("undoes"))
+        return cls(
+            classes=body["classes"],
+            place=body["place"],
+            by=body.get("by"),
+            undoes=body.get("undoes"),
+        )
 
 
 @dataclass(frozen=True)
@@ -344,11 +387,16 @@ class SeveralEvents(RunEvent):
     events: Sequence[RunEvent]
 
     def body(self) -> Body:
-        return {"events": [[event.kind, event.body()] for event in self.events]}
+        events = [[event.kind, event.body()] for event in self.events]
+        return {"events": events}
 
     @classmethod
     def read(cls, body: Body, data: bytes | None) -> Self:
-        return cls([read_event(kind, inner, None) for kind, inner in body["events"]])
+        events = []
+        for kind, inner_body in body["events"]:
+            event = read_event(kind, inner_body, None)
+            events.append(event)
+        return cls(events)
 
 
 KINDS: dict[str, type[RunEvent]] = {

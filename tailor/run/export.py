@@ -29,6 +29,9 @@ LONGEST_NAME = 200
 
 Row = dict[str, Any]
 
+#: the columns of a pick, for an example that was labelled without being asked for
+NEVER_ASKED: Row = {"round": None, "slot": None, "arm": None, "chance": None}
+
 
 def export_format(out: Path, format: str | None = None) -> str:
     """The format that was named, or the one of the path's ending. Raises InputError where neither
@@ -49,43 +52,62 @@ def rows(run_state: RunState, probs: np.ndarray | None = None) -> Iterator[Row]:
     """
     table = run_state.label_table
     for position in range(len(run_state.ids)):
-        if table.has_label(position) or (probs is not None and position not in run_state.aside):
+        is_predicted = probs is not None and position not in run_state.aside
+        if is_predicted or table.has_label(position):
             yield _row(run_state, position, probs)
 
 
 def _row(run_state: RunState, position: int, probs: np.ndarray | None) -> Row:
     task = run_state.task
     label = run_state.label_of(position)
+    label_names = None
+    if label is not None:
+        label_names = _class_names(task, label)
     pick = run_state.pick_record(position)
-    annotator, time = run_state.answered_by.get(position, (None, None))
-    when = None
-    if time:
-        when = datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds")
-    source = "asked" if pick else "told"
+    source = "told"
+    asked = NEVER_ASKED
+    prediction = None
+    if pick is not None:
+        source = "asked"
+        asked = {
+            "round": pick.round,
+            "slot": pick.slot,
+            "arm": pick.arm,
+            "chance": round(pick.chance, 6),
+        }
+        prediction = pick.predicted
     if label is None:
         source = "predicted"
-    prediction = pick.predicted if pick else None
+    # What the model says now, in place of what it said when the example was asked for.
     if probs is not None:
         prediction = probs[position]
-    row = {
+    picks = run_state.label_table.picks
+    row: Row = {
         "id": run_state.ids[position],
-        "label": None if label is None else _class_names(task, label),
+        "label": label_names,
         "source": source,
-        "holdout": bool(run_state.label_table.picks.is_holdout(position)),
-        "round": pick.round if pick else None,
-        "slot": pick.slot if pick else None,
-        "arm": pick.arm if pick else None,
-        "chance": round(pick.chance, 6) if pick else None,
-        "annotator": annotator,
-        "time": when,
+        "holdout": bool(picks.is_holdout(position)),
     }
-    return row | _prediction(task, prediction)
+    return row | asked | _answered(run_state, position) | _prediction(task, prediction)
+
+
+def _answered(run_state: RunState, position: int) -> Row:
+    """Who gave the label, and when."""
+    annotator, time = run_state.answered_by.get(position, (None, None))
+    time_text = None
+    if time:
+        moment = datetime.fromtimestamp(time, UTC)
+        time_text = moment.isoformat(timespec="seconds")
+    return {"annotator": annotator, "time": time_text}
 
 
 def _class_names(task: Task, label: np.ndarray) -> str | list[str]:
     """label (K,) -> the name of its class, in a multi-label task a list of them."""
-    names = [task.classes[k] for k in np.flatnonzero(label).tolist()]
-    return names[0] if isinstance(task, MultiClass) else names
+    indices = np.flatnonzero(label).tolist()
+    names = [task.classes[k] for k in indices]
+    if isinstance(task, MultiClass):
+        return names[0]
+    return names
 
 
 def _prediction(task: Task, probs: np.ndarray | None) -> Row:
@@ -95,9 +117,11 @@ def _prediction(task: Task, probs: np.ndarray | None) -> Row:
     if isinstance(task, MultiClass):
         confidence = float(probs.max())
     else:  # of the class that it is least sure of
-        confidence = float(np.abs(probs - 0.5).min() + 0.5)
+        margins = np.abs(probs - 0.5)
+        confidence = float(margins.min() + 0.5)
+    predicted = task.predicted(probs[None])
     return {
-        "prediction": _class_names(task, task.predicted(probs[None])[0]),
+        "prediction": _class_names(task, predicted[0]),
         "confidence": round(confidence, 6),
     }
 
@@ -192,27 +216,38 @@ def _write_folders(labelled: list[Row], out: Path, pool: Pool | None) -> int:
     index_of = {example_id: index for index, example_id in enumerate(pool.ids)}
     count = 0
     for row in labelled:
-        if row["id"] not in index_of:
+        index = index_of.get(row["id"])
+        if index is None:
             continue
-        file = Path(pool.file(index_of[row["id"]]))
+        file = Path(pool.file(index))
         if not file.is_file():
             continue
         count += 1
-        names = [row["label"]] if isinstance(row["label"], str) else row["label"]
+        names = row["label"]
+        if isinstance(names, str):
+            names = [names]
         for name in names or ["(none)"]:
-            target = out / file_name(name) / file_name(row["id"])
-            target.parent.mkdir(exist_ok=True)
+            class_folder = out / file_name(name)
+            class_folder.mkdir(exist_ok=True)
+            target = class_folder / file_name(row["id"])
             shutil.copyfile(file, target)
     return count
 
 
 def file_name(name: str) -> str:
     """A file name that stays inside its folder, different for different names."""
-    quoted = "".join(f"%{ord(c):02x}" if c in '/\\:*?"<>|%\0' else c for c in name)
+    quoted = ""
+    for character in name:
+        # % too, so that no other name is quoted to the same one.
+        if character in '/\\:*?"<>|%\0':
+            quoted += f"%{ord(character):02x}"
+        else:
+            quoted += character
     if not quoted.strip("."):  # ".." leads out of the folder
         quoted = "%2e" * len(quoted)
-    if len(os.fsencode(quoted)) <= LONGEST_NAME:
+    encoded = os.fsencode(quoted)
+    if len(encoded) <= LONGEST_NAME:
         return quoted
-    ending = os.fsencode(quoted)[-150:].decode(errors="ignore")
+    ending = encoded[-150:].decode(errors="ignore")
     digest = blake2b(os.fsencode(name), digest_size=8).hexdigest()
     return f"{digest}-{ending}"

@@ -22,9 +22,12 @@ def sample_by_id(ids: Sequence[str], share: float, seed: int) -> np.ndarray:
         return np.zeros(len(ids), bool)
     key = seed.to_bytes(8, "little", signed=False)
     limit = int(share * 2**64)
-    digests = (blake2b(example_id.encode(), digest_size=8, key=key).digest() for example_id in ids)
-    is_drawn = (int.from_bytes(digest, "little") < limit for digest in digests)
-    return np.fromiter(is_drawn, bool, len(ids))
+    is_drawn = np.zeros(len(ids), bool)
+    for position, example_id in enumerate(ids):
+        digest = blake2b(example_id.encode(), digest_size=8, key=key).digest()
+        number = int.from_bytes(digest, "little")
+        is_drawn[position] = number < limit
+    return is_drawn
 
 
 @dataclass(frozen=True)
@@ -53,12 +56,16 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     z_squared = Z_95 * Z_95
     shrinkage = 1 + z_squared / n
     centre = (share + z_squared / (2 * n)) / shrinkage
-    variance = share * (1 - share) / n + z_squared / (4 * n * n)
+    sampling_variance = share * (1 - share) / n
+    correction = z_squared / (4 * n * n)
+    variance = sampling_variance + correction
     half_width = Z_95 / shrinkage * np.sqrt(variance)
+    lowest = max(0.0, centre - half_width)
+    highest = min(1.0, centre + half_width)
     # Rounding must not leave a share of 0 or 1 outside its own interval.
-    lower = min(share, max(0.0, centre - half_width))
-    upper = max(share, min(1.0, centre + half_width))
-    return float(lower), float(upper)
+    lower = float(min(share, lowest))
+    upper = float(max(share, highest))
+    return lower, upper
 
 
 def class_shares(
@@ -70,7 +77,11 @@ def class_shares(
     if len(labels) == 0:
         return {}
     shares = labels.mean(0, dtype=np.float64).tolist()
-    return {name: (share, *wilson(share, len(labels))) for name, share in zip(classes, shares)}
+    with_intervals: dict[str, tuple[float, float, float]] = {}
+    for name, share in zip(classes, shares):
+        lower, upper = wilson(share, len(labels))
+        with_intervals[name] = (share, lower, upper)
+    return with_intervals
 
 
 def estimate(task: Task, labels: np.ndarray, probs: np.ndarray) -> HoldoutEstimate | None:
@@ -82,11 +93,17 @@ def estimate(task: Task, labels: np.ndarray, probs: np.ndarray) -> HoldoutEstima
     """
     if len(labels) == 0:
         return None
-    is_right = task.predicted(probs) == (labels > 0.5)
+    is_labelled = labels > 0.5
+    is_right = task.predicted(probs) == is_labelled
     if isinstance(task, MultiClass):
         right_share = is_right.all(1)
     else:
         right_share = is_right.mean(1)
     accuracy = float(right_share.mean())
     lower, upper = wilson(accuracy, len(labels))
-    return HoldoutEstimate(len(labels), accuracy, lower, upper)
+    return HoldoutEstimate(
+        examples=len(labels),
+        accuracy=accuracy,
+        lower=lower,
+        upper=upper,
+    )

@@ -28,23 +28,31 @@ def write_card(
 ) -> None:
     """Write the card of a session's model. model: the settings that made it."""
     run_state = session.run_state
+    settings = session.settings
+    task = run_state.task
     table = run_state.label_table
-    options = {
-        key: str(value) if isinstance(value, Path) else value for key, value in model.items()
-    }
+    options = {}
+    for key, value in model.items():
+        # JSON has no paths.
+        options[key] = str(value) if isinstance(value, Path) else value
     labels_per_class = table.counts.astype(int).tolist()
+    holdout = None
+    if estimate is not None:
+        holdout = asdict(estimate)
+    arm_families = run_state.learner.contest.families
     card = {
         "tailor": __version__,
-        "task": run_state.task.kind,
-        "classes": list(run_state.task.classes),
+        "task": task.kind,
+        "classes": list(task.classes),
         "model": options,
         "trained_on": len(table.labelled),
-        "labels_per_class": dict(zip(run_state.task.classes, labels_per_class)),
-        "holdout": asdict(estimate) if estimate else None,
-        "selector": session.settings.selector,
-        "families": list(dict.fromkeys(run_state.learner.contest.families)),
+        "labels_per_class": dict(zip(task.classes, labels_per_class)),
+        "holdout": holdout,
+        "selector": settings.selector,
+        # Several arms are of one family, one for each class.
+        "families": list(dict.fromkeys(arm_families)),
         "rounds": len(run_state.rounds),
-        "seed": session.settings.seed,
+        "seed": settings.seed,
     }
     text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
     write_atomically(folder / FILE, text)
@@ -54,9 +62,11 @@ def check_place(folder: Path, force: bool) -> None:
     """A model is written to a new or an empty folder; with `force` over another model, and never
     among other files. Raises InputError.
     """
-    if not (folder / FILE).is_file():
+    card = folder / FILE
+    if not card.is_file():
         check_fresh(folder)
-    elif not force:
+        return
+    if not force:
         raise InputError(
             f"{folder} holds a model already: name a new folder, or write over it with --force"
         )
@@ -73,8 +83,11 @@ def check_card(folder: Path, task: Task) -> None:
         kind = str(card["task"])
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is damaged ({error}): train the model again") from error
-    if classes != list(task.classes) or kind != task.kind:
+    is_same_task = classes == list(task.classes) and kind == task.kind
+    if not is_same_task:
+        model_classes = ", ".join(classes)
+        run_classes = ", ".join(task.classes)
         raise InputError(
-            f"the model in {folder} is {kind} for {', '.join(classes)}; this run is {task.kind} "
-            f"for {', '.join(task.classes)}"
+            f"the model in {folder} is {kind} for {model_classes}; this run is {task.kind} "
+            f"for {run_classes}"
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tailor.errors import InputError
-from tailor.models.base import Model, ProgressCallback, as_array
+from tailor.models.base import Model, Prediction, ProgressCallback, as_array
 from tailor.models.uninformed import uninformed_probability
 from tailor.pools.base import Pool
 from tailor.run.holdout import HoldoutEstimate, estimate
@@ -35,14 +35,20 @@ class ModelRunner:
 
     def connect(self, ids: list[str]) -> None:
         """Find the run's ids, by position, in the pool as it lists them now."""
-        listed = list(self.pool.ids)
-        if listed == ids:
-            self._pool_index = np.arange(len(ids))
-        else:
-            index_of = {example_id: index for index, example_id in enumerate(listed)}
-            indices = [index_of.get(example_id, NOT_IN_POOL) for example_id in ids]
-            self._pool_index = np.array(indices, np.int64)
+        self._pool_index = self._find_in_pool(ids)
         self.model.run_positions = self._pool_index[self.is_present]
+
+    def _find_in_pool(self, ids: list[str]) -> np.ndarray:
+        """(N,) where each of the ids stands in the pool, or NOT_IN_POOL."""
+        listed = list(self.pool.ids)
+        # Most often nothing has changed, and a list of millions needs no dictionary.
+        if listed == ids:
+            return np.arange(len(ids))
+        index_of = {}
+        for index, example_id in enumerate(listed):
+            index_of[example_id] = index
+        indices = [index_of.get(example_id, NOT_IN_POOL) for example_id in ids]
+        return np.array(indices, np.int64)
 
     @property
     def is_present(self) -> np.ndarray:
@@ -63,43 +69,55 @@ class ModelRunner:
         unreadable = self.model.prepare(self._progress)
         if not unreadable:
             return {}
-        position_of = {
-            index: position
-            for position, index in enumerate(self._pool_index.tolist())
-            if index in unreadable
-        }
-        return {
-            position_of[index]: reason
-            for index, reason in unreadable.items()
-            if index in position_of
-        }
+        position_of = {}
+        for position, index in enumerate(self._pool_index.tolist()):
+            if index in unreadable:
+                position_of[index] = position
+        reasons = {}
+        for index, reason in unreadable.items():
+            if index in position_of:
+                reasons[position_of[index]] = reason
+        return reasons
 
     def fit(self, positions: np.ndarray, labels: np.ndarray, seed: int) -> None:
         """Train the model on labels (n, K) of positions (n,) that are present."""
         indices = self._pool_index[positions]
-        self.model.fit(indices, labels, seed=seed, progress=self._progress)
+        self.model.fit(
+            indices,
+            labels,
+            seed=seed,
+            progress=self._progress,
+        )
 
     def can_train(self, run_state: RunState) -> bool:
         """Whether anything is labelled that is still there to learn from."""
-        return bool(self.is_present[run_state.label_table.labelled].any())
+        labelled = run_state.label_table.labelled
+        return len(self._present(labelled)) > 0
 
     def train(self, run_state: RunState, number: int) -> HoldoutEstimate | None:
         """Fit the model of round `number` on all answers but the hold-out's -> how it does on the
         hold-out; None where nothing of it is labelled.
         """
         table = run_state.label_table
-        is_present = self.is_present
-        labelled = table.labelled
-        labelled = labelled[is_present[labelled]]
+        task = run_state.task
+        labelled = self._present(table.labelled)
+        labels = table.labels_of(labelled)
+        # By the round's number, so that a round that is gone through again has the same model.
         seeds = np.random.SeedSequence((run_state.settings.seed, number))
-        seed = int(seeds.generate_state(1, np.uint32)[0])
-        self.fit(labelled, table.labels_of(labelled), seed)
-        holdout = table.holdout_labelled
-        holdout = holdout[is_present[holdout]]
+        (seed,) = seeds.generate_state(1, np.uint32)
+        self.fit(labelled, labels, int(seed))
+        holdout = self._present(table.holdout_labelled)
         if len(holdout) == 0:
             return None
-        probs, _ = self.predict(run_state.task, holdout)
-        return estimate(run_state.task, table.labels_of(holdout), probs)
+        probs, _ = self.predict(task, holdout)
+        holdout_labels = table.labels_of(holdout)
+        return estimate(task, holdout_labels, probs)
+
+    def _present(self, positions: np.ndarray) -> np.ndarray:
+        """Those of the positions (n,) whose examples are in the pool today."""
+        is_present = self._pool_index[positions] != NOT_IN_POOL
+        present: np.ndarray = positions[is_present]
+        return present
 
     # ------------------------------------------------------------------ predictions
 
@@ -108,30 +126,41 @@ class ModelRunner:
 
         Raises InputError where the model gives arrays of other shapes.
         """
-        is_present = self.is_present[positions]
-        indices = self._pool_index[positions[is_present]]
+        all_indices = self._pool_index[positions]
+        is_present = all_indices != NOT_IN_POOL
+        indices = all_indices[is_present]
         prediction = self.model.predict(indices, self._progress)
-        count = len(indices)
-        probs_fit = prediction.probs.shape == (count, task.size)
-        if not probs_fit or prediction.features.shape[:1] != (count,):
-            raise InputError(
-                f"{type(self.model).__name__} gave probabilities of shape "
-                f"{prediction.probs.shape} and features of shape {prediction.features.shape} for "
-                f"{count} examples: {(count, task.size)} and ({count}, d) are needed"
-            )
+        self._check_shapes(prediction, len(indices), task)
         if is_present.all():
             return prediction.probs, prediction.features
-        probs = _uninformed(task, len(positions))
-        features = np.zeros((len(positions), prediction.features.shape[1]), np.float32)
+        count = len(positions)
+        width = prediction.features.shape[1]
+        probs = uninformed_rows(task, count)
+        features = np.zeros((count, width), np.float32)
         probs[is_present] = prediction.probs
         features[is_present] = prediction.features
         return probs, features
+
+    def _check_shapes(self, prediction: Prediction, count: int, task: Task) -> None:
+        """Raises InputError where a prediction is not one of `count` examples."""
+        probs_shape = prediction.probs.shape
+        features_shape = prediction.features.shape
+        needed_shape = (count, task.size)
+        if probs_shape == needed_shape and features_shape[:1] == (count,):
+            return
+        model_name = type(self.model).__name__
+        raise InputError(
+            f"{model_name} gave probabilities of shape "
+            f"{probs_shape} and features of shape {features_shape} for "
+            f"{count} examples: {needed_shape} and ({count}, d) are needed"
+        )
 
     def predict_all(self, task: Task) -> tuple[Any, Any]:
         """As predict, of all of the run's examples; arrays, or what Learner.open_round takes in
         their place.
         """
-        return self.predict(task, np.arange(len(self._pool_index)))
+        positions = np.arange(len(self._pool_index))
+        return self.predict(task, positions)
 
     def finetune(self, run_state: RunState, seed: int) -> Any:
         """Weak supervision's fine-tuning: (soft targets (N, K), epochs) -> probabilities (N, K)."""
@@ -140,11 +169,12 @@ class ModelRunner:
             targets = np.asarray(as_array(targets), np.float32)
             is_present = self.is_present
             indices = self._pool_index[is_present]
-            pool_targets = _uninformed(run_state.task, len(self.pool))
+            pool_targets = uninformed_rows(run_state.task, len(self.pool))
             pool_targets[indices] = targets[is_present]
-            tuned = as_array(self.model.finetune(pool_targets, epochs, seed=seed))
+            tuned = self.model.finetune(pool_targets, epochs, seed=seed)
+            # What has vanished keeps its target: the model says nothing of it.
             probs = targets.copy()
-            probs[is_present] = tuned[indices]
+            probs[is_present] = as_array(tuned)[indices]
             return probs
 
         return tune
@@ -158,13 +188,16 @@ class ModelRunner:
             is_present = self.is_present
             indices = self._pool_index[is_present]
             for drawn in self.model.dropout(passes, seed=seed):
-                probs = _uninformed(run_state.task, len(is_present))
-                probs[is_present] = as_array(drawn)[indices]
+                pool_probs = as_array(drawn)
+                probs = uninformed_rows(run_state.task, len(is_present))
+                probs[is_present] = pool_probs[indices]
                 yield probs
 
         return all_passes
 
 
-def _uninformed(task: Task, count: int) -> np.ndarray:
+def uninformed_rows(task: Task, count: int) -> np.ndarray:
     """(count, K) float32: probabilities that say nothing."""
-    return np.full((count, task.size), uninformed_probability(task), np.float32)
+    shape = (count, task.size)
+    probability = uninformed_probability(task)
+    return np.full(shape, probability, np.float32)

@@ -114,21 +114,21 @@ class ModelSession(AnswerWriter):
         """(probabilities (n, K), features (n, d)) at the run's positions (n,)."""
         checked = check_array(positions, "positions")
         size = len(self.run_state.ids)
-        is_list = checked.ndim == 1
-        if is_list and checked.size:
-            is_list = checked.dtype.kind in "iu" and checked.min() >= 0 and checked.max() < size
-        if not is_list:
+        if not _are_positions(checked, size):
+            last = size - 1
             raise InputError(
-                f"positions is {shown(positions)}: a list of positions from 0 to {size - 1} is "
-                "needed"
+                f"positions is {shown(positions)}: a list of positions from 0 to {last} is needed"
             )
-        return self.model_runner.predict(self.run_state.task, checked.astype(np.int64))
+        task = self.run_state.task
+        indices = checked.astype(np.int64)
+        return self.model_runner.predict(task, indices)
 
     # ------------------------------------------------------------------ classes
 
     def _change_classes(self, change: ClassEdit, by: str | None, undoes: int | None = None) -> None:
         if self._remodel is None:
             raise InputError("this session can't make a model for other classes: hand in remodel=")
+        # Before the lock is taken: a model may take long to make.
         model = self._remodel(change.after)
         with self.lock:
             if self.run_state.task != change.before:
@@ -152,9 +152,11 @@ class ModelSession(AnswerWriter):
     def _start_over(self) -> None:
         super()._start_over()
         # A change of the classes may have arrived in the store, though its answer did not.
-        is_outdated = self.model.task.classes != self.run_state.task.classes
+        task = self.run_state.task
+        is_outdated = self.model.task.classes != task.classes
         if self._remodel is not None and is_outdated:
-            self._adopt(self._remodel(self.run_state.task))
+            model = self._remodel(task)
+            self._adopt(model)
 
     # ------------------------------------------------------------------ pool
 
@@ -162,14 +164,16 @@ class ModelSession(AnswerWriter):
         """Whatever the model needs of every example; what can't be read is set aside for good. Long
         the first time.
         """
-        self._set_aside(self.model_runner.prepare())
+        unreadable = self.model_runner.prepare()
+        self._set_aside(unreadable)
 
     def _refresh_pool(self) -> None:
         """New entries of the pool join; what has vanished is set aside until it is back."""
         self.pool.refresh()
         self._join_pool()
         files = self.pool.set_aside()
-        vanished = np.flatnonzero(~self.model_runner.is_present).tolist()
+        is_absent = ~self.model_runner.is_present
+        vanished = np.flatnonzero(is_absent).tolist()
         with self.lock:
             if files != self.run_state.files:
                 self._record(FilesSetAside(files))
@@ -178,36 +182,58 @@ class ModelSession(AnswerWriter):
 
     def _join_pool(self) -> None:
         """New entries of the pool join at the end."""
-        run_state = self.run_state
         listed = list(self.pool.ids)
         new_ids = []
-        if listed != run_state.ids:
-            new_ids = [example_id for example_id in listed if example_id not in run_state.position]
+        # Most often nothing is new, which a comparison of two lists finds out quickly.
+        if listed != self.run_state.ids:
+            joined = self.run_state.position
+            new_ids = [example_id for example_id in listed if example_id not in joined]
         if new_ids:
             with self.lock:
-                self._record(PoolDescribed(_described(self.pool)))
-                self.store.add_examples(new_ids)
-                for event in self.store.events(after=self.run_state.event):
-                    apply_stored(self.run_state, event, self.store)
+                self._add_examples(new_ids)
         self.model_runner.connect(self.run_state.ids)
+
+    def _add_examples(self, ids: list[str]) -> None:
+        """New ids join the run. The lock is held."""
+        description = _described(self.pool)
+        self._record(PoolDescribed(description))
+        self.store.add_examples(ids)
+        # The store writes the event of it itself.
+        for event in self.store.events(after=self.run_state.event):
+            apply_stored(self.run_state, event, self.store)
 
     def _set_aside(self, unreadable: dict[int, str]) -> bool:
         """Record what can't be read, with the reasons; whether any of it is news."""
         with self.lock:
-            known = self.run_state.aside
-            news = {p: reason for p, reason in unreadable.items() if p not in known}
+            news = {}
+            for position, reason in unreadable.items():
+                if position not in self.run_state.aside:
+                    news[position] = reason
             if news:
                 self._record(ExamplesSetAside(news))
             return bool(news)
 
     def _find_unreadable(self, positions: list[int]) -> dict[int, str]:
         """Those of the positions that can't be read, with the reasons."""
-        examples = self.pool.read(self.model_runner.in_pool(positions))
-        return {
-            position: example.reason
-            for position, example in zip(positions, examples)
-            if isinstance(example, Unreadable)
-        }
+        indices = self.model_runner.in_pool(positions)
+        examples = self.pool.read(indices)
+        reasons = {}
+        for position, example in zip(positions, examples):
+            if isinstance(example, Unreadable):
+                reasons[position] = example.reason
+        return reasons
+
+
+def _are_positions(array: np.ndarray, size: int) -> bool:
+    """Whether an array is a list of whole numbers from 0 to size - 1."""
+    if array.ndim != 1:
+        return False
+    # An empty list has any type.
+    if array.size == 0:
+        return True
+    if array.dtype.kind not in "iu":
+        return False
+    return bool(array.min() >= 0 and array.max() < size)
 
 
 def _described(pool: Pool) -> dict[str, Any] | None:

@@ -44,8 +44,11 @@ class PoolPredictions:
         """Of each example the predicted class; for a multi-label task a list of classes."""
         names: list[Any] = []
         for row in self.task.predicted(self.probs):
-            of_row = [self.task.classes[k] for k in np.flatnonzero(row)]
-            names.append(of_row if self.task.kind == "multi-label" else of_row[0])
+            names_of_row = [self.task.classes[k] for k in np.flatnonzero(row)]
+            if self.task.kind == "multi-label":
+                names.append(names_of_row)
+            else:
+                names.append(names_of_row[0])
         return names
 
 
@@ -83,12 +86,12 @@ class Run:
         over, with the reason in `stopped`.
         """
         waiting = self.session.waiting()
-        if waiting and (n is None or len(waiting) >= n):
-            return Asked(tuple(waiting[:n]))
-        asked = self.session.ask(None if n is None else n - len(waiting))
         if not waiting:
-            return asked
-        return Asked((*waiting, *asked))
+            return self.session.ask(n)
+        if n is None or len(waiting) >= n:
+            return Asked(tuple(waiting[:n]))
+        new = self.session.ask(n - len(waiting))
+        return Asked((*waiting, *new))
 
     def tell(self, answers: Mapping[str, Any], by: str | None = None) -> None:
         """Answers by id: a class name or index, a list of them (multi-label), or None to skip.
@@ -126,7 +129,8 @@ class Run:
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
             self.session.model.save(out)
-            write_card(out, self.session, self.project.config.section("model"), estimate)
+            model_options = self.project.config.section("model")
+            write_card(out, self.session, model_options, estimate)
         return estimate
 
     def predict(self, ids: Sequence[str] | None = None) -> PoolPredictions:
@@ -134,18 +138,26 @@ class Run:
 
         ids  of which examples; by default of all that can be read
         """
-        if self._trained_as_of != self.session.run_state.event:
-            self.train()
+        self._train_if_outdated()
         run_state = self.session.run_state
         if ids is None:
             unreadable = {*run_state.aside, *run_state.vanished}
-            positions = [p for p in range(len(run_state.ids)) if p not in unreadable]
+            all_positions = range(len(run_state.ids))
+            positions = [p for p in all_positions if p not in unreadable]
         else:
             positions = [self._position(example_id) for example_id in ids]
         probs, _ = self.session.predict(np.array(positions, np.int64))
+        predicted_ids = [run_state.ids[position] for position in positions]
         return PoolPredictions(
-            tuple(run_state.ids[position] for position in positions), probs, run_state.task
+            ids=tuple(predicted_ids),
+            probs=probs,
+            task=run_state.task,
         )
+
+    def _train_if_outdated(self) -> None:
+        """Train where something happened in the run since the model was trained."""
+        if self._trained_as_of != self.session.run_state.event:
+            self.train()
 
     def _position(self, example_id: str) -> int:
         position = self.session.run_state.position.get(example_id)
@@ -170,14 +182,20 @@ class Run:
         Returns how many rows were written.
         """
         out = Path(path)
-        known_format = export_format(out, format)
+        file_format = export_format(out, format)
         run_state = self.session.run_state
         probs = None
         if predictions:
-            if self._trained_as_of != run_state.event:
-                self.train()
-            probs, _ = self.session.predict(np.arange(len(run_state.ids)))
-        return export(run_state, out, known_format, pool=self.session.pool, probs=probs)
+            self._train_if_outdated()
+            all_positions = np.arange(len(run_state.ids))
+            probs, _ = self.session.predict(all_positions)
+        return export(
+            run_state,
+            out,
+            file_format,
+            pool=self.session.pool,
+            probs=probs,
+        )
 
     def status(self) -> dict[str, Any]:
         """Counts of examples, answers, labels by class, and accuracy by round, as plain values."""
@@ -271,13 +289,20 @@ def open_run(
     for name, text in texts.items():
         if text is not None:
             check_text(text, name)
-    for name, count in {"batch": batch, "rounds": rounds}.items():
-        if count is not None:
-            check_whole(count, name)
+    if batch is not None:
+        check_whole(batch, "batch")
+    if rounds is not None:
+        check_whole(rounds, "rounds")
+    if isinstance(strategies, str):
+        strategies = [strategies]
     sections: dict[str, dict[str, Any]] = {
-        "model": {"name": model, "backbone": backbone, "device": device},
+        "model": {
+            "name": model,
+            "backbone": backbone,
+            "device": device,
+        },
         "selection": {
-            "strategies": [strategies] if isinstance(strategies, str) else strategies,
+            "strategies": strategies,
             "selector": selector,
             "reward": reward,
             "batch": batch,
@@ -295,17 +320,21 @@ def open_run(
             "label_separator": label_separator,
         },
     }
-    given = {name: _without_none(keys) for name, keys in sections.items()}
-    folder = run_folder(path) if run is None else Path(run)
-    if not (folder / config.FILE).is_file():
-        pool_options = given.pop("pool")
+    options = {name: _without_none(keys) for name, keys in sections.items()}
+    if run is None:
+        folder = run_folder(path)
+    else:
+        folder = Path(run)
+    settings_file = folder / config.FILE
+    if not settings_file.is_file():
+        pool_options = options.pop("pool")
         begun = begin_run(
             folder,
             path,
             list(classes or ()),
             multi_label=multi_label,
             pool_options=pool_options,
-            sections=given,
+            sections=options,
         )
         try:
             return Run(Project(folder), progress)
@@ -315,11 +344,13 @@ def open_run(
             raise
     project = Project(folder)
     check_same_pool(project, path)
+    task_options: dict[str, Any] = {}
     if classes is not None:
-        given["task"] = {"classes": list(classes)}
+        task_options["classes"] = list(classes)
     if multi_label:
-        given.setdefault("task", {})["kind"] = "multi-label"
-    _check_same_settings(project, given)
+        task_options["kind"] = "multi-label"
+    options["task"] = task_options
+    _check_same_settings(project, options)
     return Run(project, progress)
 
 
@@ -327,16 +358,19 @@ def _without_none(keys: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in keys.items() if value is not None}
 
 
-def _check_same_settings(project: Project, given: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_same_settings(project: Project, options: Mapping[str, Mapping[str, Any]]) -> None:
     """Raise InputError where an option is other than the run's."""
-    for section, keys in given.items():
+    for section, keys in options.items():
         settings = project.config.section(section)
         if section == "task":
             settings["classes"] = list(project.settings.classes)  # as they are today
-        for key, value in keys.items():
-            value = list(value) if isinstance(value, tuple) else value
-            if settings.get(key) != value:
+        for key, option in keys.items():
+            # TOML knows lists alone.
+            value = list(option) if isinstance(option, tuple) else option
+            run_value = settings.get(key)
+            if run_value != value:
+                place = project.config.place(section, key)
                 raise InputError(
-                    f"{key} is {value!r}, the run in {project.folder} has {settings.get(key)!r}: "
-                    f"leave it out, or edit {project.config.place(section, key)}"
+                    f"{key} is {value!r}, the run in {project.folder} has {run_value!r}: "
+                    f"leave it out, or edit {place}"
                 )

@@ -20,6 +20,7 @@ from tailor.pools.base import Pool
 from tailor.run import config
 from tailor.run.answer_writer import AnswerWriter
 from tailor.run.model_runner import ModelRunner
+from tailor.run.model_session import MakeModelRunner
 from tailor.run.replay import begun_with, rebuild
 from tailor.run.session import Session
 from tailor.run.settings import Settings
@@ -28,7 +29,10 @@ from tailor.run.stopping import Budget, ClassCounts, Plateau, StoppingRule, Targ
 from tailor.storage import Event, Store, StoreError, is_begun, open_store, parse_place
 from tailor.task import Task
 
-STORE, CACHE, ENGINE = "run.db", "cache", "engine"
+#: what a run's folder holds besides its settings
+STORE = "run.db"
+CACHE = "cache"
+ENGINE = "engine"
 
 
 class Project:
@@ -38,8 +42,10 @@ class Project:
         self.folder = Path(check_instance(folder, (str, os.PathLike), "folder", "a path"))
         self.config = config.read(self.folder)
         self.settings = self._settings()
-        where = os.environ.get("TAILOR_STORE") or self.config.section("run").get("store", STORE)
-        self.place = parse_place(where, self.folder)
+        store = os.environ.get("TAILOR_STORE")
+        if not store:
+            store = self.config.section("run").get("store", STORE)
+        self.place = parse_place(store, self.folder)
         #: what a user should know about tailor.toml and the run, in words
         self.notes: list[str] = []
         self._follow_classes()
@@ -50,37 +56,39 @@ class Project:
         store.
         """
         pool = self.config.section("pool")
-        found = [self.folder]
+        folders = [self.folder]
         if "://" not in pool["path"]:  # not an address
-            found.append(self.folder / pool["path"])
+            folders.append(self.folder / pool["path"])
         if "cache" in pool:
-            found.append(Path(pool["cache"]))
+            folders.append(Path(pool["cache"]))
         if isinstance(self.place, Path):
-            found.append(self.place.parent)
-        return found
+            folders.append(self.place.parent)
+        return folders
 
     def store(self, *, readonly: bool = False) -> Store:
         """Where the answers are kept; in PostgreSQL the folder's name is the run's, unless the URL
         names one.
         """
-        return open_store(self.place, run=self.folder.resolve().name, readonly=readonly)
+        return open_store(self.place, run=self._run_name(), readonly=readonly)
 
     def begun(self) -> bool:
-        return is_begun(self.place, self.folder.resolve().name)
+        return is_begun(self.place, self._run_name())
+
+    def _run_name(self) -> str:
+        return self.folder.resolve().name
 
     def _settings(self) -> Settings:
         task = self.config.section("task")
         selection = self.config.section("selection")
+        selection["strategies"] = tuple(selection["strategies"])
+        classes = tuple(task["classes"])
         try:
-            settings = Settings(
-                task["kind"],
-                tuple(task["classes"]),
-                **{**selection, "strategies": tuple(selection["strategies"])},
-            )
+            settings = Settings(task["kind"], classes, **selection)
             settings.task  # noqa: B018  checks the class names
             RunState(settings)  # checks strategies, selector and reward
         except TailorError as error:
-            raise InputError(self._blamed(error, "task", "selection")) from error
+            message = self._blamed(error, "task", "selection")
+            raise InputError(message) from error
         return settings
 
     def _follow_classes(self) -> None:
@@ -88,23 +96,24 @@ class Project:
         lists.
         """
         edits = self._events("classes")
-        now = begun = self.settings.classes
-        if edits:
-            names = edits[-1].body.get("classes")
-            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise StoreError(
-                    f"event {edits[-1].number} (classes) is damaged: restore a copy of the store"
-                )
-            now = tuple(names)
-            opened = self._events("opened")
-            begun = tuple(begun_with(opened[0])["classes"]) if opened else now
-        if now != self.settings.classes == begun:
-            where = self.config.place("task", "classes")
-            self.notes.append(
-                f"{where}: the classes were changed in the run to {', '.join(now)}: those count"
-            )
-            warnings.warn(self.notes[-1], Notice, stacklevel=3)
-            self.settings = replace(self.settings, classes=now)
+        if not edits:
+            return
+        classes_now = _edited_classes(edits[-1])
+        classes_then = classes_now
+        opened = self._events("opened")
+        if opened:
+            settings_then = begun_with(opened[0])
+            classes_then = tuple(settings_then["classes"])
+        listed = self.settings.classes
+        # Any other list was edited by hand: it is refused when the run is opened.
+        if listed != classes_then or listed == classes_now:
+            return
+        place = self.config.place("task", "classes")
+        names = ", ".join(classes_now)
+        note = f"{place}: the classes were changed in the run to {names}: those count"
+        self.notes.append(note)
+        warnings.warn(note, Notice, stacklevel=3)
+        self.settings = replace(self.settings, classes=classes_now)
 
     def _events(self, kind: str) -> list[Event]:
         if not self.begun():
@@ -115,13 +124,11 @@ class Project:
     def _blamed(self, error: TailorError, *sections: str) -> str:
         """The error with the line of the key it is about, as far as that can be told."""
         text = str(error)
-        given = [(s, key, value) for s in sections for key, value in self.config.section(s).items()]
-        for section, key, value in given:
-            values = [str(v) for v in (value if isinstance(value, list) else [value])]
-            wrong = isinstance(error, UnknownName) and any(error.name in v for v in values)
-            named = text.startswith((f"{key} is ", f"{key} {value!r} ")) or f", {key!r}:" in text
-            if wrong or named or (key == "path" and str(value) in text):
-                return f"{self.config.place(section, key)}: {key}: {text}"
+        for section in sections:
+            for key, value in self.config.section(section).items():
+                if _is_about(error, key, value):
+                    place = self.config.place(section, key)
+                    return f"{place}: {key}: {text}"
         return f"{self.folder / config.FILE}: {text}"
 
     def pool(self) -> Pool:
@@ -129,28 +136,37 @@ class Project:
         path = options.pop("path")
         if "://" not in path:  # not an address
             path = self.folder / path
-        order = self._described().get(
-            "order"
-        )  # the files of a Parquet pool, in the order in which they joined
+        # The files of a Parquet pool, in the order in which they joined.
+        order = self._described().get("order")
         if order is not None:
             options["order"] = order
         try:
             return open_pool(path, **options)
         except InputError as error:
-            raise InputError(self._blamed(error, "pool")) from error
+            message = self._blamed(error, "pool")
+            raise InputError(message) from error
 
     def _described(self) -> dict[str, Any]:
-        found = self._events("pool")
-        described = found[-1].body.get("pool") if found else None
-        return described if isinstance(described, dict) else {}
+        """What the pool said of itself when examples joined last; empty where it said nothing."""
+        events = self._events("pool")
+        if not events:
+            return {}
+        description = events[-1].body.get("pool")
+        if isinstance(description, dict):
+            return description
+        return {}
 
     def model(self, pool: Pool, task: Task | None = None, **changes: Any) -> Model:
         """task: other classes than the run's, before they are changed."""
         name, options = self._model()
+        options |= changes
+        if task is None:
+            task = self.settings.task
         try:
-            return make_model(name, task or self.settings.task, pool, **{**options, **changes})
+            return make_model(name, task, pool, **options)
         except InputError as error:
-            raise InputError(self._blamed(error, "model")) from error
+            message = self._blamed(error, "model")
+            raise InputError(message) from error
 
     def feature_width(self, pool: Pool) -> int | None:
         """d of the model's features, without making it; None where that can't be told."""
@@ -158,14 +174,17 @@ class Project:
         try:
             return feature_width(name, pool, **options)
         except InputError as error:
-            raise InputError(self._blamed(error, "model")) from error
+            message = self._blamed(error, "model")
+            raise InputError(message) from error
 
     def _model(self) -> tuple[str, dict[str, Any]]:
         """The model's name and options."""
         options = self.config.section("model")
         name = options.pop("name")
-        if name.partition("(")[0].strip() == "probe":
-            options.setdefault("cache", str(self.folder.absolute() / CACHE))
+        plain_name, _, _ = name.partition("(")
+        if plain_name.strip() == "probe":
+            cache = self.folder.absolute() / CACHE
+            options.setdefault("cache", str(cache))
         return name, options
 
     def _plant(self) -> Any:
@@ -176,14 +195,21 @@ class Project:
         from tailor.run.engine_model_runner import make_plant
 
         name, options = self._model()
-        try:
-            return make_plant(
-                self.config.section("engine"),
-                self.folder / ENGINE,
-                lambda model: Copy(model.task, model.pool.describe(), name, options),
+
+        def copy_of(model: Model) -> Copy:
+            return Copy(
+                task=model.task,
+                pool=model.pool.describe(),
+                model=name,
+                options=options,
             )
+
+        engine = self.config.section("engine")
+        try:
+            return make_plant(engine, self.folder / ENGINE, copy_of)
         except InputError as error:
-            raise InputError(self._blamed(error, "engine")) from error
+            message = self._blamed(error, "engine")
+            raise InputError(message) from error
 
     def rules(self) -> list[StoppingRule]:
         stop = self.config.section("stop")
@@ -195,10 +221,12 @@ class Project:
         }
         rules = []
         for key, value in stop.items():
+            make_rule = kinds[key]
             try:
-                rules.append(kinds[key](value))
+                rules.append(make_rule(value))
             except InputError as error:
-                raise InputError(f"{self.config.place('stop', key)}: {key}: {error}") from error
+                place = self.config.place("stop", key)
+                raise InputError(f"{place}: {key}: {error}") from error
         return rules
 
     def answer_writer(self) -> AnswerWriter:
@@ -219,9 +247,15 @@ class Project:
         pool = self.pool()
         plant = self._plant()
         model = self.model(pool)
+        make_model_runner: MakeModelRunner = ModelRunner
+        if plant is not None:
+            make_model_runner = plant.model_runner
+        # Last: whoever has the store open keeps all others out.
         store = self.store()
         try:
-            rules = self.rules() if stop is None else stop
+            rules = stop
+            if rules is None:
+                rules = self.rules()
             return Session(
                 store,
                 pool,
@@ -230,7 +264,7 @@ class Project:
                 stop=rules,
                 progress=progress,
                 remodel=lambda task: self.model(pool, task),
-                model_runner=plant.model_runner if plant else ModelRunner,
+                model_runner=make_model_runner,
             )
         except BaseException:
             store.close()
@@ -242,3 +276,27 @@ class Project:
             return RunState(self.settings)
         with self.store(readonly=True) as store:
             return rebuild(self.settings, store)
+
+
+def _edited_classes(edit: Event) -> tuple[str, ...]:
+    """The class list after an edit. Raises StoreError where the event has none."""
+    names: Any = edit.body.get("classes")
+    is_list_of_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not is_list_of_names:
+        raise StoreError(f"event {edit.number} (classes) is damaged: restore a copy of the store")
+    return tuple(names)
+
+
+def _is_about(error: TailorError, key: str, value: Any) -> bool:
+    """Whether an error is about this key with this value, as far as its text tells."""
+    text = str(error)
+    values = value if isinstance(value, list) else [value]
+    if isinstance(error, UnknownName):
+        is_unknown = any(error.name in str(single) for single in values)
+        if is_unknown:
+            return True
+    if text.startswith((f"{key} is ", f"{key} {value!r} ")):
+        return True
+    if f", {key!r}:" in text:
+        return True
+    return key == "path" and str(value) in text

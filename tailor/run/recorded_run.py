@@ -23,13 +23,16 @@ class RecordedRun:
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self.store = store
-        if next(self.store.events(), None) is None:
+        is_new = next(store.events(), None) is None
+        if is_new:
             opened = RunOpened(settings.as_dict())
-            self.store.append(opened.kind, opened.body())
+            store.append(opened.kind, opened.body())
         self.run_state = rebuild(settings, store)
-        begun = next(self.store.events()).body["settings"]
+        first_event = next(store.events())
+        begun = first_event.body["settings"]
         # The classes may be edited any number of times before the run is rebuilt.
-        self._begun = replace(settings, classes=tuple(begun["classes"]))
+        first_classes = tuple(begun["classes"])
+        self._begun = replace(settings, classes=first_classes)
 
     @property
     def settings(self) -> Settings:
@@ -45,14 +48,25 @@ class RecordedRun:
 
     def _record(self, event: RunEvent) -> None:
         number = self._append(event)
-        if number == self.run_state.event + 1:
-            apply(self.run_state, event, EventContext(number, time.time(), self.store))
-        else:  # one is in the store that was thought lost
+        is_next = number == self.run_state.event + 1
+        if not is_next:
+            # One is in the store that was thought lost.
             self._start_over()
+            return
+        context = EventContext(
+            number=number,
+            time=time.time(),
+            store=self.store,
+        )
+        apply(self.run_state, event, context)
 
     def _append(self, event: RunEvent) -> int:
         try:
-            return self.store.append(event.kind, event.body(), event.data())
+            return self.store.append(
+                event.kind,
+                event.body(),
+                event.data(),
+            )
         except BaseException:
             # The store may be away; what is missing is noticed with the next event.
             with contextlib.suppress(StoreError):

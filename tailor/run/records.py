@@ -56,7 +56,13 @@ class RoundRecord:
     @classmethod
     def opened(cls, event: RoundOpened, number: int) -> RoundRecord:
         """The record of a round that event `number` opened."""
-        pulled = np.empty(0, np.int64) if event.pulled is None else event.pulled
+        pulled = event.pulled
+        if pulled is None:
+            pulled = np.empty(0, np.int64)
+        # Version 0.1.0 wrote no as_of: its rounds were opened with all that was known.
+        as_of = event.as_of
+        if as_of is None:
+            as_of = number - 1
         return cls(
             number=event.number,
             size=event.size,
@@ -70,7 +76,7 @@ class RoundRecord:
             holdout=event.holdout,
             start=event.start,
             event=number,
-            as_of=number - 1 if event.as_of is None else event.as_of,
+            as_of=as_of,
             labels=event.labels,
         )
 
@@ -87,18 +93,20 @@ class RoundRecord:
     def chances_of(self, arms: np.ndarray) -> np.ndarray:
         """(n,) float64: as chance(), for each of the arms."""
         chances = np.ones(len(arms))
-        if self.chances is not None:
-            of_arms = arms >= 0
-            chances[of_arms] = self.chances[arms[of_arms]]
+        if self.chances is None:
+            return chances
+        is_arm = arms >= 0
+        chances[is_arm] = self.chances[arms[is_arm]]
         return chances
 
     def belief(self, arm: int) -> np.ndarray | None:
         """(K,) what the arm's posterior expected; None for selectors that have none."""
         if arm < 0 or self.beliefs is None:
             return None
+        # Beliefs are kept of the arms in the plan alone, which stand in ascending order.
         row = int(np.searchsorted(self.pulled, arm))
-        belief: np.ndarray = self.beliefs[row].astype(np.float32)
-        return belief
+        belief: np.ndarray = self.beliefs[row]
+        return belief.astype(np.float32)
 
     def drop_rest(self) -> None:
         """What was asked of it waits, the rest is not asked any more."""
@@ -109,8 +117,15 @@ class RoundRecord:
         if self.weights is not None:
             self.weights = change.weights(self.weights)
         if self.chances is not None:
-            self.chances = np.bincount(arms, weights=self.chances, minlength=size)
-        pulled, first = np.unique(arms[self.pulled], return_index=True)
+            # Arms that have become one are drawn as often as they were together.
+            self.chances = np.bincount(
+                arms,
+                weights=self.chances,
+                minlength=size,
+            )
+        pulled_arms = arms[self.pulled]
+        pulled, first = np.unique(pulled_arms, return_index=True)
         self.pulled = pulled
         if self.beliefs is not None:
-            self.beliefs = change.shares(self.beliefs.astype(np.float32))[first]
+            beliefs = self.beliefs.astype(np.float32)
+            self.beliefs = change.shares(beliefs)[first]

@@ -16,6 +16,8 @@ from tailor.task import MultiClass, Task
 
 #: a cell that begins with one of these is a formula to a spreadsheet; the last four: full width
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+#: what gets a quote before it in CSV: a quote too, so that reading can take off every one
+QUOTED = (*FORMULA, "'")
 #: between the classes of a cell
 SEPARATOR = "|"
 #: what a column `skip` may hold to say yes
@@ -32,7 +34,9 @@ def write_rows(path: Path, rows: Iterable[Row]) -> int:
     CSV.
     """
     check_suffix(path)
-    write = _write_jsonl if path.suffix == ".jsonl" else _write_csv
+    write = _write_csv
+    if path.suffix == ".jsonl":
+        write = _write_jsonl
     with (
         atomic_path(path) as temporary,
         temporary.open("w", newline="", encoding="utf-8") as file,
@@ -43,7 +47,8 @@ def write_rows(path: Path, rows: Iterable[Row]) -> int:
 def _write_jsonl(file: TextIO, rows: Iterable[Row]) -> int:
     count = 0
     for row in rows:
-        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        line = json.dumps(row, ensure_ascii=False)
+        file.write(line + "\n")
         count += 1
     return count
 
@@ -55,18 +60,23 @@ def _write_csv(file: TextIO, rows: Iterable[Row]) -> int:
         if writer is None:
             writer = csv.DictWriter(file, list(row))
             writer.writeheader()
-        writer.writerow({key: _cell(value) for key, value in row.items()})
+        cells = {key: _cell(value) for key, value in row.items()}
+        writer.writerow(cells)
         count += 1
     return count
 
 
 def _cell(value: Any) -> Any:
     """A value as it stands in CSV. A quote before what a spreadsheet would run."""
+    if value is None:
+        return ""
     if isinstance(value, (list, tuple)):
-        value = SEPARATOR.join(str(part) for part in value) or "none"
-    if isinstance(value, str) and value.startswith((*FORMULA, "'")):
+        names = [str(part) for part in value]
+        # An empty cell would be one that is not answered.
+        value = SEPARATOR.join(names) or "none"
+    if isinstance(value, str) and value.startswith(QUOTED):
         return "'" + value
-    return "" if value is None else value
+    return value
 
 
 # ---------------------------------------------------------------------- reading
@@ -74,8 +84,10 @@ def _cell(value: Any) -> Any:
 
 def check_suffix(path: Path) -> None:
     """Raises InputError for a file that is neither .csv nor .jsonl."""
-    if path.suffix not in (".csv", ".jsonl"):
-        raise InputError(f"{path} ends in {path.suffix or 'nothing'}: give a .csv or .jsonl file")
+    if path.suffix in (".csv", ".jsonl"):
+        return
+    ending = path.suffix or "nothing"
+    raise InputError(f"{path} ends in {ending}: give a .csv or .jsonl file")
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -86,7 +98,9 @@ def read_rows(path: Path) -> Iterator[Row]:
     check_suffix(path)
     if not path.is_file():
         raise InputError(f"no file at {path}")
-    read = _read_jsonl if path.suffix == ".jsonl" else _read_csv
+    read = _read_csv
+    if path.suffix == ".jsonl":
+        read = _read_jsonl
     with path.open(newline="", encoding="utf-8-sig") as file:
         try:
             yield from read(path, file)
@@ -113,8 +127,11 @@ def _read_csv(path: Path, file: TextIO) -> Iterator[Row]:
     reader = csv.DictReader(file)
     try:
         for row in reader:
-            # under None stand cells beyond the last column's name
-            plain = {key: _plain(value) for key, value in row.items() if key is not None}
+            plain = {}
+            for key, value in row.items():
+                # under None stand cells beyond the last column's name
+                if key is not None:
+                    plain[key] = _plain(value)
             yield plain | {"line": reader.line_num}
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num + 1}: {error}") from error
@@ -122,9 +139,12 @@ def _read_csv(path: Path, file: TextIO) -> Iterator[Row]:
 
 def _plain(value: Any) -> Any:
     """Undoes the quote of _cell()."""
-    is_quoted = isinstance(value, str) and value.startswith("'")
-    if is_quoted and value[1:].startswith((*FORMULA, "'")):
-        return value[1:]
+    if not isinstance(value, str) or not value.startswith("'"):
+        return value
+    unquoted = value[1:]
+    # Whoever writes 'tis by hand means the quote.
+    if unquoted.startswith(QUOTED):
+        return unquoted
     return value
 
 
@@ -146,13 +166,15 @@ def read_answers(path: Path, task: Task) -> dict[str, Any]:
         example_id = str(row["id"])
         if example_id in answers:
             raise InputError(f"{place}: id {example_id!r} is there twice")
-        if str(row.get("skip") or "").strip().lower() in YES:
+        skip = str(row.get("skip") or "")
+        if skip.strip().lower() in YES:
             answers[example_id] = None
             continue
-        if row["label"] is None or row["label"] == "":
+        label = row["label"]
+        if label is None or label == "":
             continue
         try:
-            answers[example_id] = _label(row["label"], task)
+            answers[example_id] = _label(label, task)
         except InputError as error:
             raise InputError(f"{place}: {error}") from error
     if not answers:
@@ -191,4 +213,5 @@ def _class_list(value: Any, task: Task) -> list[str]:
         return [text]
     if text.strip() in ("none", "-"):
         return []
-    return [part.strip() for part in text.split(SEPARATOR)]
+    parts = text.split(SEPARATOR)
+    return [part.strip() for part in parts]

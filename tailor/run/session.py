@@ -121,7 +121,8 @@ class Session(ModelSession):
                 return Asked((), opened)
             positions = opened
         records = map(self.run_state.pick_record, positions)
-        return Asked(tuple(record for record in records if record is not None))
+        asked = [record for record in records if record is not None]
+        return Asked(tuple(asked))
 
     def take(self, n: int | None = None, *, spare: bool = False) -> list[int]:
         """The positions of up to n further picks of the open round, in the store as asked. spare:
@@ -161,38 +162,54 @@ class Session(ModelSession):
         """(N, K) what the model said of every example when the open round began; None at a random
         start.
         """
-        return self.session_round.probs if self.session_round is not None else None
+        if self.session_round is None:
+            return None
+        return self.session_round.probs
 
     def batch_is_asked(self) -> bool:
         """Whether the current batch has been asked for as a whole; more may be left to spare."""
         current = self.run_state.current
         if current is None or current.asked >= current.size:
             return True
-        return self.session_round is not None and self.session_round.batch_taken
+        if self.session_round is None:
+            return False
+        return self.session_round.batch_taken
 
     # ------------------------------------------------------------------ stopping
 
     def progress(self) -> RunProgress:
         """How far the run has come, for stopping rules."""
         run_state = self.run_state
-        estimates = [record.estimate for record in run_state.rounds if record.estimate]
+        accuracy = []
+        lower = []
+        for record in run_state.rounds:
+            if record.estimate is None:
+                continue
+            accuracy.append(record.estimate.accuracy)
+            lower.append(record.estimate.lower)
+        counts = run_state.label_table.total.by_class
         return RunProgress(
             labels=run_state.answered(),
-            counts=run_state.label_table.total.by_class.astype(np.float64),
+            counts=counts.astype(np.float64),
             classes=run_state.task.classes,
-            accuracy=tuple(estimate.accuracy for estimate in estimates),
-            lower=tuple(estimate.lower for estimate in estimates),
+            accuracy=tuple(accuracy),
+            lower=tuple(lower),
         )
 
     def why_stop(self) -> str | None:
         """The first rule that is met, in words."""
-        return why_stop(self.rules, self.progress())
+        progress = self.progress()
+        return why_stop(self.rules, progress)
 
     def budget_left(self) -> int | None:
         """How many more may be asked for; None: there is no budget."""
-        spent = self.run_state.answered() + len(self.run_state.waiting)
         budgets = [rule.labels for rule in self.rules if isinstance(rule, Budget)]
-        return min(budgets) - spent if budgets else None
+        if not budgets:
+            return None
+        answered = self.run_state.answered()
+        # What waits will be answered: it is spent, too.
+        spent = answered + len(self.run_state.waiting)
+        return min(budgets) - spent
 
     # ------------------------------------------------------------------ rounds
 
@@ -225,14 +242,22 @@ class Session(ModelSession):
                 run_state = self.run_state.copy()
                 model_runner = self.model_runner
             session_round = SessionRound.open(
-                run_state, model_runner, size, spare, stage=self.enter_stage
+                run_state,
+                model_runner,
+                size,
+                spare,
+                stage=self.enter_stage,
             )
             if session_round.slots == 0:
                 return "no example is left to ask"
             if not quick:
                 return session_round
-            shown_first = [*session_round.start[:LOOKED_AT], *session_round.holdout[:LOOKED_AT]]
-            if not self._set_aside(self._find_unreadable(shown_first)):
+            shown_first = [
+                *session_round.start[:LOOKED_AT],
+                *session_round.holdout[:LOOKED_AT],
+            ]
+            unreadable = self._find_unreadable(shown_first)
+            if not self._set_aside(unreadable):
                 return session_round
 
     def enter(self, session_round: SessionRound) -> bool:
@@ -247,7 +272,8 @@ class Session(ModelSession):
         """
         with self.lock:
             is_same_task = session_round.run_state.task == self.run_state.task
-            if not is_same_task or session_round.number != len(self.run_state.rounds):
+            is_next = session_round.number == len(self.run_state.rounds)
+            if not is_same_task or not is_next:
                 return None
             opened = session_round.opened_event()  # before it joins: as it was drafted
             picks = session_round.first_picks(self.run_state, n)
@@ -259,14 +285,16 @@ class Session(ModelSession):
 
     def _affordable(self, spare: int) -> tuple[int, int]:
         """(picks of the next batch, picks to spare), as far as a budget allows."""
+        batch = self.settings.batch
         left = self.budget_left()
-        current = self.run_state.current
         if left is None:
-            return self.settings.batch, spare
+            return batch, spare
+        current = self.run_state.current
         if current is not None and not self.batch_is_asked():
             left -= current.size - current.asked
-        size = min(self.settings.batch, left)
-        return size, max(0, min(spare, left - size))
+        size = min(batch, left)
+        affordable_spare = min(spare, left - size)
+        return size, max(0, affordable_spare)
 
     def resume_round(self) -> None:
         """A round was open when the process ended: go through it again, up to where it stood. Long:
@@ -287,15 +315,20 @@ class Session(ModelSession):
                 assert isinstance(opened, RoundOpened)
                 record = RoundRecord.opened(opened, stored.number)
                 session_round = SessionRound.again(
-                    before, model_runner, record, stage=self.enter_stage
+                    before,
+                    model_runner,
+                    record,
+                    stage=self.enter_stage,
                 )
             self._relive(stored, run_state, session_round)
         assert session_round is not None
         with self.lock:
+            # What others told while the model was trained.
             for stored in self.store.events(after=run_state.event):
                 self._relive(stored, run_state, session_round)
             latest = run_state.current
             is_current = latest is not None and latest.event == current.event
+            # Another model: the classes were changed, and the round is dropped.
             if is_current and self.model_runner is model_runner:
                 self.run_state = run_state
                 self.session_round = session_round
@@ -309,7 +342,9 @@ class Session(ModelSession):
         """Apply an event to the state, and to the round that is gone through again."""
         event = read_stored(stored)
         if session_round is not None and isinstance(event, ExamplesAsked):
-            session_round.retake(event.positions.tolist(), event.slots.tolist())
+            positions = event.positions.tolist()
+            slots = event.slots.tolist()
+            session_round.retake(positions, slots)
         context = EventContext(stored.number, stored.time, self.store)
         apply(run_state, event, context)
         if session_round is not None and isinstance(event, RoundOpened):
@@ -320,8 +355,9 @@ class Session(ModelSession):
         is dropped.
         """
         with self.lock:
-            if self.session_round is None and self.run_state.current is not None:
-                self.run_state.current.drop_rest()
+            current = self.run_state.current
+            if self.session_round is None and current is not None:
+                current.drop_rest()
 
     def _start_over(self) -> None:
         # First: the store may be out of reach, and what was taken and not recorded must come again.

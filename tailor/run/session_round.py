@@ -95,7 +95,8 @@ class SessionRound:
             start=[],
         )
         if not model_runner.can_train(run_state):
-            session_round.start = rng.choice(free, plan.for_arms, replace=False).tolist()
+            start = rng.choice(free, plan.for_arms, replace=False)
+            session_round.start = start.tolist()
         elif plan.for_arms:
             session_round._consult(model_runner, plan.for_arms, stage)
         return session_round
@@ -119,7 +120,8 @@ class SessionRound:
             start=record.start.tolist(),
         )
         if not record.seed_round:
-            for_arms = int((~record.holdout_slots).sum())
+            is_for_arms = ~record.holdout_slots
+            for_arms = int(is_for_arms.sum())
             session_round._consult(model_runner, for_arms, stage)
         return session_round
 
@@ -150,23 +152,13 @@ class SessionRound:
     def opened_event(self) -> RoundOpened:
         """The event that records this round, as it was drafted."""
         run_state = self.run_state
-        arms = self.arms
         planned: dict[str, Any] = {}
-        if arms is not None:
-            pulled = np.unique(arms.plan)
-            beliefs = run_state.learner.selector.beliefs()
-            planned = {
-                "weights": arms.weights,
-                "chances": arms.chances,
-                "pulled": pulled,
-                "learned": arms.learned,
-                "beliefs": None if beliefs is None else beliefs[pulled].astype(np.float16),
-                "fit": arms.fit,
-            }
+        if self.arms is not None:
+            planned = self._planned(self.arms)
         return RoundOpened(
             number=self.number,
             size=self.size,
-            seed_round=arms is None,
+            seed_round=self.arms is None,
             estimate=self.estimate,
             as_of=run_state.event,
             labels=run_state.answered(),
@@ -175,6 +167,21 @@ class SessionRound:
             start=np.array(self.start, np.int64),
             **planned,
         )
+
+    def _planned(self, arms: LearnerRound) -> dict[str, Any]:
+        """What the selector decided, as RoundOpened takes it."""
+        pulled = np.unique(arms.plan)
+        beliefs = self.run_state.learner.selector.beliefs()
+        if beliefs is not None:
+            beliefs = beliefs[pulled].astype(np.float16)
+        return {
+            "weights": arms.weights,
+            "chances": arms.chances,
+            "pulled": pulled,
+            "learned": arms.learned,
+            "beliefs": beliefs,
+            "fit": arms.fit,
+        }
 
     def join(self, run_state: RunState) -> None:
         """Go on in the state of whose copy this round was opened: its round is this one now."""
@@ -189,11 +196,16 @@ class SessionRound:
         over.
         """
         picks: list[TakenPick] = []
-        end = self.slots if spare else min(self.size, self.slots)
-        while self.slot < end and (n is None or len(picks) < n):
+        end = self.slots
+        if not spare:
+            end = min(self.size, self.slots)
+        while self.slot < end:
+            if n is not None and len(picks) >= n:
+                break
             pick = self._next()
             if pick is not None:
                 picks.append(pick)
+            # After the pick: where one fails, its slot comes again.
             self.slot += 1
         return picks
 
@@ -205,7 +217,9 @@ class SessionRound:
             return []
         drafted = self.run_state
         self.run_state = run_state
-        before = self.arms.join(run_state.learner) if self.arms is not None else None
+        before = None
+        if self.arms is not None:
+            before = self.arms.join(run_state.learner)
         try:
             return self.take(n)
         finally:
@@ -272,24 +286,37 @@ def _plan_slots(
     """Which of up to `slots` slots are the hold-out's, and its examples for them. free: how many
     examples the arms may ask for; where these are too few, the hold-out gets more.
     """
-    table = run_state.label_table
+    candidates = _holdout_candidates(run_state)
     share = run_state.settings.holdout
-    is_candidate = (
-        table.availability.for_holdout & table.untouched() & table.availability.readable()
-    )
-    candidates = np.flatnonzero(is_candidate)
-    if run_state.current is not None:  # what the round before may still ask for
-        candidates = np.setdiff1d(candidates, run_state.current.holdout)
-    wanted = int(rng.binomial(slots, share)) if share else 0
-    for_holdout = min(max(wanted, slots - free), len(candidates), slots)
+    wanted = 0
+    # Without a hold-out nothing is drawn: a draw would change those that follow.
+    if share:
+        wanted = int(rng.binomial(slots, share))
+    too_few_for_arms = slots - free
+    for_holdout = max(wanted, too_few_for_arms)
+    for_holdout = min(for_holdout, len(candidates), slots)
     for_arms = min(slots - for_holdout, free)
-    holdout_slots = rng.permutation(np.arange(for_holdout + for_arms) < for_holdout)
-    holdout = rng.choice(candidates, for_holdout, replace=False).tolist()
-    return SlotPlan(holdout_slots, holdout, for_arms)
+    in_order = np.arange(for_holdout + for_arms)
+    holdout_slots = rng.permutation(in_order < for_holdout)
+    holdout = rng.choice(candidates, for_holdout, replace=False)
+    return SlotPlan(holdout_slots, holdout.tolist(), for_arms)
+
+
+def _holdout_candidates(run_state: RunState) -> np.ndarray:
+    """Positions of the hold-out's examples that may be asked."""
+    table = run_state.label_table
+    availability = table.availability
+    is_candidate = availability.for_holdout & table.untouched() & availability.readable()
+    candidates = np.flatnonzero(is_candidate)
+    if run_state.current is None:
+        return candidates
+    # The round before may still ask for its own.
+    return np.setdiff1d(candidates, run_state.current.holdout)
 
 
 def _drop_through(listed: list[int], position: int) -> None:
     """Removes a position and all before it: those were passed over, since they had been answered
     from outside when their turn came. They may have been withdrawn since.
     """
-    del listed[: listed.index(position) + 1]
+    index = listed.index(position)
+    del listed[: index + 1]

@@ -59,14 +59,18 @@ class Settings:
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise InputError(f"kind is {self.kind!r}: it must be one of {', '.join(KINDS)}")
-        strategies = [self.strategies] if isinstance(self.strategies, str) else self.strategies
-        strategy_names = check_list(strategies, "strategies", "names of arm families")
+        strategies: Any = self.strategies
+        if isinstance(strategies, str):
+            strategies = [strategies]
+        strategies = check_list(strategies, "strategies", "names of arm families")
         holdout = check_number(self.holdout, "holdout", "it must lie in [0, 1)")
         if not 0 <= holdout < 1:
             raise InputError(f"holdout is {holdout}: it must lie in [0, 1)")
+        classes = check_list(self.classes, "classes", "names")
+        strategies = [check_text(name, "strategy") for name in strategies]
         checked = {
-            "classes": tuple(check_list(self.classes, "classes", "names")),
-            "strategies": tuple(check_text(name, "strategy") for name in strategy_names),
+            "classes": tuple(classes),
+            "strategies": tuple(strategies),
             "selector": check_text(self.selector, "selector"),
             "reward": check_text(self.reward, "reward"),
             "batch": check_whole(self.batch, "batch"),
@@ -91,11 +95,14 @@ class Settings:
 
         begun_with: what as_dict() gave then, by this version or an older one.
         """
-        for name, value in Settings.from_dict(begun_with).as_dict().items():
-            now = getattr(self, name)
-            if name != "batch" and value != now:
+        begun = Settings.from_dict(begun_with).as_dict()
+        today = self.as_dict()
+        for name, value in begun.items():
+            if name == "batch":
+                continue
+            if value != today[name]:
                 raise InputError(
-                    f"this run has {name} = {value!r}, now it is {now!r}: begin another run"
+                    f"this run has {name} = {value!r}, now it is {today[name]!r}: begin another run"
                 )
 
     @classmethod

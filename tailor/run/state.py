@@ -4,14 +4,14 @@ tailor.run.class_merges change it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tailor.run.arm_statistics import ArmStatistics
-from tailor.run.consensus import Consensus, majority
+from tailor.run.consensus import Consensus, Vote, majority
 from tailor.run.events import ExamplesAsked
 from tailor.run.holdout import class_shares
 from tailor.run.records import NO_ARM_NAMES, PickRecord, RoundRecord
@@ -63,11 +63,10 @@ class RunState:
         twin.learner = self.learner.copy()
         twin.aside = dict(self.aside)
         twin.rounds = [copy(record) for record in self.rounds]
+        twin.asked_in = list(self.asked_in)
         # only the last round's list grows
-        if self.asked_in:
-            twin.asked_in = [*self.asked_in[:-1], list(self.asked_in[-1])]
-        else:
-            twin.asked_in = []
+        if twin.asked_in:
+            twin.asked_in[-1] = list(twin.asked_in[-1])
         twin.waiting = dict(self.waiting)
         twin.answered_by = dict(self.answered_by)
         twin.consensus = self.consensus.copy()
@@ -83,43 +82,52 @@ class RunState:
     @property
     def current(self) -> RoundRecord | None:
         """The round that was opened last."""
-        return self.rounds[-1] if self.rounds else None
+        if not self.rounds:
+            return None
+        return self.rounds[-1]
 
     # ------------------------------------------------------------------ changes
 
     def add_examples(self, ids: list[str], for_holdout: np.ndarray) -> None:
         """New ids join at the end. for_holdout (n,) bool: which of them the hold-out drew."""
         first = len(self.ids)
-        positions = range(first, first + len(ids))
+        count = len(ids)
+        positions = range(first, first + count)
+        new_positions = dict(zip(ids, positions))
         # new objects: copies of this state share the old ones
-        self.position = self.position | dict(zip(ids, positions))
+        self.position = self.position | new_positions
         self.ids = self.ids + ids
-        self.label_table.grow(len(ids), for_holdout)
+        self.label_table.grow(count, for_holdout)
 
     def enter_picks(self, picks: ExamplesAsked) -> None:
         """Picks of the current round are asked and wait for their answers."""
         record = self.rounds[-1]
-        record.asked += len(picks.positions)
         positions = picks.positions.tolist()
+        record.asked += len(positions)
         self.asked_in[-1] += positions
         predicted = picks.predicted
+        if predicted is not None:
+            predicted = predicted.astype(np.float32)
         self.label_table.picks.enter(
             picks.positions,
             record.number,
             picks.arms,
             record.chances_of(picks.arms),
-            None if predicted is None else predicted.astype(np.float32),
+            predicted,
             picks.slots,
         )
-        for position, arm in zip(positions, picks.arms.tolist()):
+        for position in positions:
             self.waiting[position] = None
+        for arm in picks.arms.tolist():
             self.arm_statistics.asked(arm)
 
     def label(self, positions: np.ndarray, classes: Sequence[Sequence[int]]) -> None:
         """These examples have these classes, whatever they had before."""
-        labels = np.zeros((len(positions), self.task.size), np.float32)
-        for row, listed in enumerate(classes):
-            labels[row, listed] = 1
+        shape = (len(positions), self.task.size)
+        labels = np.zeros(shape, np.float32)
+        for row, classes_of_row in enumerate(classes):
+            labels[row, classes_of_row] = 1
+        # Before the change and after it: the old labels go, the new ones come.
         self.count_found(positions, -1)
         self.learner.tell(positions, labels)
         self.count_found(positions, 1)
@@ -158,17 +166,16 @@ class RunState:
         positions = np.array([position])
         if label is not None:
             self.label(positions, [label])
-            agree = sorted(name for name, vote in votes.items() if vote.classes == label)
-            annotators = ", ".join(agree or sorted(votes))
             latest = max(vote.at for vote in votes.values())
-            self.answered_by[position] = (annotators, latest)
+            self.answered_by[position] = (_who_gave(label, votes), latest)
             return
         self.unlabel(positions)
-        if all(vote.classes is None for vote in votes.values()):
+        all_skipped = all(vote.classes is None for vote in votes.values())
+        if all_skipped:
             self.skip(positions)
-        else:
-            consensus.open[position] = None
-            consensus.disputed[position] = None
+            return
+        consensus.open[position] = None
+        consensus.disputed[position] = None
 
     def count_found(self, positions: np.ndarray, sign: int) -> None:
         """Add the labels of these examples to what their arms found (sign 1), or take them off."""
@@ -177,13 +184,16 @@ class RunState:
         labels = table.labels_of(labelled)
         for position, label in zip(labelled.tolist(), labels):
             pick = table.picks.get(position)
-            if pick is not None:
-                self.arm_statistics.count(pick.arm, label, sign)
+            if pick is None:
+                continue
+            self.arm_statistics.count(pick.arm, label, sign)
 
     def _update_waiting(self, positions: np.ndarray) -> None:
         table = self.label_table
-        is_answered = table.has_label(positions) | table.answers.skipped[positions]
-        is_waiting = table.picks.stands[positions] & ~is_answered
+        is_skipped = table.answers.skipped[positions]
+        is_answered = table.has_label(positions) | is_skipped
+        is_asked = table.picks.stands[positions]
+        is_waiting = is_asked & ~is_answered
         for position, waits in zip(positions.tolist(), is_waiting.tolist()):
             if waits:
                 self.waiting[position] = None
@@ -197,11 +207,13 @@ class RunState:
         table = self.label_table
         if not table.has_label(position):
             return None
-        label: np.ndarray = table.labels_of(np.array([position]))[0]
+        rows = table.labels_of(np.array([position]))
+        label: np.ndarray = rows[0]
         return label
 
     def is_skipped(self, position: int) -> bool:
-        return bool(self.label_table.answers.skipped[position])
+        answers = self.label_table.answers
+        return bool(answers.skipped[position])
 
     def arm_name(self, arm: int) -> str:
         """The name of an arm; below 0: "hold-out", "random start" or "(nobody)"."""
@@ -211,7 +223,8 @@ class RunState:
 
     def pick_record(self, position: int) -> PickRecord | None:
         """Why an example was asked for; None where nobody asked."""
-        pick = self.label_table.picks.get(position)
+        picks = self.label_table.picks
+        pick = picks.get(position)
         if pick is None:
             return None
         record = self.rounds[pick.round]
@@ -223,7 +236,7 @@ class RunState:
             chance=record.chance(pick.arm),
             mean=record.belief(pick.arm),
             weights=record.weights,
-            predicted=self.label_table.picks.prediction_of(position),
+            predicted=picks.prediction_of(position),
         )
 
     def answered(self) -> int:
@@ -238,20 +251,37 @@ class RunState:
     def summary(self) -> dict[str, Any]:
         """What `tailor status` shows."""
         table = self.label_table
-        unreadable = {self.ids[p]: reason for p, reason in sorted(self.aside.items())}
-        vanished_ids = [self.ids[p] for p in self.vanished]
-        vanished = dict.fromkeys(vanished_ids, "it has vanished from the pool")
+        aside = {}
+        for position, reason in sorted(self.aside.items()):
+            aside[self.ids[position]] = reason
+        # Last: of an example that can't be read and has vanished, the latter is said.
+        for position in self.vanished:
+            aside[self.ids[position]] = "it has vanished from the pool"
         holdout_labels = table.labels_of(table.holdout_labelled)
+        current_round = None
+        if self.current is not None:
+            current_round = self.current.number
+        estimates = [record.estimate for record in self.rounds]
         return {
             "examples": len(self.ids),
             "answered": self.answered(),
             "holdout": table.holdout_total.examples,
             "waiting": len(self.waiting),
             "skipped": int(table.answers.skipped.sum()),
-            "aside": unreadable | vanished,
+            "aside": aside,
             "shares": class_shares(self.task.classes, holdout_labels),
             "files": self.files,
             "counts": self.counts(),
-            "round": self.current.number if self.current else None,
-            "estimates": [record.estimate for record in self.rounds if record.estimate],
+            "round": current_round,
+            "estimates": [estimate for estimate in estimates if estimate],
         }
+
+
+def _who_gave(label: tuple[int, ...], votes: Mapping[str, Vote]) -> str:
+    """The people whose votes are the label; all of them where it is nobody's, which can be in a
+    multi-label task.
+    """
+    agreeing = [name for name, vote in votes.items() if vote.classes == label]
+    if not agreeing:
+        agreeing = list(votes)
+    return ", ".join(sorted(agreeing))

@@ -76,12 +76,12 @@ class TargetAccuracy(StoppingRule):
             raise InputError(f"target accuracy is {self.accuracy}: it must lie in (0, 1]")
 
     def met(self, progress: RunProgress) -> str | None:
-        if not progress.lower or progress.lower[-1] < self.accuracy:
+        if not progress.lower:
             return None
-        return (
-            f"accuracy on the hold-out is at least {progress.lower[-1]:.3f}, the target "
-            f"was {self.accuracy}"
-        )
+        lower = progress.lower[-1]
+        if lower < self.accuracy:
+            return None
+        return f"accuracy on the hold-out is at least {lower:.3f}, the target was {self.accuracy}"
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,8 @@ class Plateau(StoppingRule):
 
     def __post_init__(self) -> None:
         gain = check_number(self.gain, "gain of a plateau", "0 or more is needed")
-        if gain < 0 or (isinstance(self.rounds, int) and self.rounds < 1):
+        too_few_rounds = isinstance(self.rounds, int) and self.rounds < 1
+        if gain < 0 or too_few_rounds:
             raise InputError(
                 f"plateau of {self.rounds} rounds and {self.gain}: rounds >= 1 and gain >= 0 are "
                 "needed"
@@ -107,11 +108,13 @@ class Plateau(StoppingRule):
         check_whole(self.rounds, "rounds of a plateau")
 
     def met(self, progress: RunProgress) -> str | None:
-        if len(progress.accuracy) <= self.rounds:
+        accuracy = progress.accuracy
+        if len(accuracy) <= self.rounds:
             return None
-        best_before = max(progress.accuracy[: -self.rounds])
-        best_since = max(progress.accuracy[-self.rounds :])
-        if best_since >= best_before + self.gain:
+        best_before = max(accuracy[: -self.rounds])
+        best_since = max(accuracy[-self.rounds :])
+        needed = best_before + self.gain
+        if best_since >= needed:
             return None
         return f"accuracy on the hold-out grew by less than {self.gain} in {self.rounds} rounds"
 
