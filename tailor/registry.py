@@ -52,7 +52,8 @@ class Registry(Generic[T]):
         return plugins
 
     def names(self) -> list[str]:
-        return [*self.builtin, *sorted(self.plugins())]
+        plugins = sorted(self.plugins())
+        return [*self.builtin, *plugins]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -98,9 +99,10 @@ class Registry(Generic[T]):
         try:
             return registered(*args, **options)
         except TypeError as error:  # a word where a number belongs
-            listed = ", ".join(f"{key}={value!r}" for key, value in options.items())
-            if not listed:
-                listed = "no options"
+            assignments = [f"{key}={value!r}" for key, value in options.items()]
+            listed = "no options"
+            if assignments:
+                listed = ", ".join(assignments)
             raise InputError(
                 f"{self.kind} {name!r} can't be made with {listed}: {error}"
             ) from error
@@ -111,12 +113,17 @@ class Registry(Generic[T]):
         """
         parameters = self.options(name)
         for option in options:
-            if option not in parameters:
-                kind = f"option of {self.kind} {name!r},"
-                raise UnknownName(kind, option, parameters or ["(it has none)"])
+            if option in parameters:
+                continue
+            raise UnknownName(
+                f"option of {self.kind} {name!r},",
+                option,
+                parameters or ["(it has none)"],
+            )
         for option, parameter in parameters.items():
-            is_required = parameter.default is inspect.Parameter.empty
-            if is_required and option not in options:
+            if option in options:
+                continue
+            if parameter.default is inspect.Parameter.empty:
                 raise InputError(f"{self.kind} {name!r} needs {option}: write {name}({option}=...)")
 
     def named(self, given: Any) -> tuple[str, dict[str, Any]]:
@@ -137,8 +144,8 @@ class Registry(Generic[T]):
 
         Values are numbers, true, false, none or plain words.
         """
-        name, bracket, in_brackets = text.strip().partition("(")
-        name = name.strip()
+        text_before, bracket, in_brackets = text.strip().partition("(")
+        name = text_before.strip()
         if not bracket:
             return name, {}
         if not in_brackets.endswith(")"):
@@ -154,7 +161,8 @@ class Registry(Generic[T]):
             key, equals, value = assignment.partition("=")
             if not equals:
                 raise InputError(f"{text!r}: {assignment!r} is not option=value")
-            options[key.strip()] = _value(value.strip())
+            key = key.strip()
+            options[key] = _value(value.strip())
         return name, options
 
 

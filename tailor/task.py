@@ -41,7 +41,8 @@ class Task(ABC):
                 f"{self.kind} needs at least {self.fewest_classes} classes, got {count}: {names}"
             )
         for name in names:
-            if not isinstance(name, str) or not name:
+            is_text = isinstance(name, str)
+            if not is_text or not name:
                 raise InputError(f"class names must be non-empty strings, got {name!r}")
         for name, times in Counter(names).items():
             if times > 1:
@@ -77,8 +78,11 @@ class Task(ABC):
             return self.encode(plain)
         if plain.ndim == 2:
             return self.check_labels(plain)
-        if plain.ndim == 1 and plain.dtype.kind in "OUiu":
-            return self.encode(plain.tolist())
+        # Objects, texts and whole numbers: names or indices, one an example.
+        is_list_of_classes = plain.ndim == 1 and plain.dtype.kind in "OUiu"
+        if is_list_of_classes:
+            answers = plain.tolist()
+            return self.encode(answers)
         raise InputError(
             f"labels are {plain.dtype} of shape {plain.shape}: give {self.label_forms}, or rows "
             f"(n, {self.size}) of 0 and 1"
@@ -87,16 +91,18 @@ class Task(ABC):
     def check_labels(self, labels: Any) -> np.ndarray:
         """labels (n, K) of 0 and 1, any dtype -> a float32 copy, or InputError."""
         array = check_array(labels, "labels")
-        if array.ndim != 2 or array.shape[1] != self.size:
+        shape = array.shape
+        if len(shape) != 2 or shape[1] != self.size:
             raise InputError(
-                f"labels must have shape (n, {self.size}), one column a class, got {array.shape}; "
+                f"labels must have shape (n, {self.size}), one column a class, got {shape}; "
                 "task.label_rows() makes them from class names or indices"
             )
         if array.dtype.kind not in "biuf":
             raise InputError(f"labels must be real numbers, got dtype {array.dtype}")
         is_right = (array == 0) | (array == 1)
         if not is_right.all():
-            row, column = np.argwhere(~is_right)[0]
+            wrong_cells = np.argwhere(~is_right)
+            row, column = wrong_cells[0]
             label = array[row, column]
             name = self.classes[column]
             raise InputError(f"label {label!r} in row {row}, class {name!r}: labels are 0 or 1")
@@ -154,14 +160,16 @@ class MultiClass(Task):
 
     def encode(self, answers: Sequence[Any]) -> np.ndarray:
         answers = check_list(answers, "answers", "class names or indices")
-        indices = [self._position(answer) for answer in answers]
-        one_hot = np.eye(self.size, dtype=np.float32)
-        # As an array: a list without answers would not be one of indices.
-        rows: np.ndarray = one_hot[np.array(indices, np.int64)]
-        return rows
+        shape = (len(answers), self.size)
+        labels = np.zeros(shape, np.float32)
+        for row, answer in enumerate(answers):
+            k = self._position(answer)
+            labels[row, k] = 1
+        return labels
 
     def targets(self, labels: Any) -> np.ndarray:
-        return self.check_labels(labels).argmax(1)
+        checked = self.check_labels(labels)
+        return checked.argmax(1)
 
     def predicted(self, probs: Any) -> Any:
         matrix = _check_matrix(probs)
@@ -199,16 +207,19 @@ class MultiLabel(Task):
         return labels
 
     def targets(self, labels: Any) -> np.ndarray:
-        return self.check_labels(labels).astype(np.int64)
+        checked = self.check_labels(labels)
+        return checked.astype(np.int64)
 
     def predicted(self, probs: Any) -> Any:
-        return _check_matrix(probs) > 0.5
+        matrix = _check_matrix(probs)
+        return matrix > 0.5
 
 
 def _names(classes: Any) -> tuple[Any, ...]:
     """The names that were given, or as many numbers as were asked for."""
     if _is_whole(classes):
-        return tuple(str(k) for k in range(classes))
+        numbers = range(classes)
+        return tuple(map(str, numbers))
     names = check_list(classes, "classes", "names (or how many there are)")
     return tuple(names)
 

@@ -36,8 +36,7 @@ def check_whole(
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        value_text = shown(value)
-        raise InputError(f"{name} is {value_text}: a whole number from {least} is needed") from None
+        raise _refused(value, name, f"a whole number from {least} is needed") from None
     if most is not None and not least <= number <= most:
         raise InputError(f"{name} is {number}: it must lie in [{least}, {most}]")
     if number < least:
@@ -63,20 +62,20 @@ def check_number(value: Any, name: str, what: str) -> float:
     if isinstance(value, bool):
         is_number = False  # to Python True is a whole number
     if not is_number or not math.isfinite(value):
-        raise InputError(f"{name} is {shown(value)}: {what}")
+        raise _refused(value, name, what)
     return float(value)
 
 
 def check_flag(value: Any, name: str) -> bool:
     """True or False, NumPy's too."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"{name} is {shown(value)}: True or False is needed")
+        raise _refused(value, name, "True or False is needed")
     return bool(value)
 
 
 def check_text(value: Any, name: str) -> str:
     if not isinstance(value, str):
-        raise InputError(f"{name} is {shown(value)}: a text is needed")
+        raise _refused(value, name, "a text is needed")
     return str(value)
 
 
@@ -91,7 +90,7 @@ def check_instance(
     what  such an object in words, for the message
     """
     if not isinstance(value, kind):
-        raise InputError(f"{name} is {shown(value)}: {what} is needed")
+        raise _refused(value, name, f"{what} is needed")
     return value
 
 
@@ -102,10 +101,9 @@ def check_function(value: T, name: str, *, optional: bool = False) -> T:
     is_left_out = optional and value is None
     if is_left_out:
         return value
-    needed = "a function"
     if optional:
-        needed = "a function or None"
-    raise InputError(f"{name} is {shown(value)}: {needed} is needed")
+        raise _refused(value, name, "a function or None is needed")
+    raise _refused(value, name, "a function is needed")
 
 
 def check_list(
@@ -123,8 +121,9 @@ def check_list(
     refused: tuple[type, ...] = (str, bytes, Mapping)
     if ordered:
         refused = (*refused, Set)
-    if isinstance(value, refused) or not isinstance(value, Iterable):
-        raise InputError(f"{name} is {shown(value)}: a list of {of} is needed")
+    is_refused = isinstance(value, refused)
+    if is_refused or not isinstance(value, Iterable):
+        raise _refused(value, name, f"a list of {of} is needed")
     # The order of a set may change from one process to the next.
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
@@ -154,8 +153,14 @@ def check_device(value: Any) -> str:
     is not imported for this.
     """
     if not isinstance(value, str) or not DEVICE.fullmatch(value):
-        raise InputError(f"device is {shown(value)}: cpu, cuda or cuda:NUMBER is needed")
+        raise _refused(value, "device", "cpu, cuda or cuda:NUMBER is needed")
     return value
+
+
+def _refused(value: Any, name: str, needed: str) -> InputError:
+    """The error for an argument that is not what it must be. needed: what that is, in words."""
+    value_text = shown(value)
+    return InputError(f"{name} is {value_text}: {needed}")
 
 
 def shown(value: Any) -> str:

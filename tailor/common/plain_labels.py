@@ -33,10 +33,10 @@ def plain_labels(labels: Any, classes: Sequence[str]) -> np.ndarray | list[Any]:
     entries = check_list(labels, "labels", "labels, one an example,")
     if not entries:
         return entries
-    are_rows = all(_is_row_of_numbers(entry) for entry in entries)
-    if are_rows:
-        return check_array(entries, "labels")
-    return entries
+    for entry in entries:
+        if not _is_row_of_numbers(entry):
+            return entries
+    return check_array(entries, "labels")
 
 
 def _in_order(table: Any, classes: Sequence[str]) -> Any:
@@ -65,7 +65,10 @@ def _is_row_of_numbers(entry: Any) -> bool:
         return entry.ndim > 0 and entry.dtype.kind in "biufc"
     if hasattr(entry, "detach"):
         return bool(entry.ndim > 0)
-    is_list = isinstance(entry, (list, tuple))
-    if not is_list or not entry:
+    if not isinstance(entry, (list, tuple)):
         return False
-    return all(isinstance(value, (Number, np.bool_)) for value in entry)
+    for value in entry:
+        if not isinstance(value, (Number, np.bool_)):
+            return False
+    # An empty list is a multi-label answer: none of the classes.
+    return len(entry) > 0

@@ -99,6 +99,17 @@ class TomlFile:
         )
         return f"{self.path}, line {line}"
 
+    def _error(
+        self,
+        message: str | Exception,
+        table: str,
+        key: str | None = None,
+        entry: int = 0,
+    ) -> InputError:
+        """The error about a key of a table, or about the table itself."""
+        place = self.place(table, key, entry)
+        return InputError(f"{place}: {message}")
+
     def check(
         self,
         tables: Mapping[str, Keys],
@@ -117,24 +128,30 @@ class TomlFile:
             else:
                 sections = [*tables, *arrays]
                 unknown = UnknownName("section", name, sections)
-                raise InputError(f"{self.place(name)}: {unknown}")
+                raise self._error(unknown, name)
 
     def _check_table(self, name: str, content: Any, keys: Keys) -> None:
         if not isinstance(content, dict):
-            raise InputError(
-                f"{self.place(name)}: {name} is a section: write [{name}] and its keys below"
+            raise self._error(
+                f"{name} is a section: write [{name}] and its keys below",
+                name,
             )
         self._check_values(content, name, keys)
 
     def _check_array(self, name: str, content: Any, keys: Keys) -> None:
         is_array = isinstance(content, list)
         if not is_array or not all(isinstance(entry, dict) for entry in content):
-            raise InputError(
-                f"{self.place(name)}: {name} is a list: write [[{name}]] and its keys below, "
-                "once for each"
+            raise self._error(
+                f"{name} is a list: write [[{name}]] and its keys below, once for each",
+                name,
             )
         for number, values in enumerate(content):
-            self._check_values(values, name, keys, number)
+            self._check_values(
+                values,
+                name,
+                keys,
+                number,
+            )
 
     def _check_values(
         self,
@@ -145,16 +162,19 @@ class TomlFile:
     ) -> None:
         for name, value in values.items():
             if name not in keys:
-                place = self.place(table, name, entry)
                 unknown = UnknownName(f"key in [{table}]", name, keys)
-                raise InputError(f"{place}: {unknown}")
+                raise self._error(unknown, table, name, entry)
             fault = type_fault(value, keys[name])
             if fault is None:
                 continue
-            place = self.place(table, name, entry)
             # The values of a file may be of any length.
             value_text = reprlib.repr(value)
-            raise InputError(f"{place}: {name} = {value_text} {fault}")
+            raise self._error(
+                f"{name} = {value_text} {fault}",
+                table,
+                name,
+                entry,
+            )
 
     def table(self, name: str, keys: Keys) -> dict[str, Any]:
         """The value of each key of [name], its default where the file does not hold it.
@@ -162,7 +182,8 @@ class TomlFile:
         Raises InputError where a required key is missing. The file must have passed check(), so
         that what is written wrong is told before what is missing: most often they are one.
         """
-        return self._complete(self.tables.get(name, {}), name, keys)
+        values = self.tables.get(name, {})
+        return self._complete(values, name, keys)
 
     def entries(self, name: str, keys: Keys) -> list[dict[str, Any]]:
         """As table(), of each [[name]] in the file."""
@@ -182,11 +203,11 @@ class TomlFile:
         complete = {}
         for name, key in keys.items():
             if key.required and name not in values:
-                # A table that is not in the file has no line.
-                place = str(self.path)
+                message = f"[{table}] needs {name}: {key.doc}"
                 if table in self.tables:
-                    place = self.place(table, entry=entry)
-                raise InputError(f"{place}: [{table}] needs {name}: {key.doc}")
+                    raise self._error(message, table, entry=entry)
+                # A table that is not in the file has no line.
+                raise InputError(f"{self.path}: {message}")
             complete[name] = values.get(name, key.default)
         return complete
 

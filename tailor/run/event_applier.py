@@ -115,7 +115,7 @@ def _add_examples(event: ExamplesAdded, run_state: RunState, context: EventConte
 @_apply.register
 def _set_vanished(event: ExamplesVanished, run_state: RunState, context: EventContext) -> None:
     run_state.vanished = event.positions
-    positions = np.array(event.positions, np.int64)
+    positions = _array(event.positions)
     availability = run_state.label_table.availability
     availability.set_absent(positions)
 
@@ -143,8 +143,11 @@ def _open_round(event: RoundOpened, run_state: RunState, context: EventContext) 
     """
     if not event.seed_round:
         assert event.weights is not None
-        learner = run_state.learner
-        learner.replay_round(event.weights, event.fit, event.learned)
+        run_state.learner.replay_round(
+            event.weights,
+            event.fit,
+            event.learned,
+        )
     record = RoundRecord.opened(event, context.number)
     run_state.rounds.append(record)
     run_state.arm_statistics.new_round()
@@ -166,10 +169,11 @@ def _tell(event: AnswersTold, run_state: RunState, context: EventContext) -> Non
     for position, classes in event.answers:
         told.append(position)
         labels.append(classes)
-    run_state.label(np.array(told, np.int64), labels)
+    run_state.label(_array(told), labels)
+    annotator_and_time = (event.by, context.time)
     for position in told:
-        run_state.answered_by[position] = (event.by, context.time)
-    run_state.skip(np.array(event.skipped, np.int64))
+        run_state.answered_by[position] = annotator_and_time
+    run_state.skip(_array(event.skipped))
     told_or_skipped = [*told, *event.skipped]
     class_merges.note_answers(run_state, told_or_skipped)
     for position in told_or_skipped:
@@ -184,15 +188,19 @@ def _vote(event: VoteCast, run_state: RunState, context: EventContext) -> None:
         classes = tuple(event.classes)
     vote = Vote(classes, context.time)
     class_merges.note_answers(run_state, [position], event.by)
-    run_state.consensus.cast(position, event.by, vote, event.of)
+    run_state.consensus.cast(
+        position,
+        event.by,
+        vote,
+        asked=event.of,
+    )
     run_state.decide(position)
 
 
 @_apply.register
 def _withdraw(event: AnswersWithdrawn, run_state: RunState, context: EventContext) -> None:
     class_merges.note_answers(run_state, event.positions)
-    positions = np.array(event.positions, np.int64)
-    run_state.unlabel(positions)
+    run_state.unlabel(_array(event.positions))
     for position in event.positions:
         run_state.consensus.clear(position)
 
@@ -200,10 +208,14 @@ def _withdraw(event: AnswersWithdrawn, run_state: RunState, context: EventContex
 @_apply.register
 def _offer_again(event: OfferedAgain, run_state: RunState, context: EventContext) -> None:
     class_merges.note_answers(run_state, event.positions)
-    positions = np.array(event.positions, np.int64)
-    run_state.offer_again(positions)
+    run_state.offer_again(_array(event.positions))
     for position in event.positions:
         run_state.consensus.clear(position)
+
+
+def _array(positions: Sequence[int]) -> np.ndarray:
+    """(n,) int64, also where there are none: an empty list would become one of floats."""
+    return np.array(positions, np.int64)
 
 
 # ---------------------------------------------------------------------- classes
@@ -220,7 +232,12 @@ def _change_classes(event: ClassesChanged, run_state: RunState, context: EventCo
         class_merges.undo(run_state, event.undoes, change)
         return
     # First: what is remembered is the state before the change.
-    merge = class_merges.remember(run_state, change, context.number, event.by)
+    merge = class_merges.remember(
+        run_state,
+        change,
+        context.number,
+        event.by,
+    )
     class_merges.reclass(run_state, change)
     if merge is not None:
         merges = [*run_state.merges, merge]

@@ -61,7 +61,9 @@ class ModelSession(AnswerWriter):
         check_function(model_runner, "model_runner")
         super().__init__(store, settings)
         task = self.run_state.task
-        if model.task.classes != task.classes or model.task.kind != task.kind:
+        same_classes = model.task.classes == task.classes
+        same_kind = model.task.kind == task.kind
+        if not same_classes or not same_kind:
             raise InputError(
                 f"the model is for {model.task.classes}, the settings say {task.classes}"
             )
@@ -233,7 +235,9 @@ def _are_positions(array: np.ndarray, size: int) -> bool:
         return True
     if array.dtype.kind not in "iu":
         return False
-    return bool(array.min() >= 0 and array.max() < size)
+    if array.min() < 0:
+        return False
+    return bool(array.max() < size)
 
 
 def _described(pool: Pool) -> dict[str, Any] | None:

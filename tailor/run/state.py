@@ -166,8 +166,9 @@ class RunState:
         positions = np.array([position])
         if label is not None:
             self.label(positions, [label])
+            annotators = _who_gave(label, votes)
             latest = max(vote.at for vote in votes.values())
-            self.answered_by[position] = (_who_gave(label, votes), latest)
+            self.answered_by[position] = (annotators, latest)
             return
         self.unlabel(positions)
         all_skipped = all(vote.classes is None for vote in votes.values())
@@ -281,7 +282,10 @@ def _who_gave(label: tuple[int, ...], votes: Mapping[str, Vote]) -> str:
     """The people whose votes are the label; all of them where it is nobody's, which can be in a
     multi-label task.
     """
-    agreeing = [name for name, vote in votes.items() if vote.classes == label]
+    agreeing = []
+    for name, vote in votes.items():
+        if vote.classes == label:
+            agreeing.append(name)
     if not agreeing:
         agreeing = list(votes)
     return ", ".join(sorted(agreeing))
