@@ -39,8 +39,8 @@ class Registry(Generic[T]):
         """The package's own: class name -> its module."""
         classes = {}
         for path in self.builtin.values():
-            module, _, class_name = path.partition(":")
-            classes[class_name] = module
+            module_name, _, class_name = path.partition(":")
+            classes[class_name] = module_name
         return classes
 
     def plugins(self) -> dict[str, EntryPoint]:
@@ -60,6 +60,7 @@ class Registry(Generic[T]):
 
     def find(self, name: str) -> type[T]:
         """The class of this name. Raises UnknownName."""
+        # First: no plugin takes the place of a class of the package.
         if name in self.builtin:
             module_name, _, class_name = self.builtin[name].partition(":")
             module = import_module(module_name)

@@ -60,7 +60,8 @@ class Task(ABC):
         return len(self.classes)
 
     def index(self, name: str) -> int:
-        if check_text(name, "class name") not in self.classes:
+        check_text(name, "class name")
+        if name not in self.classes:
             raise UnknownName("class", name, self.classes)
         return self.classes.index(name)
 
@@ -79,8 +80,8 @@ class Task(ABC):
         if plain.ndim == 2:
             return self.check_labels(plain)
         # Objects, texts and whole numbers: names or indices, one an example.
-        is_list_of_classes = plain.ndim == 1 and plain.dtype.kind in "OUiu"
-        if is_list_of_classes:
+        may_be_classes = plain.dtype.kind in "OUiu"
+        if may_be_classes and plain.ndim == 1:
             answers = plain.tolist()
             return self.encode(answers)
         raise InputError(
@@ -91,10 +92,12 @@ class Task(ABC):
     def check_labels(self, labels: Any) -> np.ndarray:
         """labels (n, K) of 0 and 1, any dtype -> a float32 copy, or InputError."""
         array = check_array(labels, "labels")
-        shape = array.shape
-        if len(shape) != 2 or shape[1] != self.size:
+        columns = None
+        if array.ndim == 2:
+            columns = array.shape[1]
+        if columns != self.size:
             raise InputError(
-                f"labels must have shape (n, {self.size}), one column a class, got {shape}; "
+                f"labels must have shape (n, {self.size}), one column a class, got {array.shape}; "
                 "task.label_rows() makes them from class names or indices"
             )
         if array.dtype.kind not in "biuf":
@@ -133,8 +136,10 @@ class Task(ABC):
         """The index of a class that is given by its name or by its index."""
         if isinstance(answer, str):
             return self.index(answer)
-        if _is_whole(answer) and 0 <= answer < self.size:
-            return int(answer)
+        if _is_whole(answer):
+            index = int(answer)
+            if 0 <= index < self.size:
+                return index
         last = self.size - 1
         raise InputError(f"{answer!r} is neither a class name nor an index from 0 to {last}")
 

@@ -129,6 +129,7 @@ def begin_run(
     kind = "multi-class"
     if multi_label or _has_lists(labels):
         kind = "multi-label"
+    # Before anything is written: it checks the names.
     task = KINDS[kind](names)
     folder.mkdir(parents=True, exist_ok=True)
     place = str(pool)

@@ -158,6 +158,7 @@ def undo(run_state: RunState, event: int, change: ClassEdit) -> None:
     any change.
     """
     merge = last_merge(run_state, event)
+    # First the classes, so that what is remembered has a place to go back to.
     reclass(run_state, change)
     _restore(run_state, merge)
     run_state.merges = run_state.merges[:-1]

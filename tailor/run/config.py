@@ -225,6 +225,7 @@ def write(folder: Path, values: dict[str, dict[str, Any]]) -> Path:
         raise InputError(f"{unwritable!r} can't be written to {path}: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)
     try:
+        # x: of two commands that begin a run here at once, one fails.
         with path.open("xb") as file:
             file.write(content)
     except FileExistsError:

@@ -168,6 +168,7 @@ class EngineModelRunner(ModelRunner):
         and all of it every time.
         """
         copy = None
+        # Never the same again, so that no shard of an earlier model is taken for one of this.
         fingerprint = uuid4().hex
         if model.travels:
             saved = self._folder(weights)

@@ -17,13 +17,11 @@ from tailor.run.events import (
     AnswersWithdrawn,
     ClassesChanged,
     ExamplesAdded,
-    ExamplesAsked,
     ExamplesSetAside,
     ExamplesVanished,
     FilesSetAside,
     OfferedAgain,
     PoolDescribed,
-    RoundOpened,
     RunEvent,
     RunOpened,
     SeveralEvents,
@@ -33,6 +31,7 @@ from tailor.run.events import (
 )
 from tailor.run.holdout import sample_by_id
 from tailor.run.records import RoundRecord
+from tailor.run.round_events import ExamplesAsked, RoundOpened
 from tailor.run.state import RunState
 from tailor.selection.class_edits import ClassEdit
 from tailor.storage.base import Event, Store, StoreError

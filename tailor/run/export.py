@@ -196,6 +196,7 @@ def _write_parquet(listed: list[Row], task: Task, out: Path) -> None:
             ("confidence", pa.float64()),
         ]
     )
+    # With a schema: a column in which nothing stands has a type, too.
     table = pa.Table.from_pylist(listed, schema=schema)
     with atomic_path(out) as temporary:
         pq.write_table(table, temporary, compression="zstd")

@@ -21,6 +21,7 @@ def sample_by_id(ids: Sequence[str], share: float, seed: int) -> np.ndarray:
     if share <= 0:
         return np.zeros(len(ids), bool)
     key = seed.to_bytes(8, "little", signed=False)
+    # Eight bytes of a hash are a number that is equally likely to be any below 2**64.
     limit = int(share * 2**64)
     is_drawn = np.zeros(len(ids), bool)
     for position, example_id in enumerate(ids):

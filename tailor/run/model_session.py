@@ -67,6 +67,7 @@ class ModelSession(AnswerWriter):
             raise InputError(
                 f"the model is for {model.task.classes}, the settings say {task.classes}"
             )
+        # Reentrant: methods that take it call others that do.
         self.lock = threading.RLock()
         self.pool = pool
         self.model = model

@@ -122,6 +122,7 @@ class Run:
         where nothing is labelled, and for a folder that holds something else.
         """
         out = None if folder is None else Path(folder)
+        # Before the training, which may take long.
         if out is not None:
             check_place(out, overwrite)
         estimate = self.session.final_fit()

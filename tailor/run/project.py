@@ -237,6 +237,7 @@ class Project:
         try:
             return AnswerWriter(store, self.settings)
         except BaseException:
+            # Nobody else could close it, and it keeps other processes out.
             store.close()
             raise
 

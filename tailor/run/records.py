@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailor.run.events import RoundOpened
 from tailor.run.holdout import HoldoutEstimate
+from tailor.run.round_events import RoundOpened
 from tailor.selection.class_edits import ClassEdit
 from tailor.selection.pick_columns import HOLDOUT, START
 from tailor.selection.plan_walk import NOBODY

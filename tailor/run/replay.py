@@ -42,6 +42,7 @@ def rebuild(settings: Settings, store: Store, until: int | None = None) -> RunSt
         return RunState(settings)
     written = begun_with(first)
     classes_then = tuple(written["classes"])
+    # The classes are compared last: they may have been edited since.
     begun = replace(settings, classes=classes_then)
     try:
         begun.check_same(written)

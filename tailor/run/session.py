@@ -13,11 +13,11 @@ from tailor.models.base import Model, ProgressCallback, quiet
 from tailor.pools.base import Pool
 from tailor.run.answer_writer import SKIP
 from tailor.run.event_applier import EventContext, apply, read_stored
-from tailor.run.events import ExamplesAsked, RoundOpened
 from tailor.run.model_runner import ModelRunner
 from tailor.run.model_session import GivenUp, MakeModelRunner, ModelSession
 from tailor.run.records import PickRecord, RoundRecord
 from tailor.run.replay import rebuild
+from tailor.run.round_events import ExamplesAsked, RoundOpened
 from tailor.run.session_round import SessionRound
 from tailor.run.settings import Settings
 from tailor.run.state import RunState
@@ -234,6 +234,7 @@ class Session(ModelSession):
         quick = quick and not self.can_train()
         if not quick:
             self.read_pool()
+        # Again until none of the first picks turns out to be unreadable.
         while True:
             with self.lock:
                 size, spare = self._affordable(spare)
@@ -306,6 +307,7 @@ class Session(ModelSession):
         if not current.seed_round:
             self.enter_stage("reading")
             model_runner.prepare()
+        # Two states: the round is opened in the one that it knew, the other goes on until today.
         before = rebuild(self._begun, self.store, until=current.as_of)
         run_state = before.copy()
         session_round = None

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tailor.errors import Exhausted
-from tailor.run.events import ExamplesAsked, RoundOpened
 from tailor.run.holdout import HoldoutEstimate
 from tailor.run.model_runner import ModelRunner
 from tailor.run.records import RoundRecord
+from tailor.run.round_events import ExamplesAsked, RoundOpened
 from tailor.run.state import RunState
 from tailor.selection.learner_round import LearnerRound
 from tailor.selection.pick_columns import HOLDOUT, START
@@ -83,6 +83,7 @@ class SessionRound:
         `run_state` is a copy and is used up. `stage` hears what is being done.
         """
         number = len(run_state.rounds)
+        # The last number sets it apart from the model's seed, which is of (seed, number).
         rng = np.random.default_rng((run_state.settings.seed, number, 1))
         free = np.flatnonzero(run_state.label_table.free)
         plan = _plan_slots(run_state, size + spare, len(free), rng)
@@ -296,6 +297,7 @@ def _plan_slots(
     for_holdout = max(wanted, too_few_for_arms)
     for_holdout = min(for_holdout, len(candidates), slots)
     for_arms = min(slots - for_holdout, free)
+    # Mixed with the arms' slots, so that nobody who answers can tell them apart.
     in_order = np.arange(for_holdout + for_arms)
     holdout_slots = rng.permutation(in_order < for_holdout)
     holdout = rng.choice(candidates, for_holdout, replace=False)

@@ -79,6 +79,7 @@ class Settings:
             "dropout_passes": check_whole(self.dropout_passes, "dropout_passes"),
             "seed": check_seed(self.seed),
         }
+        # The class is frozen: this is how its own constructor sets a value.
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         self.task  # noqa: B018  checks the class names

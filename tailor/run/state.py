@@ -12,9 +12,9 @@ import numpy as np
 
 from tailor.run.arm_statistics import ArmStatistics
 from tailor.run.consensus import Consensus, Vote, majority
-from tailor.run.events import ExamplesAsked
 from tailor.run.holdout import class_shares
 from tailor.run.records import NO_ARM_NAMES, PickRecord, RoundRecord
+from tailor.run.round_events import ExamplesAsked
 from tailor.run.settings import Settings
 from tailor.selection.label_table import LabelTable
 from tailor.selection.learner import Learner
@@ -59,6 +59,7 @@ class RunState:
 
     def copy(self) -> RunState:
         """A state of its own, as this one stands now; no round is open in it."""
+        # What is replaced and never changed in place (ids, position, vanished, files) is shared.
         twin = copy(self)
         twin.learner = self.learner.copy()
         twin.aside = dict(self.aside)

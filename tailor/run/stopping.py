@@ -99,6 +99,7 @@ class Plateau(StoppingRule):
 
     def __post_init__(self) -> None:
         gain = check_number(self.gain, "gain of a plateau", "0 or more is needed")
+        # What is no whole number is left to check_whole, which says so.
         too_few_rounds = isinstance(self.rounds, int) and self.rounds < 1
         if gain < 0 or too_few_rounds:
             raise InputError(
