@@ -4,22 +4,19 @@ labels.
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
+from in_process import main_here
 from PIL import Image
 from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
-from tailor.cli import run_command
 from tailor.cli.app import app
 
 NAMES = {0: "zero [0]", 1: "one", 2: "two", 3: "three"}
@@ -47,20 +44,6 @@ def python_m(*words, **options):
         env=environment,
         **options,
     )
-
-
-def main_here(*words, columns=200):
-    """What `tailor` does with its arguments, in this process: a new one would import torch first,
-    for seconds.
-    """
-    argv = ["tailor", *map(str, words)]
-    out = io.StringIO()
-    err = io.StringIO()
-    arguments = patch.object(sys, "argv", argv)
-    terminal = patch.dict(os.environ, COLUMNS=str(columns))
-    with arguments, terminal, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = run_command()
-    return subprocess.CompletedProcess(argv, status, out.getvalue(), err.getvalue())
 
 
 def refused(*words, **options):

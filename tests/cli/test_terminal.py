@@ -10,8 +10,9 @@ import sys
 
 import numpy as np
 import pytest
+from in_process import main_here
 from PIL import Image
-from runs import app, begin, edit, main_here
+from runs import app, begin, edit
 
 from tailor.cli.terminal import printable
 from tailor_experiments.cli.demo import summary

@@ -9,18 +9,10 @@ import time
 
 import pytest
 from digits_experiment import TOML, run_here
+from in_process import main_here
 
 from tailor_experiments.comparison.config import read
 from tailor_experiments.comparison.rows import essence, load_rows, read_rows
-
-
-def tailor(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "tailor", "bench", *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
 
 
 def rows_there(out):
@@ -58,7 +50,7 @@ def complete(tmp_path_factory):
     return folder / "out"
 
 
-def test_an_ended_run_goes_on(complete, toml, tmp_path):
+def test_an_ended_run_goes_on(complete, toml, tmp_path, capfd):
     """Killed, gone on with, interrupted, gone on with: the rows of a run that nobody touched."""
     out = tmp_path / "out"
     left = 0
@@ -74,21 +66,23 @@ def test_an_ended_run_goes_on(complete, toml, tmp_path):
             assert "Traceback" not in said
         left = rows_there(out)
         assert 2 <= left < 24
-    done = tailor("run", toml, "--out", out)
+    done = main_here("bench", "run", toml, "--out", out, "--workers", 1)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
+    assert capfd.readouterr().err == ""  # nor did the worker say anything
     assert "24 rows in" in done.stdout
     assert essence(load_rows(out)) == essence(load_rows(complete))
 
 
 def test_running_again_changes_nothing(complete, toml):
     before = {p: p.read_bytes() for p in complete.glob("runs/*/rows.jsonl")}
-    assert tailor("run", toml, "--out", complete).returncode == 0
+    assert main_here("bench", "run", toml, "--out", complete).returncode == 0
     assert {p: p.read_bytes() for p in complete.glob("runs/*/rows.jsonl")} == before
 
 
 def test_report_and_compare(complete, tmp_path):
-    done = tailor(
+    done = main_here(
+        "bench",
         "report",
         complete,
         "--out",
@@ -103,7 +97,7 @@ def test_report_and_compare(complete, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "random minus" in done.stdout
     assert (tmp_path / "report.html").is_file()
-    done = tailor("compare", complete, complete)
+    done = main_here("bench", "compare", complete, complete)
     assert done.returncode == 0, done.stderr
     assert "B minus A" in done.stdout
 
@@ -118,7 +112,7 @@ def test_wrong_input_is_refused(toml, tmp_path):
         ("run", toml, "--only", "rondom"),
         ("paper", "cifar10", "--data", tmp_path),
     ):
-        done = tailor(*words)
+        done = main_here("bench", *words)
         assert done.returncode == 2, done.stdout
         assert done.stderr.startswith("tailor: ")
         assert "Traceback" not in done.stderr

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import official_files as files
 import pytest
+from in_process import main_here
 
 from tailor_experiments.comparison.paper import paper_experiment
 from tailor_experiments.comparison.rows import load_rows
@@ -34,11 +35,6 @@ QUICK = (
 )
 
 
-def bench(*words, **options):
-    command = [sys.executable, "-W", "ignore", "-m", "tailor", "bench", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
-
-
 @pytest.mark.parametrize(
     ("name", "write", "metric", "single"),
     [
@@ -50,7 +46,8 @@ def test_from_the_command_line(name, write, metric, single, tmp_path):
     write(tmp_path / "data")
     out = tmp_path / "out"
     only = ("--only", "TAILOR", "--only", single)
-    done = bench(
+    done = main_here(
+        "bench",
         "paper",
         name,
         "--data",
@@ -75,7 +72,7 @@ def test_from_the_command_line(name, write, metric, single, tmp_path):
 def test_progress_shows_the_time_left(toml, tmp_path):
     """On a terminal: a bar for all trials, with what is left of the time."""
     ours, theirs = pty.openpty()
-    words = ["run", str(toml), "--out", str(tmp_path / "out"), "--only", "random"]
+    words = ["run", str(toml), "--out", str(tmp_path / "out"), "--only", "random", "--workers", "1"]
     command = [sys.executable, "-m", "tailor", "bench", *words]
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment)
@@ -95,7 +92,7 @@ def test_progress_shows_the_time_left(toml, tmp_path):
     assert re.search(r"all trials +\S+ +\d+/8 .*\d:\d\d:\d\d", text), text[-2000:]
 
 
-def test_run_takes_another_place_of_the_data(tmp_path):
+def test_run_takes_another_place_of_the_data(tmp_path, monkeypatch):
     files.write_fashion(tmp_path / "there", n=40)
     (tmp_path / "e.toml").write_text(
         '[experiment]\nname = "f"\n[data]\nname = "fashion-2"\npath = "nowhere"\n'
@@ -111,13 +108,16 @@ def test_run_takes_another_place_of_the_data(tmp_path):
         1,
         "--only",
         "random",
+        "--workers",
+        1,
         "--out",
         tmp_path / "out",
     )
-    done = bench("run", tmp_path / "e.toml", *words)
+    done = main_here("bench", "run", tmp_path / "e.toml", *words)
     assert done.returncode == 2
     assert "nowhere" in done.stderr
-    done = bench("run", tmp_path / "e.toml", "--data", "there", *words, cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = main_here("bench", "run", tmp_path / "e.toml", "--data", "there", *words)
     assert done.returncode == 0, done.stderr
     assert [r["labels"] for r in load_rows(tmp_path / "out")] == [5, 10]
 

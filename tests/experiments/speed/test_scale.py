@@ -457,7 +457,11 @@ def test_a_report_measures_nothing():
     assert "leave --axis, --against-plan and --quick out" in str(done.exception)
 
 
-def test_plan_by_numbers():
+def test_plan_by_numbers(monkeypatch):
+    # In this process, which is quicker to start: how much memory it takes is not looked at.
+    monkeypatch.setattr(
+        forecasts, "in_own_process", lambda function, *given, **options: function(*given, **options)
+    )
     numbers = ["--examples", "40000", "--classes", "5", "--features", "8", "--batch", "50"]
     done = CliRunner().invoke(app, ["plan", *numbers])
     assert done.exit_code == 0, done.output
