@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from tailor.models.convex import shrinkage
-from tailor.models.prior_correction import Correction, log_shares
+from tailor.models.prior_correction import Correction, centred_log_shares
+from tailor.models.recipe import LOGIT_VARIANCE
 from tailor.models.stacked_solver import StackedProblem, solve_stacked
 from tailor.task import MultiClass, Task
 
@@ -19,13 +20,13 @@ FOLDS = 5
 LARGEST_SAMPLE = 2000
 #: principal components of the labelled features that the fits of the choice see, at most
 LARGEST_WIDTH = 256
-#: labels that are held out in turn, at least: fewer choose nothing
+#: held-out labels that a choice needs, at least
 SMALLEST_SAMPLE = 10
 #: iterations of each fit
 STEPS = 25
 
 TAUS = (0.0, 0.25, 0.5, 0.75, 1.0)
-TEMPERATURES = (0.35, 0.5, 0.6, 0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8)
+TEMPERATURES = (0.35, 0.5, 0.6, 0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.0)
 VARIANCES = (3.0, 10.0, 30.0, 100.0)
 
 
@@ -40,40 +41,18 @@ class Candidates:
     temperatures: Sequence[float]
     variances: Sequence[float | None] = (None,)
 
-    def best(self, losses: np.ndarray) -> Correction:
-        """losses (variances, temperatures, taus) -> the first of the combinations with the smallest
-        loss.
-        """
-        flat_index = int(np.argmin(losses))
-        variance, temperature, tau = np.unravel_index(flat_index, losses.shape)
-        return Correction(
-            tau=self.taus[int(tau)],
-            temperature=self.temperatures[int(temperature)],
-            logit_variance=self.variances[int(variance)],
-        )
-
 
 def draw_folds(task: Task, targets: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """targets (n, K) -> the fold (n,) int64 in which each example is held out, from 0 to FOLDS - 1;
-    -1: in none.
+    """targets (n, K) -> the fold (n,) int64 in which each example is held out, from 0 to FOLDS - 1.
 
-    In a multi-class task every class is spread evenly over the folds, and the only label of a class
-    is never held out: a fit without the class has nothing to say about it.
+    In a multi-class task every class is spread evenly over the folds.
     """
     order = rng.permutation(len(targets))
-    folds = np.full(len(targets), -1)
-    if not isinstance(task, MultiClass):
-        folds[order] = np.arange(len(targets)) % FOLDS
-        return folds
-    classes = targets.argmax(1)
-    # Each class goes on where the last one ended, so that folds have equal sizes too.
-    next_fold = 0
-    for klass in np.unique(classes):
-        members = order[classes[order] == klass]
-        if len(members) == 1:
-            continue
-        folds[members] = (next_fold + np.arange(len(members))) % FOLDS
-        next_fold += len(members)
+    if isinstance(task, MultiClass):
+        classes = targets.argmax(1)
+        order = order[np.argsort(classes[order], kind="stable")]
+    folds = np.empty(len(targets), np.int64)
+    folds[order] = np.arange(len(targets)) % FOLDS
     return folds
 
 
@@ -99,17 +78,17 @@ def held_out_losses(
             losses.append(binary.mean(1)[None])
         return np.stack(losses)
     taus = np.array(candidates.taus)[:, None]
-    shifts = taus * log_shares(counts)
-    factors = np.exp(-shifts)
+    shifts = taus * centred_log_shares(counts)
     classes = targets.argmax(1)
     rows = np.arange(len(logits))
     for temperature in candidates.temperatures:
         scaled = logits / temperature
+        scaled_shifts = shifts / temperature
         largest = scaled.max(1, keepdims=True)
-        # The sum of exp(z / T - tau * log share) over classes, for all taus in one product.
-        sums = np.exp(scaled - largest) @ factors.T
+        # The sum of exp((z - shift) / T) over classes, for all taus in one product.
+        sums = np.exp(scaled - largest) @ np.exp(-scaled_shifts).T
         log_sums = np.log(sums) + largest
-        of_true_class = scaled[rows, classes][:, None] - shifts.T[classes]
+        of_true_class = scaled[rows, classes][:, None] - scaled_shifts.T[classes]
         losses.append((log_sums - of_true_class).T)
     return np.stack(losses)
 
@@ -122,12 +101,54 @@ def example_weights(task: Task, targets: np.ndarray) -> np.ndarray:
         return np.full(len(targets), 1 / len(targets))
     counts = targets.sum(0)
     occurring = np.count_nonzero(counts)
-    per_example = targets @ np.where(counts > 0, counts, 1)
-    return 1 / (occurring * per_example)
+    return 1 / (occurring * counts[targets.argmax(1)])
 
 
-def enough_to_choose(task: Task, targets: np.ndarray) -> bool:
-    """Whether the held-out targets (n, K) say anything: SMALLEST_SAMPLE of them, of two classes."""
+def choose(
+    task: Task,
+    candidates: Candidates,
+    losses: np.ndarray,
+    targets: np.ndarray,
+    counts: np.ndarray,
+) -> Correction:
+    """The best candidates by the losses of held-out examples.
+
+    In a multi-class task tau and the variance are chosen on classes with two labels or more: a fit
+    without a class has nothing to say about it. The temperature is then chosen on all examples:
+    the only label of a class, held out, shows how often a class comes that has no label yet, and
+    how little a model may be sure of itself.
+
+    losses   (variances, temperatures, taus, n)
+    targets  (n, K) of the held-out examples
+    counts   (K,) of all labels at hand
+    """
+    weights = example_weights(task, targets)
+    repeated = _repeated(task, targets, counts)
+    variance, tau = _default_indices(task, candidates)
+    if _enough(task, targets[repeated]):
+        repeated_weights = example_weights(task, targets[repeated])
+        means = losses[..., repeated] @ repeated_weights
+        best = np.unravel_index(int(np.argmin(means)), means.shape)
+        variance = int(best[0])
+        tau = int(best[2])
+    by_temperature = losses[variance, :, tau] @ weights
+    temperature = int(np.argmin(by_temperature))
+    return Correction(
+        tau=candidates.taus[tau],
+        temperature=candidates.temperatures[temperature],
+        logit_variance=candidates.variances[variance],
+    )
+
+
+def _repeated(task: Task, targets: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """(n,) bool: the held-out examples whose class has another label."""
+    if not isinstance(task, MultiClass):
+        return np.ones(len(targets), bool)
+    return counts[targets.argmax(1)] > 1
+
+
+def _enough(task: Task, targets: np.ndarray) -> bool:
+    """Whether targets (n, K) say anything: SMALLEST_SAMPLE of them, of two classes."""
     if len(targets) < SMALLEST_SAMPLE:
         return False
     if not isinstance(task, MultiClass):
@@ -135,20 +156,30 @@ def enough_to_choose(task: Task, targets: np.ndarray) -> bool:
     return bool(np.count_nonzero(targets.sum(0)) > 1)
 
 
+def _default_indices(task: Task, candidates: Candidates) -> tuple[int, int]:
+    """(variance, tau) where labels are too few to choose: the default variance if it is among them,
+    and the strongest correction, which the fewest labels need most.
+    """
+    variances = list(candidates.variances)
+    default = LOGIT_VARIANCE[task.kind]
+    variance = variances.index(default) if default in variances else 0
+    return variance, len(candidates.taus) - 1
+
+
 def choose_held_out(
     task: Task,
     logits: np.ndarray,
     targets: np.ndarray,
-    counts: np.ndarray,
+    seen_counts: np.ndarray,
 ) -> Correction:
-    """The tau and the temperature with the smallest loss of held-out examples.
+    """The tau and the temperature for a network, from logits (n, K) of examples with targets (n, K)
+    that it was not trained on.
 
-    As held_out_losses() has them.
+    seen_counts  (K,) of the labels that it was trained on
     """
     candidates = Candidates(taus_for(task), TEMPERATURES)
-    losses = held_out_losses(task, logits, targets, counts, candidates)
-    weighted = losses @ example_weights(task, targets)
-    return candidates.best(weighted[None])
+    losses = held_out_losses(task, logits, targets, seen_counts, candidates)
+    return choose(task, candidates, losses[None], targets, seen_counts + targets.sum(0))
 
 
 def taus_for(task: Task) -> Sequence[float]:
@@ -165,39 +196,32 @@ def choose_linear(
     class_weights: np.ndarray | None,
     candidates: Candidates,
     seed: int,
-) -> Correction | None:
+) -> Correction:
     """The candidates with the smallest held-out loss of linear heads on standardised features, by
     five-fold cross-validation: class-balanced log loss, in a multi-label task mean log loss.
 
     The fits see a random sample of at most LARGEST_SAMPLE labels and the LARGEST_WIDTH first
     principal components of their features. All folds are solved side by side.
 
-    features       (n, d) on any device
+    features       (n, d) on any device, n at least SMALLEST_SAMPLE
     targets        (n, K) of 0 and 1
     class_weights  (K,) in the loss, or None
-
-    Returns None where there are too few labels.
     """
     rng = np.random.default_rng(seed)
     if len(targets) > LARGEST_SAMPLE:
+        # Drawn evenly over all labels: a sample with balanced classes would hide their skew.
         sample = np.sort(rng.permutation(len(targets))[:LARGEST_SAMPLE])
         features = features[torch.from_numpy(sample).to(features.device)]
         targets = targets[sample]
     folds = draw_folds(task, targets, rng)
-    is_held_out = folds >= 0
-    if not enough_to_choose(task, targets[is_held_out]):
-        return None
     stack = _FoldStack(task, features, targets, class_weights, folds)
-    weights = np.zeros(len(targets))
-    weights[is_held_out] = example_weights(task, targets[is_held_out])
     losses = []
     # From the strongest regularisation on: each solution is the start of the next.
     for variance in candidates.variances:
         assert variance is not None
         logits = stack.held_out_logits(variance)
-        per_example = stack.losses(logits, candidates)
-        losses.append(per_example @ weights)
-    return candidates.best(np.stack(losses))
+        losses.append(stack.losses(logits, candidates))
+    return choose(task, candidates, np.stack(losses), targets, targets.sum(0))
 
 
 class _FoldStack:
@@ -262,7 +286,7 @@ class _FoldStack:
         return logits
 
     def losses(self, logits: np.ndarray, candidates: Candidates) -> np.ndarray:
-        """(temperatures, taus, n) of logits (n, K); 0 for what is never held out."""
+        """(temperatures, taus, n) of logits (n, K)."""
         shape = (len(candidates.temperatures), len(candidates.taus), len(logits))
         losses = np.zeros(shape)
         for fold in range(FOLDS):

@@ -130,7 +130,7 @@ class NeuralModel(SourceModel):
         folds = cross_validation.draw_folds(self.task, targets, np.random.default_rng(seed))
         held_out = np.flatnonzero(folds == 0)
         seen = np.flatnonzero(folds != 0)
-        if not cross_validation.enough_to_choose(self.task, targets[held_out]):
+        if len(held_out) < cross_validation.SMALLEST_SAMPLE:
             return Correction(tau=self._fixed_tau())
         net = self._fit_network(positions[seen], targets[seen], seed, progress)
         return cross_validation.choose_held_out(

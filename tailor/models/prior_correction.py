@@ -21,8 +21,8 @@ LIMITS = "'auto', 'none' or a number in [0, 1] is needed"
 
 @dataclass(frozen=True)
 class Correction:
-    """What is done to a trained network's logits z (n, K): they become z / temperature - tau *
-    log(labelled share of each class).
+    """What is done to a trained network's logits z (n, K): they become (z - tau * log(labelled
+    share of each class)) / temperature.
 
     A network trained on skewed labels learns the skew as a prior. With tau = 1 the probabilities
     are those under classes that are equally frequent (Menon et al. 2021, logit adjustment).
@@ -32,7 +32,7 @@ class Correction:
     logit_variance  that a linear head was trained with; None where none was chosen
 
     >>> Correction(tau=1.0).shift(np.array([7, 1, 0])).round(3)
-    array([-0.318, -1.705,  0.   ])
+    array([ 0.693, -0.693,  0.   ])
     """
 
     tau: float = 0.0
@@ -41,7 +41,7 @@ class Correction:
 
     def shift(self, counts: np.ndarray) -> np.ndarray:
         """counts (K,) of labels -> what is subtracted from the logits (K,) float64."""
-        return self.tau * log_shares(counts)
+        return self.tau * centred_log_shares(counts)
 
     def fold_into(self, layer: nn.Linear, counts: np.ndarray) -> None:
         """Change the weights and the bias of an output layer in place, so that it gives the
@@ -55,9 +55,9 @@ class Correction:
             return
         shift = torch.from_numpy(self.shift(counts)).to(layer.bias)
         with torch.no_grad():
-            layer.weight.div_(self.temperature)
-            layer.bias.div_(self.temperature)
             layer.bias.sub_(shift)
+            layer.bias.div_(self.temperature)
+            layer.weight.div_(self.temperature)
 
     def as_settings(self) -> dict[str, float | None]:
         """Plain values for a file: from_settings() takes them."""
@@ -82,13 +82,18 @@ class Correction:
         return correction
 
 
-def log_shares(counts: np.ndarray) -> np.ndarray:
+def centred_log_shares(counts: np.ndarray) -> np.ndarray:
     """counts (K,) of labels -> log of each class's share (K,) float64, every count raised by 1; 0
     for a class without a label, about whose frequency nothing is known.
+
+    The mean over the classes that have a label is subtracted. Where all have one, no probability
+    depends on it; where some have none, the others are not raised above them for that alone.
     """
-    raised = counts.astype(np.float64) + 1
-    shares = raised / raised.sum()
-    return np.where(counts > 0, np.log(shares), 0.0)
+    has_label = counts > 0
+    if not has_label.any():
+        return np.zeros(len(counts))
+    log_counts = np.log(counts.astype(np.float64) + 1)
+    return np.where(has_label, log_counts - log_counts[has_label].mean(), 0.0)
 
 
 def check_prior_correction(value: Any) -> str | float:

@@ -15,7 +15,7 @@ from tailor.models.backbones import Backbone, FeatureSource, make_backbone
 from tailor.models.base import Prediction, ProgressCallback, quiet
 from tailor.models.neural import NeuralModel, plain_weights
 from tailor.models.prior_correction import Correction
-from tailor.models.recipe import Recipe
+from tailor.models.recipe import LOGIT_VARIANCE, Recipe
 from tailor.models.standardisation import Standardisation
 from tailor.models.targets import Targets
 from tailor.models.uninformed import uninformed_probability
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from tailor.models.heads import Head
     from tailor.models.networks import Network
 
-#: how far a linear head's logits may spread, by kind of task: best over five datasets' pools, on
-#: held-out parts
-LOGIT_VARIANCE = {"multi-class": 30.0, "multi-label": 10.0}
 #: iterations of the solver, or batches with a hidden layer
 STEPS = {"linear": 50, "hidden": 300}
 
@@ -55,7 +52,8 @@ class Probe(NeuralModel):
     prior_correction  "none"; a number tau in [0, 1]: tau * log(labelled share) is subtracted from
                     the logits of a multi-class task, so that a class that was labelled often is not
                     predicted for that alone; "auto": tau and a temperature of the logits are chosen
-                    each round from the labels at hand (multi-label: the temperature)
+                    each round from the labels at hand, by cross-validation (multi-label: the
+                    temperature alone). Saved weights are the corrected ones
     batch, lr, weight_decay  of Adam, for a hidden layer
     class_weights   None, "balanced", or one number a class (multi-label: for its positives)
     dropout         rate on the features, in training and in the passes that bald asks for
@@ -208,9 +206,11 @@ class Probe(NeuralModel):
         from tailor.models.heads import Head
         from tailor.models.losses import class_weights
 
+        if len(targets) < cross_validation.SMALLEST_SAMPLE:
+            return Correction(tau=self._fixed_tau())
         net = self._fresh_network(seed)
         assert isinstance(net, Head)
-        correction = cross_validation.choose_linear(
+        return cross_validation.choose_linear(
             self.task,
             self._embedded(net, positions),
             targets,
@@ -218,7 +218,6 @@ class Probe(NeuralModel):
             self._candidates(),
             seed,
         )
-        return correction or Correction(tau=self._fixed_tau())
 
     def _candidates(self) -> Candidates:
         from tailor.models import cross_validation

@@ -15,7 +15,7 @@ from tailor.models import Notice, make_model
 from tailor.models import cross_validation as cv
 from tailor.models.convex import shrinkage, solve
 from tailor.models.losses import make_loss
-from tailor.models.prior_correction import Correction, log_shares
+from tailor.models.prior_correction import Correction, centred_log_shares
 from tailor.models.stacked_solver import StackedProblem, solve_stacked
 from tailor.pools.arrays import Arrays
 from tailor.testing.toy_pools import ToyImages, toy_labels
@@ -75,12 +75,14 @@ def test_temperature_and_shift_of_a_layer():
         before = layer(features).numpy()
         Correction(tau=0.5, temperature=2.0).fold_into(layer, counts)
         after = layer(features).numpy()
-    shift = 0.5 * np.array([np.log(8 / 11), np.log(2 / 11), 0])
-    np.testing.assert_allclose(after, before / 2 - shift, atol=1e-6)
+    # log shares of the labelled classes, less their mean
+    shift = 0.5 * np.array([np.log(8) - np.log(4), np.log(2) - np.log(4), 0])
+    np.testing.assert_allclose(after, (before - shift) / 2, atol=1e-6)
 
 
 def test_a_class_without_a_label_is_not_shifted():
-    assert log_shares(np.array([3, 0, 5]))[1] == 0
+    assert centred_log_shares(np.array([3, 0, 5]))[1] == 0
+    assert centred_log_shares(np.zeros(3)).tolist() == [0, 0, 0]
     values, truth, _ = skewed()
     rows = np.flatnonzero(truth != 2)[:40]
     for option in (1.0, "auto"):
@@ -146,8 +148,9 @@ def slow_choice(task, features, targets, variances, seed):
                     shares = (counts + 1) / (counts + 1).sum()
                     adjusted = logits / temperature
                     if task.kind == "multi-class":
-                        adjusted = adjusted - np.where(counts > 0, tau * np.log(shares), 0)
-                        log_probs = np.log(softmax(adjusted))
+                        assert counts.all()
+                        shifted = (logits - tau * np.log(shares)) / temperature
+                        log_probs = np.log(softmax(shifted))
                         for row, label in zip(log_probs, labels):
                             per_class[label.argmax()].append(-row[label.argmax()])
                     else:
@@ -232,15 +235,28 @@ def test_principal_components_keep_products():
         assert cv.principal_components(features, 3).shape == (shape[0], 3)
 
 
-def test_folds_spread_every_class_and_keep_single_labels():
+def test_folds_spread_every_class():
     targets = np.eye(4)[[0] * 12 + [1] * 5 + [2] * 2 + [3]]
     folds = cv.draw_folds(MultiClass(4), targets, np.random.default_rng(0))
     classes = targets.argmax(1)
-    per_fold = [np.bincount(folds[classes == k], minlength=5) for k in (0, 1, 2)]
+    per_fold = [np.bincount(folds[classes == k], minlength=5) for k in range(4)]
     assert all(counts.max() - counts.min() <= 1 for counts in per_fold)
-    assert folds[classes == 3].tolist() == [-1]
-    sizes = np.bincount(folds[folds >= 0], minlength=5)
-    assert sizes.max() - sizes.min() <= 1
+    assert np.bincount(folds, minlength=5).tolist() == [4, 4, 4, 4, 4]
+
+
+def test_single_labels_choose_the_temperature_but_not_the_strength():
+    """Two classes that are told apart well, and labels of eight more, one each: a class without a
+    label is likely, so a model must not be sure.
+    """
+    rng = np.random.default_rng(0)
+    truth = np.array([0] * 24 + [1] * 8 + list(range(2, 10)))
+    values = (np.eye(10, 12)[truth] * 3 + rng.normal(size=(40, 12))).astype(np.float32)
+    chosen = {}
+    for count in (32, 40):
+        model = probe(values, MultiClass(10), prior_correction="auto")
+        model.fit(np.arange(count), np.eye(10)[truth[:count]], seed=0)
+        chosen[count] = model.correction
+    assert chosen[40].temperature > 2 * chosen[32].temperature
 
 
 def test_a_sample_stands_for_many_labels():
@@ -334,8 +350,8 @@ def test_fine_tuned_networks_are_corrected(option):
         model.fit(np.arange(len(pool)), labels, seed=0)
         models[prior_correction] = model
     correction = models[option].correction
-    before = logits_of(models["none"]) / correction.temperature
-    expected = softmax(before - correction.shift(labels.sum(0)))
+    shifted = logits_of(models["none"]) - correction.shift(labels.sum(0))
+    expected = softmax(shifted / correction.temperature)
     probs = models[option].predict(np.arange(len(pool))).probs
     np.testing.assert_allclose(probs, expected, atol=1e-4)
 
