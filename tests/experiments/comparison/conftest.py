@@ -14,6 +14,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "datasets"))  # its writers o
 from digits_experiment import SMALL, TOML, run_here
 
 from tailor_experiments.comparison.experiment import Contender
+from tailor_experiments.comparison.gather import load
+from tailor_experiments.comparison.report import write_report
 
 
 @pytest.fixture
@@ -42,3 +44,13 @@ def multilabel(tmp_path_factory):
     )
     data = {"name": "digits-multilabel", "options": {}}
     return out, run_here(replace(SMALL, name="sayings", data=data, contenders=contenders), out)
+
+
+@pytest.fixture(scope="session")
+def drawn(whole, multilabel, tmp_path_factory):
+    """The folder of a report of both, drawn in this process. Tests that read it are of the group
+    "drawn", so that it is drawn once.
+    """
+    out = tmp_path_factory.mktemp("drawn")
+    write_report(load(whole[0], multilabel[0]), out)
+    return out

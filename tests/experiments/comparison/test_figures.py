@@ -60,10 +60,13 @@ def test_a_row_of_panels_shows_its_own_and_the_others_in_grey():
     assert len(draw_panels([("y", some)], "labels", lineup=lineup(found, "TAILOR")).axes) == 1
 
 
-def test_figures_drawn_by_several_processes_are_the_same(multilabel, tmp_path):
-    for workers in (1, 2):
-        write_report(load(multilabel[0]), tmp_path / str(workers), workers=workers)
-    alone, together = ({p.name: p.read_bytes() for p in (tmp_path / w).glob("*.png")} for w in "12")
+@pytest.mark.xdist_group("drawn")
+def test_figures_drawn_by_several_processes_are_the_same(whole, multilabel, drawn, tmp_path):
+    write_report(load(whole[0], multilabel[0]), tmp_path, workers=2)
+    alone, together = (
+        {path.name: path.read_bytes() for path in folder.glob("*.png")}
+        for folder in (drawn, tmp_path)
+    )
     assert len(alone) >= 12  # enough for two
     assert alone == together
 

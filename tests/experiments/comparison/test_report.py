@@ -21,7 +21,7 @@ from tailor_experiments.comparison.judging import (
     judged_by,
     rivals,
 )
-from tailor_experiments.comparison.report import all_tables, write_report
+from tailor_experiments.comparison.report import PAGE, all_tables, write_report
 from tailor_experiments.comparison.roles import candidate_ablations, focused
 from tailor_experiments.comparison.table_format import Table
 
@@ -41,8 +41,9 @@ class Sources(HTMLParser):
         self.ids += [value for name, value in attrs if name == "id"]
 
 
-def test_the_page_stands_alone(whole, multilabel, tmp_path):
-    page = write_report(load(whole[0], multilabel[0]), tmp_path).read_text()
+@pytest.mark.xdist_group("drawn")
+def test_the_page_stands_alone(drawn):
+    page = (drawn / PAGE).read_text()
     parser = Sources()
     parser.feed(page)
     pieces = [source for source in parser.found if not source.startswith("#")]
@@ -50,8 +51,8 @@ def test_the_page_stands_alone(whole, multilabel, tmp_path):
     assert {f"#{one}" for one in parser.ids} >= set(parser.found) - set(pieces)
     assert not {"script", "link", "iframe"} & set(parser.tags)
     assert "http" not in re.sub(r"base64,[^']+", "", page)
-    pictures = {p.stem for p in tmp_path.glob("*.png")}
-    assert pictures == {p.stem for p in tmp_path.glob("*.pdf")}
+    pictures = {p.stem for p in drawn.glob("*.png")}
+    assert pictures == {p.stem for p in drawn.glob("*.pdf")}
     assert len(pieces) == len(pictures)
     kinds = [
         "score",
