@@ -12,6 +12,8 @@ from tailor.run.state import RunState
 RANDOM_PICKS = {
     "hold-out": "Chosen at random for the hold-out: its label measures the model and is never "
     "trained on.",
+    "coverage start": "Chosen to cover the pool, in the middle of a group of examples that are "
+    "alike: there was no model yet.",
     "random start": "Chosen at random: there was no model yet.",
     "(nobody)": "Chosen at random: every arm in the plan had run dry.",
 }

@@ -67,6 +67,7 @@ class Model(ABC):
     can_dropout = False  # dropout(): bald asks for it
     can_finetune_in_parts = False  # tuned(): as finetune(), over a pool that doesn't fit memory
     can_dropout_in_parts = False  # dropout_at(): as dropout(), over such a pool
+    has_first_features = False  # first_features(): a first batch that covers the pool asks for it
     #: where the model keeps the rows that it computes once for each entry of the pool, if it does;
     #: an engine fills it from many workers
     source: Source | None = None
@@ -94,6 +95,12 @@ class Model(ABC):
         could not be read, each with the reason.
         """
         return {}
+
+    def first_features(self, positions: np.ndarray) -> np.ndarray:
+        """Features (n, d) at positions (n,) before anything was learned, once prepare() has been
+        called: what a first batch is spread over. 0 where an entry can't be read.
+        """
+        raise InputError(f"{type(self).__name__} has no features before it is trained")
 
     @abstractmethod
     def fit(

@@ -79,6 +79,7 @@ class Probe(NeuralModel):
     """
 
     name = "probe"
+    has_first_features = True
 
     def __init__(
         self,
@@ -134,6 +135,9 @@ class Probe(NeuralModel):
             self.device,
         )
         self._standardisation = Standardisation(self.source)
+
+    def first_features(self, positions: np.ndarray) -> np.ndarray:
+        return self._standardisation.rows(self.run_positions, self._check_positions(positions))
 
     def new_network(self, generator: torch.Generator, shape: tuple[int, ...]) -> Network:
         from torch import nn

@@ -18,6 +18,7 @@ from tailor.models.files import damaged, read_model, write_model
 from tailor.models.inputs import find_device
 from tailor.models.sklearn_classifiers import FittedClassifiers, estimator_path, find_estimator
 from tailor.models.source_model import DEFAULT_DROPOUT, SourceModel
+from tailor.models.standardisation import Standardisation
 from tailor.models.targets import Targets
 from tailor.models.uninformed import uninformed_probability
 from tailor.pools.base import Pool
@@ -65,6 +66,7 @@ class SklearnModel(SourceModel):
     """
 
     name = "sklearn"
+    has_first_features = True
     source: FeatureSource
 
     def __init__(
@@ -94,6 +96,10 @@ class SklearnModel(SourceModel):
         #: vectors, labels (n, K) and seed of the last training; None for a fine-tuned copy
         self._training: tuple[np.ndarray, np.ndarray, int] | None = None
         self.travels = not self._unwritable()
+
+    def first_features(self, positions: np.ndarray) -> np.ndarray:
+        standardisation = Standardisation(self.source)
+        return standardisation.rows(self.run_positions, self._check_positions(positions))
 
     def fit(
         self,

@@ -68,6 +68,18 @@ class Standardisation:
         deviation = np.where(deviation > SMALLEST_DEVIATION, deviation, 1)
         return mean.astype(np.float32), deviation.astype(np.float32)
 
+    def rows(self, measured: np.ndarray | None, positions: np.ndarray) -> np.ndarray:
+        """(n, d) float32: the standardised rows at positions (n,), 0 where an entry can't be read.
+
+        measured  the positions that mean and deviation are of, by default all
+        """
+        mean, deviation = self.measure(measured)
+        is_readable = self.source.readable[positions]
+        rows = np.zeros((len(positions), *mean.shape), np.float32)
+        plain = self.source.take_host(positions[is_readable]).astype(np.float32)
+        rows[is_readable] = (plain - mean) / deviation
+        return rows
+
     def features(self, head: Head) -> np.ndarray:
         """(N, d) float32: what a linear head on the CPU embeds of the pool, 0 where an entry can't
         be read. It is kept: don't write there.

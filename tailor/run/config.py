@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailor.common.toml_tables import NUMBER, TEXT, TEXTS, WHOLE, Key, TomlFile, as_toml
+from tailor.common.toml_tables import NUMBER, SWITCH, TEXT, TEXTS, WHOLE, Key, TomlFile, as_toml
 from tailor.errors import InputError
 from tailor.run.settings import with_todays_names
 
@@ -86,6 +86,16 @@ SCHEMA: dict[str, dict[str, Key]] = {
         ),
         "selector": Key(TEXT, "tailor", "who chooses among them"),
         "reward": Key(TEXT, "diversity", "diversity: balance the classes; search: find positives"),
+        "start": Key(
+            TEXT,
+            "random",
+            "the first batch: coverage spreads it over the pool; random; half: half of each",
+        ),
+        "cover": Key(
+            SWITCH,
+            False,
+            "candidates propose, and what covers the pool best is taken",
+        ),
         "batch": Key(WHOLE, 100, "examples a round"),
         "rounds": Key(WHOLE, 20, "rounds planned; some selectors set their rates by it"),
         "holdout": Key(

@@ -89,6 +89,29 @@ class ModelRunner:
             progress=self._progress,
         )
 
+    def first_features(self) -> Callable[[np.ndarray], np.ndarray] | None:
+        """positions (n,) -> features (n, d), before the model has learned anything; None where it
+        has none. Of an entry that has vanished they are 0.
+        """
+        if not self.model.has_first_features:
+            self.model.say(
+                f"the first batch is random: {type(self.model).__name__} has no features before "
+                "it is trained"
+            )
+            return None
+
+        def rows(positions: np.ndarray) -> np.ndarray:
+            is_present = self.is_present[positions]
+            indices = self._pool_index[positions[is_present]]
+            features = self.model.first_features(indices)
+            if is_present.all():
+                return features
+            padded = np.zeros((len(positions), features.shape[1]), features.dtype)
+            padded[is_present] = features
+            return padded
+
+        return rows
+
     def can_train(self, run_state: RunState) -> bool:
         """Whether anything is labelled that is still there to learn from."""
         labelled = run_state.label_table.labelled

@@ -230,6 +230,8 @@ def open_run(
     strategies: str | Sequence[str] | None = None,
     selector: str | None = None,
     reward: str | None = None,
+    start: str | None = None,
+    cover: bool | None = None,
     batch: int | None = None,
     rounds: int | None = None,
     holdout: float | None = None,
@@ -253,10 +255,11 @@ def open_run(
     progress     (done, total, what) of each long step
 
     The other options are keys of tailor.toml, by the same names (docs/reference/settings.md):
-    `model`, `backbone` and `device` of [model]; `strategies`, `selector`, `reward`, `batch`,
-    `rounds`, `holdout` and `seed` of [selection]; `budget` of [stop]; `store` of [run]; `key`,
-    `column`, `label`, `labels` and `label_separator` of [pool]. What is left out has the default
-    there. A run that exists has all of them already: those that are given must be the same.
+    `model`, `backbone` and `device` of [model]; `strategies`, `selector`, `reward`, `start`,
+    `cover`, `batch`, `rounds`, `holdout` and `seed` of [selection]; `budget` of [stop]; `store` of
+    [run]; `key`, `column`, `label`, `labels` and `label_separator` of [pool]. What is left out has
+    the default there. A run that exists has all of them already: those that are given must be the
+    same.
 
     Raises InputError where an option is not possible, or other than the run's.
 
@@ -280,6 +283,7 @@ def open_run(
         "device": device,
         "selector": selector,
         "reward": reward,
+        "start": start,
         "store": store,
         "key": key,
         "column": column,
@@ -294,6 +298,8 @@ def open_run(
         check_whole(batch, "batch")
     if rounds is not None:
         check_whole(rounds, "rounds")
+    if cover is not None:
+        check_flag(cover, "cover")
     if isinstance(strategies, str):
         strategies = [strategies]
     sections: dict[str, dict[str, Any]] = {
@@ -306,6 +312,8 @@ def open_run(
             "strategies": strategies,
             "selector": selector,
             "reward": reward,
+            "start": start,
+            "cover": cover,
             "batch": batch,
             "rounds": rounds,
             "holdout": holdout,

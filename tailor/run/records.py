@@ -9,11 +9,16 @@ import numpy as np
 from tailor.run.holdout import HoldoutEstimate
 from tailor.run.round_events import RoundOpened
 from tailor.selection.class_edits import ClassEdit
-from tailor.selection.pick_columns import HOLDOUT, START
+from tailor.selection.pick_columns import COVERAGE, HOLDOUT, START
 from tailor.selection.plan_walk import NOBODY
 
 #: what takes the place of an arm's name where no arm has picked
-NO_ARM_NAMES = {HOLDOUT: "hold-out", START: "random start", NOBODY: "(nobody)"}
+NO_ARM_NAMES = {
+    COVERAGE: "coverage start",
+    HOLDOUT: "hold-out",
+    START: "random start",
+    NOBODY: "(nobody)",
+}
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class PickRecord:
     id: str
     round: int
     slot: int
-    arm: str  # the name of an arm, "hold-out", "random start" or "(nobody)"
+    arm: str  # the name of an arm, one of NO_ARM_NAMES
     chance: float  # the probability with which the arm was drawn for a slot
     mean: np.ndarray | None  # (K,) what the arm's posterior expected to find, if it has one
     weights: np.ndarray | None  # (K,) v
@@ -47,7 +52,8 @@ class RoundRecord:
     estimate: HoldoutEstimate | None
     holdout_slots: np.ndarray  # (slots,) bool: beyond `size` there may be picks to spare
     holdout: np.ndarray  # positions for those slots
-    start: np.ndarray  # positions of a random start
+    start: np.ndarray  # positions of a start without a model
+    coverage: np.ndarray  # those of them that were chosen to cover the pool
     event: int  # its number in the store
     as_of: int  # the last event that the round's model and plan knew of
     labels: int | None  # how many answers there were then
@@ -75,6 +81,7 @@ class RoundRecord:
             holdout_slots=event.holdout_slots,
             holdout=event.holdout,
             start=event.start,
+            coverage=event.coverage,
             event=number,
             as_of=as_of,
             labels=event.labels,

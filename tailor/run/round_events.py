@@ -22,14 +22,15 @@ class RoundOpened(RunEvent):
     kind = "round"
     number: int
     size: int  # picks that make the batch
-    seed_round: bool  # a random start, without a model
+    seed_round: bool  # a start, without a model
     estimate: HoldoutEstimate | None
     as_of: int | None  # the last event that the round's model and plan knew of
     labels: int | None  # how many answers there were then
     holdout_slots: np.ndarray  # (slots,) bool. Beyond `size` there may be picks to spare
     holdout: np.ndarray  # positions for those slots, in order
-    start: np.ndarray  # positions of a random start, for the other slots
-    weights: np.ndarray | None = None  # (K,) v; this and what follows: not at a random start
+    start: np.ndarray  # positions of a start, for the other slots
+    coverage: np.ndarray  # those of them that were chosen to cover the pool, not at random
+    weights: np.ndarray | None = None  # (K,) v; this and what follows: not at a start
     chances: np.ndarray | None = None  # (M,)
     pulled: np.ndarray | None = None  # arms in the plan, ascending
     learned: np.ndarray | None = None  # positions whose answers the selector learned from
@@ -59,6 +60,7 @@ class RoundOpened(RunEvent):
             "reserve_slots": self.holdout_slots,
             "reserve": self.holdout,
             "start": self.start,
+            "coverage": self.coverage,
             "weights": self.weights,
             "chances": self.chances,
             "pulled": self.pulled,
@@ -96,6 +98,8 @@ class RoundOpened(RunEvent):
             holdout_slots=arrays["reserve_slots"],
             holdout=arrays["reserve"],
             start=arrays["start"],
+            # Starts were random in the first stores.
+            coverage=arrays.get("coverage", np.empty(0, np.int64)),
             weights=arrays.get("weights"),
             chances=arrays.get("chances"),
             pulled=arrays.get("pulled"),
@@ -113,7 +117,7 @@ class ExamplesAsked(RunEvent):
     round: int
     positions: np.ndarray  # (n,)
     slots: np.ndarray  # (n,) int32
-    arms: np.ndarray  # (n,) int32; below 0: HOLDOUT, START or NOBODY
+    arms: np.ndarray  # (n,) int32; below 0: COVERAGE, HOLDOUT, START or NOBODY
     predicted: np.ndarray | None  # (n, K) float16 what the model said; None at a random start
 
     def body(self) -> Body:

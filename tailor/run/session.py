@@ -248,6 +248,7 @@ class Session(ModelSession):
                 size,
                 spare,
                 stage=self.enter_stage,
+                read=not quick,
             )
             if session_round.slots == 0:
                 return "no example is left to ask"

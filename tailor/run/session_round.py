@@ -9,13 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tailor.errors import Exhausted
+from tailor.run.first_batch import (
+    FirstBatch,
+    draw_first_batch,
+    first_size,
+    is_first_batch,
+)
 from tailor.run.holdout import HoldoutEstimate
 from tailor.run.model_runner import ModelRunner
 from tailor.run.records import RoundRecord
 from tailor.run.round_events import ExamplesAsked, RoundOpened
 from tailor.run.state import RunState
 from tailor.selection.learner_round import LearnerRound
-from tailor.selection.pick_columns import HOLDOUT, START
+from tailor.selection.pick_columns import COVERAGE, HOLDOUT, START
 
 
 class TakenPick(NamedTuple):
@@ -23,7 +29,7 @@ class TakenPick(NamedTuple):
 
     position: int
     slot: int
-    arm: int  # below 0: HOLDOUT, START or NOBODY
+    arm: int  # below 0: COVERAGE, HOLDOUT, START or NOBODY
 
 
 class SlotPlan(NamedTuple):
@@ -31,7 +37,7 @@ class SlotPlan(NamedTuple):
 
     holdout_slots: np.ndarray  # (slots,) bool
     holdout: list[int]  # positions for those slots, in order
-    for_arms: int  # how many slots are left for the arms, or for a random start
+    for_arms: int  # how many slots are left for the arms, or for a start
 
 
 def _ignore_stage(stage: str) -> None:
@@ -52,9 +58,10 @@ class SessionRound:
     size: int  # picks that make the batch
     holdout_slots: np.ndarray  # (slots,) bool: the hold-out's. Beyond `size` they are to spare
     holdout: list[int]  # positions for those slots, in order; the first is taken next
-    start: list[int]  # positions of a random start, for the other slots; the first is taken next
-    arms: LearnerRound | None = None  # None: a random start
-    probs: np.ndarray | None = None  # (N, K) what the model said, None at a random start
+    start: list[int]  # positions of a start, for the other slots; the first is taken next
+    coverage: frozenset[int] = frozenset()  # those of a start that were not chosen at random
+    arms: LearnerRound | None = None  # None: a start
+    probs: np.ndarray | None = None  # (N, K) what the model said, None at a start
     estimate: HoldoutEstimate | None = None
     slot: int = 0  # the next one
 
@@ -78,11 +85,16 @@ class SessionRound:
         spare: int = 0,
         *,
         stage: Callable[[str], None] = _ignore_stage,
+        read: bool = True,
     ) -> SessionRound:
         """A new round of `size` picks and some to spare: draw what is random, train and predict.
-        `run_state` is a copy and is used up. `stage` hears what is being done.
+        `run_state` is a copy and is used up. `stage` hears what is being done. `read`: whether the
+        pool was read, so that there are features.
         """
         number = len(run_state.rounds)
+        is_first = is_first_batch(run_state, model_runner)
+        if is_first:
+            size = first_size(run_state, size, read)
         # The last number sets it apart from the model's seed, which is of (seed, number).
         rng = np.random.default_rng((run_state.settings.seed, number, 1))
         free = np.flatnonzero(run_state.label_table.free)
@@ -95,9 +107,11 @@ class SessionRound:
             holdout=plan.holdout,
             start=[],
         )
-        if not model_runner.can_train(run_state):
-            start = rng.choice(free, plan.for_arms, replace=False)
-            session_round.start = start.tolist()
+        if is_first:
+            wants_rows = read and run_state.settings.start != "random"
+            rows = model_runner.first_features() if wants_rows else None
+            drawn = draw_first_batch(run_state, free, plan.for_arms, rng, rows)
+            session_round._begin_with(drawn)
         elif plan.for_arms:
             session_round._consult(model_runner, plan.for_arms, stage)
         return session_round
@@ -119,6 +133,7 @@ class SessionRound:
             holdout_slots=record.holdout_slots,
             holdout=record.holdout.tolist(),
             start=record.start.tolist(),
+            coverage=frozenset(record.coverage.tolist()),
         )
         if not record.seed_round:
             is_for_arms = ~record.holdout_slots
@@ -150,6 +165,10 @@ class SessionRound:
             model=model,
         )
 
+    def _begin_with(self, first_batch: FirstBatch) -> None:
+        self.start = first_batch.positions.tolist()
+        self.coverage = frozenset(first_batch.coverage.tolist())
+
     def opened_event(self) -> RoundOpened:
         """The event that records this round, as it was drafted."""
         run_state = self.run_state
@@ -166,6 +185,7 @@ class SessionRound:
             holdout_slots=self.holdout_slots,
             holdout=np.array(self.holdout, np.int64),
             start=np.array(self.start, np.int64),
+            coverage=np.array(sorted(self.coverage), np.int64),
             **planned,
         )
 
@@ -261,12 +281,18 @@ class SessionRound:
         if self.holdout_slots[self.slot]:
             return self._next_listed(self.holdout, HOLDOUT)
         if self.arms is None:
-            return self._next_listed(self.start, START)
+            return self._next_of_start()
         try:
             pick = self.arms.pick()
         except Exhausted:
             return None
         return TakenPick(pick.index, self.slot, pick.arm)
+
+    def _next_of_start(self) -> TakenPick | None:
+        pick = self._next_listed(self.start, START)
+        if pick is not None and pick.position in self.coverage:
+            return pick._replace(arm=COVERAGE)
+        return pick
 
     def _next_listed(self, positions: list[int], arm: int) -> TakenPick | None:
         """The first of the positions that can still be asked. It and those before are used up."""

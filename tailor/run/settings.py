@@ -6,12 +6,21 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tailor.common.checks import check_list, check_number, check_seed, check_text, check_whole
+from tailor.common.checks import (
+    check_flag,
+    check_list,
+    check_number,
+    check_seed,
+    check_text,
+    check_whole,
+)
 from tailor.errors import InputError
 from tailor.task import MultiClass, MultiLabel, Task
 
 KINDS: dict[str, type[Task]] = {"multi-class": MultiClass, "multi-label": MultiLabel}
 
+#: how a first batch may be chosen
+STARTS = ("coverage", "random", "half")
 #: settings by the names that version 0.1.0 gave them, and their names today
 RENAMED = {"families": "strategies"}
 
@@ -55,6 +64,8 @@ class Settings:
     holdout: float = 0.1
     dropout_passes: int = 10  # for bald
     seed: int = 0
+    start: str = "random"  # the first batch: "coverage", "random" or "half"
+    cover: bool = False  # arms propose, and what covers the pool best is taken
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in KINDS:
@@ -78,6 +89,8 @@ class Settings:
             "holdout": holdout,
             "dropout_passes": check_whole(self.dropout_passes, "dropout_passes"),
             "seed": check_seed(self.seed),
+            "start": _check_start(self.start),
+            "cover": check_flag(self.cover, "cover"),
         }
         # The class is frozen: this is how its own constructor sets a value.
         for name, value in checked.items():
@@ -112,3 +125,9 @@ class Settings:
         options["classes"] = tuple(options["classes"])
         options["strategies"] = tuple(options["strategies"])
         return cls(**options)
+
+
+def _check_start(start: str) -> str:
+    if check_text(start, "start") not in STARTS:
+        raise InputError(f"start is {start!r}: it must be one of {', '.join(STARTS)}")
+    return start

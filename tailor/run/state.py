@@ -42,6 +42,7 @@ class RunState:
             strategies=settings.strategies or None,
             selector=settings.selector,
             reward=settings.reward,
+            cover=settings.cover,
             rounds=settings.rounds,
             batch=settings.batch,
             seed=settings.seed,

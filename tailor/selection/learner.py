@@ -14,6 +14,7 @@ from tailor.bandits import Contest, Fit, Selector, make_selector
 from tailor.bandits.rewards import Reward, make_reward
 from tailor.common.checks import (
     check_device,
+    check_flag,
     check_function,
     check_instance,
     check_seed,
@@ -58,6 +59,8 @@ class Learner:
     selector    a name, "name(option=value)", (name, options), or a Selector object, of which the
                 learner works on a copy of its own; tailor.bandits.registry lists the names
     reward      "diversity", "search", ("domain", {"weights": ...}), or a Reward object
+    cover       whether arms propose more than the round needs, and what covers the pool best is
+                taken (tailor.selection.covered_proposals); needs features
     rounds      how many rounds are planned: ALBL, COMB and DEAL set their rates by it
     batch       examples a round
     own_reward  a function that drives ALBL, COMB and DEAL instead of their own rewards; as models
@@ -75,6 +78,7 @@ class Learner:
         strategies: str | Sequence[str | tuple[str, dict[str, Any]] | Strategy] | None = None,
         selector: str | tuple[str, dict[str, Any]] | Selector = "tailor",
         reward: str | tuple[str, dict[str, Any]] | Reward = "diversity",
+        cover: bool = False,
         rounds: int = 20,
         batch: int = 100,
         own_reward: OwnReward | None = None,
@@ -92,6 +96,7 @@ class Learner:
             pool = LabelTable(task, size)
         self.task = task
         self.label_table = pool
+        self.cover = check_flag(cover, "cover")
         self.batch_size = check_whole(batch, "batch")
         self.device = check_device(device)
         self._rounds = check_whole(rounds, "rounds")

@@ -42,6 +42,7 @@ class LearnerRound(Round):
             learner.arms,
             plan,
             seed,
+            cover=learner.cover,
         )
         self.weights = weights
         self.requested = requested

@@ -14,7 +14,9 @@ from tailor.selection.columns import extended
 from tailor.selection.plan_walk import NOBODY
 from tailor.selection.sparse_rows import SparseRows
 
-#: arms below 0: a pick for the hold-out, a pick of a random start (and NOBODY, -1)
+#: arms below 0: a pick of a start that covers the pool, a pick for the hold-out, a pick of a random
+#: start (and NOBODY, -1)
+COVERAGE = -4
 HOLDOUT = -3
 START = -2
 

@@ -220,11 +220,6 @@ class PoolView(ABC):
         rows = self.rows(positions)
         return rows.cpu().numpy()
 
-    @cached_property
-    def labelled_max(self) -> np.ndarray:
-        """(n,) the largest probability of each labelled example, on the host."""
-        return self.labelled_rows.max(1)
-
     def to_device(self, array: np.ndarray) -> torch.Tensor:
         """The array as a tensor where the view's tensors are."""
         import torch

@@ -8,8 +8,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tailor.common.checks import check_array, check_instance, check_list, check_whole, shown
+from tailor.common.checks import (
+    check_array,
+    check_flag,
+    check_instance,
+    check_list,
+    check_whole,
+    shown,
+)
 from tailor.errors import Exhausted, InputError
+from tailor.selection.covered_proposals import CoveredProposals, check_can_cover
 from tailor.selection.plan_walk import NOBODY, PlanWalk, open_family
 from tailor.selection.pool_view import PoolView
 from tailor.strategies.base import Arm, Cursor
@@ -60,10 +68,19 @@ class Batch:
 class Round:
     """Walks a plan. Only the arms in it are opened, each told how often it will be asked.
 
-    How a slot gets its example, also where its arm runs dry, is PlanWalk's.
+    How a slot gets its example is the walk's: from its arm (PlanWalk), or, with `cover`, from what
+    all arms proposed (CoveredProposals).
     """
 
-    def __init__(self, view: PoolView, arms: Sequence[Arm], plan: np.ndarray, seed: int) -> None:
+    def __init__(
+        self,
+        view: PoolView,
+        arms: Sequence[Arm],
+        plan: np.ndarray,
+        seed: int,
+        *,
+        cover: bool = False,
+    ) -> None:
         check_instance(view, PoolView, "view", "a PoolView")
         for arm in check_list(arms, "arms", "arms"):
             check_instance(arm, Arm, "arms", "a list of Arm objects")
@@ -80,15 +97,23 @@ class Round:
         # Picks that were made and could not be handed out, since a later one failed.
         self._undelivered: list[Pick] = []
         started = time.perf_counter()
-        self._walk = PlanWalk(
-            view,
-            arms,
-            plan,
+        self._walk = self._make_walk(check_flag(cover, "cover"))
+        self.open_seconds = time.perf_counter() - started
+        self.take_seconds = 0.0
+
+    def _make_walk(self, cover: bool) -> PlanWalk | CoveredProposals:
+        """Opens the arms that have slots."""
+        walk: type[PlanWalk] | type[CoveredProposals] = PlanWalk
+        if cover:
+            check_can_cover(self.view)
+            walk = CoveredProposals
+        return walk(
+            self.view,
+            self.arms,
+            self.plan,
             self._seed,
             self._open_family,
         )
-        self.open_seconds = time.perf_counter() - started
-        self.take_seconds = 0.0
 
     def _open_family(
         self,

@@ -9,6 +9,8 @@ from typing import Any
 #: all there is. {0} stands for the class of an arm that works for one class.
 IDEAS = {
     "hold-out": "Picked at random to measure the model. It never trains on these.",
+    "coverage start": "It stands for a group of examples that look alike, for a first look at all "
+    "there is.",
     "random start": "Picked at random: there is no model yet.",
     "(nobody)": "Picked at random: no algorithm had a better idea left.",
     "": "Nobody asked for this one: its label came from outside.",

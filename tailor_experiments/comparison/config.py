@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tailor.common.toml_tables import SWITCH, TABLE, TEXT, TEXTS, WHOLE, Key, TomlFile
+from tailor.common.toml_tables import NUMBER, SWITCH, TABLE, TEXT, TEXTS, WHOLE, Key, TomlFile
 from tailor.errors import InputError
 from tailor.run import config as run_config
 from tailor_experiments.comparison.experiment import PATHS, Contender, Experiment
@@ -24,6 +24,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "trials": Key(WHOLE, 4, "trials for each contender"),
         "seed": Key(WHOLE, 0, "the seed of the first trial; the next ones follow"),
         "reward": Key(TEXT, "diversity", "diversity: balance the classes; search: find positives"),
+        "wrong": Key(NUMBER, 0.0, "share of the answers that are wrong"),
         "families": Key(
             TEXTS,
             [],
@@ -56,6 +57,9 @@ CONTENDER_KEYS: dict[str, Key] = {
     "reveal": Key(
         SWITCH, False, "tell each label before the next pick, as galaxy(pending=revealed) wants it"
     ),
+    "start": Key(TEXT, "random", "how the first batch is chosen: random, coverage or half"),
+    "cover": Key(SWITCH, False, "candidates propose, and what covers the pool best is taken"),
+    "model": Key(TABLE, {}, "options of the model in place of [model]'s"),
 }
 
 

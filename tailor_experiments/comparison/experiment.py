@@ -14,6 +14,8 @@ from typing import Any
 
 from tailor.errors import InputError, UnknownName
 
+#: keys of a contender that came later than the first published rows, and their defaults
+LATER_KEYS: dict[str, Any] = {"reveal": False, "start": "random", "cover": False, "model": {}}
 #: the keys of an experiment's data that are paths
 PATHS = ("path", "test")
 
@@ -26,6 +28,9 @@ class Contender:
     families  its candidates; without any, those of the experiment
     reward    by default that of the experiment
     reveal    labels are told one by one, so that arms may use them within the round
+    start     how the first batch is chosen: "random", "coverage" or "half"
+    cover     the arms propose, and what covers the pool best is taken
+    model     options of the model in place of the experiment's
     """
 
     label: str
@@ -33,6 +38,9 @@ class Contender:
     families: tuple[str, ...] = ()
     reward: str | None = None
     reveal: bool = False
+    start: str = "random"
+    cover: bool = False
+    model: dict[str, Any] = field(default_factory=dict)
 
     @property
     def folder(self) -> str:
@@ -58,6 +66,7 @@ class Experiment:
     rounds      rounds after the random batch
     trials      trials for each contender, with the seeds `seed`, `seed` + 1, ...
     reward      of contenders that name none
+    wrong       share of the answers that are wrong, drawn by the trial's seed
 
     Raises InputError for numbers out of range and for contenders that could not be told apart.
     """
@@ -72,8 +81,11 @@ class Experiment:
     trials: int = 4
     seed: int = 0
     reward: str = "diversity"
+    wrong: float = 0.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.wrong <= 1:
+            raise InputError(f"wrong is {self.wrong}: it is a share, in [0, 1]")
         counts = {
             "batch": self.batch,
             "rounds": self.rounds,
@@ -167,16 +179,17 @@ class Experiment:
         """All that a trial's rows depend on. Of paths only the last part: data may be moved.
 
         Its hash is written into every row, so what it holds must not change from one version to
-        the next; a key that came later (`reveal`) is left out where it has its default.
+        the next; keys that came later are left out where they have their default.
         """
         data = dict(self.data)
         for key in PATHS:
             if key in data:
                 data[key] = Path(data[key]).name
         contender_values = asdict(contender)
-        if not contender.reveal:
-            del contender_values["reveal"]
-        return {
+        for later, default in LATER_KEYS.items():
+            if contender_values[later] == default:
+                del contender_values[later]
+        config = {
             "name": self.name,
             "data": data,
             "model": self.model,
@@ -185,6 +198,13 @@ class Experiment:
             "contender": contender_values,
             "seed": seed,
         }
+        if self.wrong:
+            config["wrong"] = self.wrong
+        return config
+
+    def model_of(self, contender: Contender) -> dict[str, Any]:
+        """The name and options of a contender's model."""
+        return {**self.model, **contender.model}
 
 
 def _check_different(what: str, names: Sequence[str]) -> None:

@@ -50,13 +50,28 @@ def prepare(
         return full
     if cache is None:
         cache = out / CACHE
-    shared = material(full, cache, full.seed)
-    shared.model.prepare(progress)
-    if shared.test_model is not None:
-        shared.test_model.prepare(progress)
+    for contender in _one_for_each_model(full):
+        shared = material(
+            full,
+            contender,
+            cache,
+            full.seed,
+        )
+        shared.model.prepare(progress)
+        if shared.test_model is not None:
+            shared.test_model.prepare(progress)
     text = json.dumps(asdict(full), indent=1)
     (out / "experiment.json").write_text(text, encoding="utf-8")
     return full
+
+
+def _one_for_each_model(experiment: Experiment) -> list[Contender]:
+    """Contenders whose models differ; of those with the same model, the first."""
+    by_model: dict[str, Contender] = {}
+    for contender in experiment.contenders:
+        model = json.dumps(experiment.model_of(contender))
+        by_model.setdefault(model, contender)
+    return list(by_model.values())
 
 
 def _check_contenders(experiment: Experiment, data: Dataset) -> None:

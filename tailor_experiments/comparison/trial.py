@@ -43,6 +43,8 @@ def trial_settings(
         strategies=contender.families,
         selector=contender.selector,
         reward=contender.reward or experiment.reward,
+        start=contender.start,
+        cover=contender.cover,
         batch=experiment.batch,
         rounds=experiment.rounds,
         holdout=0.0,
@@ -116,7 +118,12 @@ class Trial:
             write_config(self.folder, self.config)
         if cache is None:
             cache = out / CACHE
-        self.material = material(experiment, cache, seed)
+        self.material = material(
+            experiment,
+            contender,
+            cache,
+            seed,
+        )
         self.data = self.material.data
         self.model = self.material.model
         self.test_model = self.material.test_model
@@ -221,10 +228,33 @@ class Trial:
         several = self.data.task.kind == "multi-label"
         answers: dict[str, Any] = {}
         for pick in self.session.waiting():
-            example_labels = self.data.labels[position[pick.id]]
+            example_labels = self._answer_to(position[pick.id])
             classes = np.flatnonzero(example_labels).tolist()
-            answers[pick.id] = classes if several else classes[0]
+            if several:
+                answers[pick.id] = classes
+            else:
+                # What is of no class at all can only be skipped.
+                answers[pick.id] = classes[0] if classes else None
         self.session.tell(answers, by="experiment")
+
+    def _answer_to(self, position: int) -> np.ndarray:
+        """(K,) what the annotator says, who is wrong at the experiment's rate: another class, or
+        in a multi-label task each class flipped at that rate. The same in every contender's trial.
+        """
+        labels = self.data.labels[position]
+        rate = self.experiment.wrong
+        if rate == 0 or not labels.any():
+            return labels
+        rng = np.random.default_rng((self.seed, position))
+        if self.data.task.kind == "multi-label":
+            is_flipped = rng.random(len(labels)) < rate
+            return labels ^ is_flipped
+        if rng.random() >= rate:
+            return labels
+        other_classes = np.flatnonzero(labels == 0)
+        wrong = np.zeros_like(labels)
+        wrong[rng.choice(other_classes)] = 1
+        return wrong
 
     def _train_and_predict(self, number: int) -> np.ndarray:
         """Train the model of a round -> its probabilities (N, K) for the pool."""

@@ -26,7 +26,7 @@ def setup(experiment: Experiment, contender: Contender, data: Dataset) -> Row:
     return {
         "experiment": experiment.name,
         "data": data.name,
-        "model": model_text(experiment.model),
+        "model": model_text(experiment.model_of(contender)),
         "task": task.kind,
         "classes": task.size,
         "metric": metric,
@@ -34,6 +34,8 @@ def setup(experiment: Experiment, contender: Contender, data: Dataset) -> Row:
         "selector": contender.selector,
         "families": list(contender.families),
         "reward": contender.reward or experiment.reward,
+        "start": contender.start,
+        "cover": contender.cover,
     }
 
 
@@ -48,6 +50,11 @@ def pool_scores(
     kind    of the task
     rarest  the class that also has a score of its own
     """
+    if kind == "multi-class":
+        # What is of no class can't be predicted right.
+        has_class = labels.any(1)
+        labels = labels[has_class]
+        probs = probs[has_class]
     return {
         "score": metrics.score(kind, labels, probs),
         "rarest_accuracy": metrics.rarest_score(

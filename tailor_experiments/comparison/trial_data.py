@@ -12,7 +12,7 @@ from typing import Any
 from tailor.models import Model, make_model, registry
 from tailor.models.neural import NeuralModel
 from tailor_experiments.comparison.data import load_data
-from tailor_experiments.comparison.experiment import Experiment
+from tailor_experiments.comparison.experiment import Contender, Experiment
 from tailor_experiments.comparison.simulated import simulations
 from tailor_experiments.datasets.base import Dataset
 
@@ -54,7 +54,12 @@ def dataset(experiment: Experiment, *, fresh: bool = False) -> Dataset:
     return _cached_data(json.dumps(experiment.data))
 
 
-def material(experiment: Experiment, cache: Path, seed: int) -> Material:
+def material(
+    experiment: Experiment,
+    contender: Contender,
+    cache: Path,
+    seed: int,
+) -> Material:
     """For a trial. Trials that follow each other in one process share it: a model is trained anew
     by every fit.
 
@@ -68,7 +73,7 @@ def material(experiment: Experiment, cache: Path, seed: int) -> Material:
         return _simulated_material(experiment, data, seed)
     return _cached_material(
         json.dumps(experiment.data),
-        json.dumps(experiment.model),
+        json.dumps(experiment.model_of(contender)),
         cache,
     )
 
@@ -79,7 +84,7 @@ def _cached_data(data_json: str) -> Dataset:
     return load_data(json.loads(data_json))
 
 
-@lru_cache(1)
+@lru_cache(4)
 def _cached_material(data_json: str, model_json: str, cache: Path) -> Material:
     data = _cached_data(data_json)
     options = json.loads(model_json)

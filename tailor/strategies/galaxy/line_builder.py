@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,6 +59,11 @@ class LineBuilder:
         self._block: np.ndarray | None = None
         self._block_first = 0
 
+    @cached_property
+    def _labelled_max(self) -> np.ndarray:
+        """(n,) the largest probability of each labelled example; a multi-label task never asks."""
+        return self.view.labelled_rows.max(1)
+
     def labels(self, positions: np.ndarray, klass: int) -> np.ndarray:
         """(n,) int8: labels of a class, 0 where there is none."""
         if self._known_count == 0:
@@ -87,9 +93,8 @@ class LineBuilder:
         """As known_line, in any order."""
         prob = self._labelled_column(klass)
         key = prob
-        # The view finds the largest when first asked: a multi-label task never pays for it.
         if self.multiclass:
-            key = line_key(prob, self.view.labelled_max)
+            key = line_key(prob, self._labelled_max)
         segment = LineSegment(
             ids=self.view.labelled,
             key=key,

@@ -1,0 +1,163 @@
+"""Propose, then cover: the arms propose more than the round needs, and what covers the pool best is
+taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tailor.errors import Exhausted, InputError
+from tailor.selection.plan_walk import (
+    NOBODY,
+    OpenFamily,
+    families_of,
+    generators,
+    open_family,
+    random_stand_in,
+)
+from tailor.selection.pool_view import Need, PoolView
+from tailor.strategies.base import Arm, Cursor
+from tailor.strategies.cover_search import CoverSearch
+from tailor.strategies.kernel_cover import KernelCover
+
+#: proposals of an arm for each of its slots
+PROPOSALS = 4
+#: Each family proposes from a random part of what is free, so that the proposals of an arm that
+#: ranks the pool do not all lie in one corner of it.
+SHARE = 0.4
+#: what the cover of a round reads of the view
+NEEDS = frozenset({Need.PROBABILITIES, Need.FEATURES})
+#: Streams of random numbers beside those of the arms, which have 0 to M - 1.
+_PARTS = 1
+_COVER = 2
+_CREDIT = 3
+
+
+class CoveredProposals:
+    """Each planned arm proposes four examples for each of its slots, from a random part of what is
+    free; of all proposals, the one that adds most to the cover of the pool is taken, again and
+    again (KernelCover, as the `herding` family has it).
+
+    So the selector decides who proposes and the cover decides what is taken: an arm that proposes
+    what is known already, or one thing many times, spoils little. The label of an example is
+    credited to one of the arms that proposed it, drawn evenly.
+
+    After the REFINE framework (2025). Labels that come during the round move the cover of later
+    rounds; the proposals of this one stand.
+    """
+
+    def __init__(
+        self,
+        view: PoolView,
+        arms: Sequence[Arm],
+        plan: np.ndarray,
+        seed: int,
+        open_family: OpenFamily = open_family,
+    ) -> None:
+        self._view = view
+        self._arms = arms
+        self._seed = seed
+        #: by the arm's number
+        self.cursors: dict[int, Cursor] = {}
+        #: position -> the arms that proposed it
+        self._proposers: dict[int, list[int]] = {}
+        self._entered = 0  # how many of the ledger's takes the cover has heard of
+        self._search: CoverSearch | None = None
+        pulls = np.bincount(plan, minlength=len(arms))
+        pulled = np.flatnonzero(pulls).tolist()
+        for number, members in enumerate(families_of(arms, pulled)):
+            part = self._part(number, int(pulls[members].sum()))
+            opened = open_family(
+                [arms[arm] for arm in members],
+                part,
+                (PROPOSALS * pulls[members]).tolist(),
+                generators(seed, members),
+            )
+            cursors = dict(zip(members, opened, strict=True))
+            self.cursors.update(cursors)
+            slots = plan[np.isin(plan, members)]
+            self._collect(part, cursors, slots.tolist())
+        self._cover_proposals()
+
+    def _part(self, family: int, slots: int) -> PoolView:
+        """The view of a family: a random part of what is free, or all of it where that would be
+        too little to choose from.
+        """
+        rng = self._generator(_PARTS, family)
+        free = self._view.ledger.free
+        is_drawn = rng.random(len(free)) < SHARE
+        drawn = free & is_drawn
+        if drawn.sum() < 2 * PROPOSALS * slots:
+            drawn = free.copy()
+        return self._view.offering(drawn)
+
+    def _collect(self, part: PoolView, cursors: dict[int, Cursor], slots: list[int]) -> None:
+        """Let the arms of a family propose, in the order of their slots, until all have proposed
+        enough or are dry.
+        """
+        dry: set[int] = set()
+        for _ in range(PROPOSALS):
+            for arm in slots:
+                if arm in dry:
+                    continue
+                try:
+                    position = cursors[arm].take()
+                except Exhausted:
+                    dry.add(arm)
+                    continue
+                part.ledger.take(position)
+                proposers = self._proposers.setdefault(position, [])
+                proposers.append(arm)
+
+    def _cover_proposals(self) -> None:
+        """Begin the search among what is proposed and still free."""
+        ledger = self._view.ledger
+        proposed = np.array(sorted(self._proposers), np.int64)
+        offered = proposed[ledger.free[proposed]]
+        self._search = None
+        self._entered = ledger.count
+        if len(offered) == 0:
+            return
+        rng = self._generator(_COVER, ledger.count)
+        cover = KernelCover.draw(self._view, rng)
+        self._search = CoverSearch(cover, rng.permutation(offered))
+
+    def take(self, slot: int) -> tuple[int, int]:
+        """(arm, position): of the proposals that are left, the one that adds most to the cover."""
+        self._hear_of_takes()
+        if self._search is None:
+            return NOBODY, self._stand_in(slot)
+        position, gain = self._search.best()
+        if gain <= 0:
+            # The references are covered as well as these proposals can: others are drawn.
+            self._cover_proposals()
+            if self._search is None:
+                return NOBODY, self._stand_in(slot)
+            position, _ = self._search.best()
+        proposers = self._proposers[position]
+        rng = self._generator(_CREDIT, slot)
+        credited = proposers[rng.integers(len(proposers))]
+        return credited, position
+
+    def _hear_of_takes(self) -> None:
+        """What was taken since, by this round or from outside, covers its surroundings."""
+        ledger = self._view.ledger
+        new_takes = ledger.taken[self._entered :].copy()
+        self._entered = ledger.count
+        if self._search is not None and len(new_takes):
+            self._search.take(new_takes)
+
+    def _stand_in(self, slot: int) -> int:
+        return random_stand_in(self._view, self._seed, len(self._arms), slot)
+
+    def _generator(self, stream: int, number: int) -> np.random.Generator:
+        return np.random.default_rng((self._seed, len(self._arms) + stream, number))
+
+
+def check_can_cover(view: PoolView) -> None:
+    """Raise InputError where the view lacks what a cover is measured by."""
+    for need in NEEDS:
+        if not view.has(need):
+            raise InputError(f"cover needs {need.value}: hand it in, or pass cover=False")
