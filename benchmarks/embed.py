@@ -1,0 +1,97 @@
+"""Features of pictures in Parquet files, with their labels, for experiments without the pictures.
+
+    python benchmarks/embed.py OUT TRAIN.parquet TEST.parquet [--label COLUMN] [--rows N]
+
+Writes OUT/train.npz and OUT/test.npz as the dataset "features" reads them: `x` (N, d) int8 with the
+`scale` (d,) of each feature, `y` and `classes`. --rows: a random sample of the pictures, a fifth as
+many of the test set. The backbone is EfficientNet-Lite0, as the probe's default has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from tailor.models.backbones import make_backbone
+from tailor.pools import open_pool
+
+BATCH = 64
+
+
+def embed(path: Path, rows: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """(positions (n,), features (n, d) float32) of the pictures in a file, or of a sample."""
+    pool = open_pool(path)
+    backbone = make_backbone("efficientnet-lite0", pool, "cpu")
+    positions = np.arange(len(pool))
+    if rows is not None:
+        order = np.random.default_rng(0).permutation(len(pool))
+        positions = np.sort(order[:rows])
+    features = []
+    for start in range(0, len(positions), BATCH):
+        examples = pool.read(positions[start : start + BATCH].tolist())
+        features.append(np.asarray(backbone.embed(examples), np.float32))
+    return positions, np.concatenate(features)
+
+
+def read_labels(path: Path, column: str) -> tuple[list, list[str]]:
+    """The labels of a file as they stand there, and the class names in its metadata, if any."""
+    import json
+
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=[column])
+    names: list[str] = []
+    metadata = table.schema.metadata or {}
+    if b"huggingface" in metadata:
+        features = json.loads(metadata[b"huggingface"])["info"]["features"]
+        feature = features.get(column, {})
+        feature = feature.get("feature", feature)
+        names = feature.get("names", [])
+    return table[column].to_pylist(), names
+
+
+def write(path: Path, features: np.ndarray, labels: list, names: list[str]) -> None:
+    """Features to the precision of int8, which is more than a linear head can tell apart."""
+    scale = np.abs(features).max(0) / 127
+    scale[scale == 0] = 1
+    if isinstance(labels[0], list):
+        y = np.zeros((len(labels), len(names)), np.uint8)
+        for row, classes in enumerate(labels):
+            y[row, classes] = 1
+    else:
+        y = np.array(labels, np.int64)
+    np.savez(
+        path,
+        x=np.round(features / scale).astype(np.int8),
+        scale=scale.astype(np.float32),
+        y=y,
+        classes=np.array(names),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("train", type=Path)
+    parser.add_argument("test", type=Path)
+    parser.add_argument("--label", default="label")
+    parser.add_argument("--rows", type=int)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    for split, path in (("train", options.train), ("test", options.test)):
+        rows = options.rows
+        if rows is not None and split == "test":
+            rows //= 5
+        labels, names = read_labels(path, options.label)
+        positions, features = embed(path, rows)
+        chosen = [labels[position] for position in positions]
+        if not names:
+            names = [str(number) for number in range(max(labels) + 1)]
+        write(options.out / f"{split}.npz", features, chosen, names)
+        print(f"{split}: {features.shape[0]} rows of {features.shape[1]} features")
+
+
+if __name__ == "__main__":
+    main()
