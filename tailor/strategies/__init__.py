@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from tailor.strategies.herding import Herding as Herding
     from tailor.strategies.margin import Margin as Margin
     from tailor.strategies.most_likely_positive import MostLikelyPositive as MostLikelyPositive
+    from tailor.strategies.probcover import Probcover as Probcover
     from tailor.strategies.random import Random as Random
     from tailor.strategies.submodular import Submodular as Submodular
+    from tailor.strategies.typiclust import Typiclust as Typiclust
     from tailor.strategies.uncertainty import Uncertainty as Uncertainty
     from tailor.strategies.weak_supervision import WeakSupervision as WeakSupervision
 
@@ -52,6 +54,8 @@ registry: Registry[Strategy] = Registry(
         "cluster-margin": "tailor.strategies.cluster_margin:ClusterMargin",
         "bald": "tailor.strategies.bald:Bald",
         "herding": "tailor.strategies.herding:Herding",
+        "typiclust": "tailor.strategies.typiclust:Typiclust",
+        "probcover": "tailor.strategies.probcover:Probcover",
     },
 )
 
@@ -118,10 +122,12 @@ __all__ = [
     "Herding",
     "Margin",
     "MostLikelyPositive",
+    "Probcover",
     "Random",
     "ScoreStrategy",
     "Strategy",
     "Submodular",
+    "Typiclust",
     "Uncertainty",
     "WeakSupervision",
     "make_arms",

@@ -36,6 +36,8 @@ IDEAS = {
     "others in this round.",
     "herding": "It stands for others like it that the model is unsure of, and nothing near it is "
     "labelled.",
+    "typiclust": "It is typical of a group of examples of which few or none are labelled.",
+    "probcover": "Many examples are like it, and nothing like them is labelled.",
     "bald": "Of what was left, this is among those that versions of the model agree least about.",
 }
 

@@ -75,3 +75,50 @@ class HerdingOracle:
             )
             for i in positions
         }
+
+
+def typical_distance(rows, members, i, neighbours):
+    """The mean distance of one member of a cluster to its nearest others."""
+    distances = sorted(distance(rows[i], rows[j]) for j in members if j != i)
+    nearest = distances[:neighbours]
+    return sum(nearest) / len(nearest) if nearest else 0.0
+
+
+def typiclust_pick(view, rows, cluster_of, neighbours):
+    """(the cluster that comes next, mean distance of each of its free examples).
+
+    rows        unit features of every example
+    cluster_of  position -> cluster, of every example of the sample
+    """
+    covering = [*view.labelled.tolist(), *view.pending.tolist(), *view.ledger.taken.tolist()]
+    members = {}
+    for i, number in cluster_of.items():
+        members.setdefault(number, []).append(i)
+    labels = {number: sum(cluster_of.get(i) == number for i in covering) for number in members}
+    with_free = [c for c in members if any(view.ledger.free[i] for i in members[c])]
+    cluster = min(with_free, key=lambda c: (labels[c], -len(members[c]), c))
+    return cluster, {
+        i: typical_distance(rows, members[cluster], i, neighbours)
+        for i in members[cluster]
+        if view.ledger.free[i]
+    }
+
+
+def ball_counts(view, rows, sample, radius):
+    """How many examples of the sample that nothing covers are in each free one's ball."""
+    covering = [*view.labelled.tolist(), *view.pending.tolist(), *view.ledger.taken.tolist()]
+
+    def inside(i, j):
+        return distance(rows[i], rows[j]) < radius
+
+    uncovered = [i for i in sample if not any(inside(c, i) for c in covering)]
+    return {i: sum(inside(i, j) for j in uncovered) for i in sample if view.ledger.free[i]}
+
+
+def pure_share(rows, sample, cluster_of, radius):
+    """The share of balls that hold one cluster only."""
+    pure = 0
+    for i in sample:
+        ball = [j for j in sample if distance(rows[i], rows[j]) < radius]
+        pure += all(cluster_of[j] == cluster_of[i] for j in ball)
+    return pure / len(sample)

@@ -1,0 +1,205 @@
+"""probcover: the ball around an example that holds most of what is not covered yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tailor.common.checks import check_number, check_whole
+from tailor.common.kmeans import kmeans
+from tailor.errors import Exhausted, InputError
+from tailor.selection.pool_view import Need, PoolView
+from tailor.strategies.base import Arm, Cursor, Strategy, random_free
+from tailor.strategies.costs import STORED, OpeningWork, PoolShape
+from tailor.strategies.feature_kernel import (
+    BLOCK,
+    blocks,
+    pair_distances,
+    squared_distances,
+)
+from tailor.strategies.feature_sample import FeatureSample
+
+if TYPE_CHECKING:
+    import torch
+
+#: balls whose purity decides on the radius
+BALLS = 2048
+#: no radius is smaller: rounding would decide what is inside
+LEAST_RADIUS = 1e-5
+#: Squared distances in single precision that differ by less from the squared radius are measured
+#: again in double precision.
+SLACK = 1e-4
+
+
+class Probcover(Strategy):
+    """ProbCover: greedily cover the pool by balls of one radius around the picks.
+
+    A ball holds what is nearer to its centre than the radius, in unit features (taken from the
+    mean, divided by the length). The next pick is the free example whose ball holds most examples
+    that no ball around a labelled, pending or taken one holds, whichever arm took it. The radius is
+    the largest at which a share `purity` of the balls hold one cluster only, by k-means with as
+    many clusters as classes.
+
+    In a large pool all of this is about a random sample of what is free, from which picks come too,
+    and purity is that of 2,048 random balls. When all of the sample is covered, picks are random.
+
+    Yehuda et al., "Active Learning Through a Covering Lens", 2022. Both kinds of task; needs
+    features.
+
+    purity  the share of balls that hold one cluster only
+    sample  examples that are to be covered
+
+    Formula: the x of largest |{y : |x − y| < δ, |y − c| ≥ δ for all centres c}|.
+
+    Cost: `sample` × (`sample` + labelled) distances, `sample`² bits of memory; then a few rows of
+    bits a pick.
+
+    When to use: the first few labels, with features that keep classes apart.
+
+    >>> import numpy as np
+    >>> from tailor import MultiClass
+    >>> from tailor.selection.array_view import ArrayView
+    >>> task = MultiClass(2)
+    >>> features = np.array([[0.0, 1.0], [0.0, 2.0], [3.0, 0.1], [3.0, 0.0], [3.0, -0.1]])
+    >>> view = ArrayView(task, np.full((5, 2), 0.5), features, labelled=[0], labels=[[1, 0]])
+    >>> Probcover().arms(task)[0].open(view, 1, np.random.default_rng(0)).take() in (2, 3, 4)
+    True
+    """
+
+    name = "probcover"
+    needs = frozenset({Need.FEATURES})
+    bytes_per_example = 8
+
+    def __init__(self, *, purity: float = 0.95, sample: int = 16384) -> None:
+        self.purity = check_number(purity, "purity", "a number in [0, 1] is needed")
+        if not 0 <= self.purity <= 1:
+            raise InputError(f"purity is {purity}: a number in [0, 1] is needed")
+        self.sample = check_whole(sample, "sample")
+
+    def open(
+        self,
+        arms: Sequence[Arm],
+        view: PoolView,
+        pulls: Sequence[int],
+        rngs: Sequence[np.random.Generator],
+    ) -> list[Cursor]:
+        return [ProbcoverCursor(view, self, rng) for rng in rngs]
+
+    def opening_work(self, shape: PoolShape) -> OpeningWork:
+        sample = min(self.sample, shape.examples)
+        bytes_read = STORED * (sample + shape.labelled) * shape.features
+        # A multiplication and an addition for each feature of each pair.
+        flops = 2.0 * sample * (sample + shape.labelled) * shape.features
+        return OpeningWork(bytes_read=bytes_read, flops=flops)
+
+
+class ProbcoverCursor(Cursor):
+    """Keeps who is in whose ball as bits, and for each example how many of its ball are not covered
+    yet.
+    """
+
+    def __init__(self, view: PoolView, strategy: Probcover, rng: np.random.Generator) -> None:
+        super().__init__(view)
+        self._rng = rng
+        if self.ledger.left == 0:
+            return
+        self.sample = FeatureSample(view, strategy.sample, rng)
+        size = len(self.sample.positions)
+        self._rough_rows = self.sample.rows.float()
+        clusters = kmeans(self._rough_rows, view.task.size, rng)
+        #: (s,) the cluster of each example of the sample
+        self.numbers = clusters.numbers
+        self.radius = pure_radius(self.sample.rows, self.numbers, strategy.purity)
+        self._ties = view.ties[self.sample.positions]
+        self._is_covered = np.zeros(size, bool)
+        self._is_free = self.ledger.free[self.sample.positions]
+        # (s, s) bits, symmetric; and (s,) how many in each ball are not covered.
+        self._balls = np.empty((size, (size + 7) // 8), np.uint8)
+        self._counts = np.empty(size, np.int64)
+        for start in range(0, size, BLOCK):
+            inside = self._inside(self.sample.rows[start : start + BLOCK])
+            self._balls[start : start + BLOCK] = np.packbits(inside, axis=1)
+            self._counts[start : start + BLOCK] = inside.sum(1)
+        self.unseen()  # all that is taken is among these
+        self._cover_by(self.sample.covering)
+
+    def take(self) -> int:
+        if self.ledger.left == 0:
+            raise Exhausted("every example has been taken")
+        self._cover_by(self.unseen())
+        counts = np.where(self._is_free, self._counts, 0)
+        largest = counts.max()
+        if largest == 0:
+            return random_free(
+                self.ledger.free,
+                self.view.free_ids,
+                self._rng,
+            )
+        winners = np.flatnonzero(counts == largest)
+        first_by_ties = self._ties[winners].argmin()
+        return int(self.sample.positions[winners[first_by_ties]])
+
+    def _cover_by(self, positions: np.ndarray) -> None:
+        """Balls around positions (n,) cover what is in them."""
+        places = self.sample.find(positions)
+        sampled = places[places >= 0]
+        self._is_free[sampled] = False
+        for place in sampled.tolist():
+            self._cover(self._members(place))
+        for block in blocks(positions[places < 0]):
+            inside = self._inside(self.sample.unit_rows(block))
+            self._cover(np.logical_or.reduce(inside))
+
+    def _cover(self, inside: np.ndarray) -> None:
+        """What is inside (s,) bool is covered: balls that hold it have less to cover."""
+        newly_covered = np.flatnonzero(inside & ~self._is_covered)
+        self._is_covered[newly_covered] = True
+        for place in newly_covered.tolist():
+            self._counts -= self._members(place)
+
+    def _members(self, place: int) -> np.ndarray:
+        """(s,) bool: what is in the ball of an example of the sample."""
+        bits = np.unpackbits(self._balls[place], count=len(self._counts))
+        return bits.view(bool)
+
+    def _inside(self, centres: torch.Tensor) -> np.ndarray:
+        """(n, s) bool: what of the sample is in the balls of unit rows (n, d)."""
+        squared_radius = self.radius**2
+        squared = squared_distances(centres.float(), self._rough_rows)
+        inside = squared < squared_radius
+        is_close = (squared - squared_radius).abs() < SLACK
+        rows, columns = is_close.nonzero(as_tuple=True)
+        exact = pair_distances(centres, self.sample.rows, rows, columns)
+        inside[rows, columns] = exact < squared_radius
+        on_host: np.ndarray = inside.cpu().numpy()
+        return on_host
+
+    def bytes_held(self) -> int:
+        if self.ledger.left == 0:
+            return 0
+        return self._balls.nbytes
+
+
+def pure_radius(rows: torch.Tensor, numbers: torch.Tensor, purity: float) -> float:
+    """The largest radius at which a share `purity` of balls hold one cluster only; 2, which holds
+    everything, where there is one cluster only.
+
+    rows     (s, d) unit features, in random order: the balls of the first 2,048 count
+    numbers  (s,) the cluster of each
+    """
+    import torch
+
+    nearest = []
+    for start in range(0, min(BALLS, len(rows)), BLOCK):
+        stop = min(start + BLOCK, BALLS, len(rows))
+        squared = squared_distances(rows[start:stop], rows)
+        is_same = numbers[start:stop, None] == numbers
+        others = squared.masked_fill_(is_same, torch.inf)
+        nearest.append(others.amin(1))
+    # A ball is pure up to the distance of the nearest example of another cluster.
+    limits = torch.cat(nearest).sqrt().cpu().numpy()
+    impure = int((1 - purity) * len(limits) + 1e-9)
+    radius = np.sort(limits)[min(impure, len(limits) - 1)]
+    return float(np.clip(radius, LEAST_RADIUS, 2.0))
