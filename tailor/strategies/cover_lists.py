@@ -14,7 +14,7 @@ from tailor.common.compiled import njit
 
 @njit(cache=True, nogil=True)
 def group_by_reference(rows, references, values, count):
-    """Pairs (p,) in any order -> the lists of `count` references."""
+    """Pairs (p,) of candidates and references, in any order -> the lists of `count` references."""
     begins = np.zeros(count + 1, np.int64)
     for reference in references:
         begins[reference + 1] += 1

@@ -51,18 +51,24 @@ class CoverSearch:
         self.cover = cover
         pairs = self._collect(candidates, most_pairs)
         count = len(self.positions)
-        view = cover.kernel.view
-        self._ties = view.ties[self.positions]
-        # (n,) int64: what each candidate adds, in units; -1 where it is taken.
+        ties = cover.kernel.view.ties[self.positions]
+        by_ties = np.argsort(ties)
+        self._positions_by_ties = self.positions[by_ties]
+        # (n,) the place of each candidate in that order.
+        self._ranks = np.empty(count, np.int64)
+        self._ranks[by_ties] = np.arange(count)
+        ranks = self._ranks[pairs.rows]
+        # (n,) int64 in the order of ties, so that the first of equals is found first: what each
+        # candidate adds, in units; -1 where it is taken.
         self._gains = np.zeros(count, np.int64)
-        np.add.at(self._gains, pairs.rows, cover.improvements(pairs))
+        np.add.at(self._gains, ranks, cover.improvements(pairs))
         # By candidate: its pairs stand together, from its start to the next one's.
         self._starts = np.searchsorted(pairs.rows, np.arange(count + 1))
         self._references = pairs.references.astype(np.int32)
         self._values = pairs.values.astype(np.int32)
         # The same by reference.
         self._lists = group_by_reference(
-            pairs.rows.astype(np.int32),
+            ranks.astype(np.int32),
             self._references,
             self._values,
             len(cover.references),
@@ -103,13 +109,11 @@ class CoverSearch:
         """
         if len(self._gains) == 0:
             return -1, 0.0
-        largest = self._gains.max()
+        winner = self._gains.argmax()
+        largest = self._gains[winner]
         if largest < 0:
             return -1, 0.0
-        winners = np.flatnonzero(self._gains == largest)
-        first_by_ties = self._ties[winners].argmin()
-        position = self.positions[winners[first_by_ties]]
-        return int(position), float(largest) / (KERNEL_UNITS * WEIGHT_UNITS)
+        return int(self._positions_by_ties[winner]), float(largest) / (KERNEL_UNITS * WEIGHT_UNITS)
 
     def take(self, positions: np.ndarray) -> None:
         """These (n,) are taken, whoever took them: the cover rises, gains fall."""
@@ -121,7 +125,7 @@ class CoverSearch:
         for number in self._by_position[places[is_candidate]].tolist():
             own = slice(self._starts[number], self._starts[number + 1])
             self._raise(self._references[own], self._values[own])
-            self._gains[number] = -1
+            self._gains[self._ranks[number]] = -1
         for block in blocks(positions[~is_candidate]):
             pairs = self.cover.pairs(block)
             self._raise(pairs.references, pairs.values)
