@@ -24,4 +24,5 @@ def unit_features(features: torch.Tensor, centre: torch.Tensor) -> torch.Tensor:
     rows = features.double() - centre
     lengths = rows.norm(dim=1, keepdim=True)
     least = ON_CENTRE * centre.norm()
-    return torch.where(lengths > least, rows / lengths, 0)
+    scale = torch.where(lengths > least, 1 / lengths, 0)
+    return rows.mul_(scale)

@@ -135,7 +135,7 @@ class KernelCover:
         limits[self.covered == KERNEL_UNITS] = -np.inf  # these are covered as well as can be
         half_limits = self.kernel.view.to_device(limits / 2).float()
         rough_points = points.float()
-        half_norms = points.square().sum(1, keepdim=True).float() / 2
+        half_norms = points.norm(dim=1, keepdim=True).square().float() / 2
         excess = torch.addmm(half_limits - self._half_norms, rough_points, self._rough_rows.T)
         rows, columns = (excess > half_norms).nonzero(as_tuple=True)
         return rows, columns
