@@ -191,6 +191,7 @@ def holdout_estimates(run_state: RunState) -> list[dict[str, Any]]:
                     "accuracy": estimate.accuracy,
                     "lower": estimate.lower,
                     "upper": estimate.upper,
+                    "balanced_accuracy": estimate.balanced_accuracy,
                 }
             )
         asked_before += record.asked

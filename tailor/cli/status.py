@@ -83,7 +83,11 @@ def show(project: Project) -> None:
     )
     console.print(_class_table(summary))
     if summary["estimates"]:
-        console.print(f"Accuracy on the hold-out: {summary['estimates'][-1]}")
+        estimate = summary["estimates"][-1]
+        if estimate.balanced_accuracy is not None:
+            balanced = f"{estimate.balanced_accuracy:.3f}"
+            console.print(f"Balanced accuracy on the hold-out, all classes alike: {balanced}")
+        console.print(f"Accuracy on the hold-out: {estimate}")
     arms = arms_found(run_state)
     if arms:
         console.print(_arm_table(arms))

@@ -29,7 +29,8 @@ def digest(key: str | bytes) -> bytes:
     """A key as it stands in the index, (16,) bytes."""
     # surrogatepass: a path whose bytes are not UTF-8 has halves of surrogate pairs in it
     data = key.encode("utf-8", "surrogatepass") if isinstance(key, str) else key
-    return hashlib.blake2b(data, digest_size=DIGEST).digest()
+    checksum = hashlib.blake2b(data, digest_size=DIGEST)
+    return checksum.digest()
 
 
 class RowCache:
@@ -88,7 +89,8 @@ class RowCache:
         """Of one row on disk; 0 before the first."""
         if self.shape is None:
             return 0
-        return math.prod(self.shape) * self.dtype.itemsize
+        numbers = math.prod(self.shape)
+        return numbers * self.dtype.itemsize
 
     def append(self, keys: Sequence[bytes], rows: np.ndarray) -> None:
         """Keep rows (n, *shape) under keys (n,). A key that is there already keeps the row it has.
@@ -113,7 +115,8 @@ class RowCache:
             if not new_keys:
                 return
             count = len(self._index)
-            new_rows = rows[list(new_keys.values())]
+            row_numbers = list(new_keys.values())
+            new_rows = rows[row_numbers]
             rows_end = count * self.row_bytes
             keys_end = count * DIGEST
             self._write(ROWS, rows_end, new_rows.tobytes())
@@ -125,19 +128,22 @@ class RowCache:
         """Describe an empty cache for rows of this shape."""
         self.shape = tuple(int(length) for length in shape)
         for name in (KEYS, ROWS):
-            (self.folder / name).unlink(missing_ok=True)
+            path = self.folder / name
+            path.unlink(missing_ok=True)
         description = {
             "format": FORMAT,
             "fingerprint": self.fingerprint,
             "shape": self.shape,
             "dtype": self.dtype.str,
         }
-        write_atomically(self.folder / DESCRIPTION, json.dumps(description))
+        path = self.folder / DESCRIPTION
+        write_atomically(path, json.dumps(description))
 
     def _write(self, name: str, offset: int, data: bytes) -> None:
         """Cut a file at an offset, add data and force it to the disk."""
         path = self.folder / name
-        with path.open("r+b" if path.exists() else "w+b") as file:
+        mode = "r+b" if path.exists() else "w+b"
+        with path.open(mode) as file:
             file.truncate(offset)
             file.seek(offset)
             file.write(data)
@@ -162,10 +168,11 @@ class RowCache:
         if count < len(self._index):
             self._index = {}
         first = len(self._index)
+        new = count - first
         with keys_path.open("rb") as file:
             file.seek(first * DIGEST)
-            data = file.read((count - first) * DIGEST)
-        for number in range(count - first):
+            data = file.read(new * DIGEST)
+        for number in range(new):
             offset = number * DIGEST
             key = data[offset : offset + DIGEST]
             self._index[key] = first + number
@@ -173,9 +180,15 @@ class RowCache:
     def _read_shape(self) -> tuple[int, ...] | None:
         """The shape of rows that the folder describes; None where it describes others, or none."""
         try:
-            description = json.loads((self.folder / DESCRIPTION).read_text())
-            described = (description["format"], description["fingerprint"], description["dtype"])
-            if described != (FORMAT, self.fingerprint, self.dtype.str):
+            path = self.folder / DESCRIPTION
+            description = json.loads(path.read_text())
+            described = (
+                description["format"],
+                description["fingerprint"],
+                description["dtype"],
+            )
+            expected = (FORMAT, self.fingerprint, self.dtype.str)
+            if described != expected:
                 return None
             return tuple(int(length) for length in description["shape"])
         except (FileNotFoundError, ValueError, KeyError, TypeError):

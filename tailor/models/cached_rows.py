@@ -92,10 +92,12 @@ class CachedRows:
     @property
     def batch(self) -> int:
         """Rows that are predicted at once."""
-        numbers = self.batch_numbers[self.device.partition(":")[0]]
+        device_kind, _, _ = self.device.partition(":")
+        numbers = self.batch_numbers[device_kind]
         row_numbers = math.prod(self.shape or (1,))
         rows = numbers // max(1, row_numbers)
-        return min(max(rows, SMALLEST_BATCH), LARGEST_BATCH)
+        at_least = max(rows, SMALLEST_BATCH)
+        return min(at_least, LARGEST_BATCH)
 
     def resident(self) -> bool:
         """Bring all rows to the GPU, if there is one and they fit; whether they are there."""
@@ -106,7 +108,8 @@ class CachedRows:
         if not self.device.startswith("cuda") or len(self.data) == 0:
             return False
         free, _ = torch.cuda.mem_get_info(self.device)
-        if self.data.nbytes > RESIDENT_SHARE * free:
+        room = RESIDENT_SHARE * free
+        if self.data.nbytes > room:
             return False
         device_data = torch.empty(
             self.data.shape,
@@ -117,7 +120,8 @@ class CachedRows:
         step = max(1, TRANSFER // row_bytes)
         for start in range(0, len(device_data), step):
             part = slice(start, start + step)
-            host_rows = torch.from_numpy(np.array(self.data[part]))
+            in_memory = np.array(self.data[part])
+            host_rows = torch.from_numpy(in_memory)
             device_data[part].copy_(host_rows)
         self._device_data = device_data
         self._device_rows = torch.from_numpy(self.rows).to(self.device)
@@ -129,9 +133,12 @@ class CachedRows:
 
         if self._device_data is not None and self._device_rows is not None:
             device_rows = self._device_rows[positions]
-            return self.arrange(self._device_data.index_select(0, device_rows))
-        host_rows = self.take_host(positions.cpu().numpy())
-        return self.arrange(torch.from_numpy(host_rows).to(self.device))
+            resident = self._device_data.index_select(0, device_rows)
+            return self.arrange(resident)
+        host_positions = positions.cpu().numpy()
+        host_rows = self.take_host(host_positions)
+        copied = torch.from_numpy(host_rows).to(self.device)
+        return self.arrange(copied)
 
     def loader(self, positions: np.ndarray) -> tuple[Callable[[torch.Tensor], torch.Tensor], bool]:
         """How training reads its examples at positions (n,), all readable.
@@ -161,7 +168,8 @@ class CachedRows:
         if len(rows) > 0:
             first = rows[0]
             stop = rows[-1] + 1
-            if stop - first == len(rows) and (np.diff(rows) == 1).all():
+            has_right_length = stop - first == len(rows)
+            if has_right_length and (np.diff(rows) == 1).all():
                 return np.array(self.data[first:stop])
         return np.asarray(self.data[rows])
 
@@ -169,4 +177,5 @@ class CachedRows:
 def _torch_dtype(array: np.ndarray) -> torch.dtype:
     import torch
 
-    return torch.from_numpy(np.empty(0, array.dtype)).dtype
+    empty = np.empty(0, array.dtype)
+    return torch.from_numpy(empty).dtype

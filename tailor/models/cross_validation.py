@@ -22,9 +22,13 @@ LARGEST_SAMPLE = 2000
 LARGEST_WIDTH = 256
 #: held-out labels that a choice needs, at least
 SMALLEST_SAMPLE = 10
+#: where the weights of all rows of a head are smaller together, they are taken for this
+SMALLEST_TOTAL = 1e-12
 #: iterations of each fit
 STEPS = 25
 
+#: of the Gaussian prior of a temperature's logarithm
+LOG_TEMPERATURE_VARIANCE = 0.1
 TAUS = (0.0, 0.25, 0.5, 0.75, 1.0)
 TEMPERATURES = (0.35, 0.5, 0.6, 0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.0)
 VARIANCES = (3.0, 10.0, 30.0, 100.0)
@@ -70,27 +74,33 @@ def held_out_losses(
     counts  (K,) of the labels that it was trained on
     """
     logits = logits.astype(np.float64)
+    taus = np.array(candidates.taus)
+    shifts = np.outer(taus, centred_log_shares(counts))
     losses = []
-    if not isinstance(task, MultiClass):
-        for temperature in candidates.temperatures:
-            scaled = logits / temperature
-            binary = np.logaddexp(0, scaled) - targets * scaled
-            losses.append(binary.mean(1)[None])
-        return np.stack(losses)
-    taus = np.array(candidates.taus)[:, None]
-    shifts = taus * centred_log_shares(counts)
-    classes = targets.argmax(1)
-    rows = np.arange(len(logits))
     for temperature in candidates.temperatures:
         scaled = logits / temperature
-        scaled_shifts = shifts / temperature
-        largest = scaled.max(1, keepdims=True)
-        # The sum of exp((z - shift) / T) over classes, for all taus in one product.
-        sums = np.exp(scaled - largest) @ np.exp(-scaled_shifts).T
-        log_sums = np.log(sums) + largest
-        of_true_class = scaled[rows, classes][:, None] - scaled_shifts.T[classes]
-        losses.append((log_sums - of_true_class).T)
+        if isinstance(task, MultiClass):
+            scaled_shifts = shifts / temperature
+            losses.append(_cross_entropies(scaled, scaled_shifts, targets))
+        else:
+            binary = np.logaddexp(0, scaled)
+            binary -= targets * scaled
+            of_examples = binary.mean(1)
+            losses.append(of_examples[None])
     return np.stack(losses)
+
+
+def _cross_entropies(logits: np.ndarray, shifts: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Log losses (shifts, n) of logits (n, K) less each of shifts (shifts, K)."""
+    largest = logits.max(1, keepdims=True)
+    raised = np.exp(logits - largest)
+    # The sum of exp(logit - shift) over classes, for all shifts in one product.
+    factors = np.exp(-shifts)
+    log_sums = np.log(factors @ raised.T) + largest.T
+    classes = targets.argmax(1)
+    rows = np.arange(len(logits))
+    of_true_class = logits[rows, classes] - shifts[:, classes]
+    return log_sums - of_true_class
 
 
 def example_weights(task: Task, targets: np.ndarray) -> np.ndarray:
@@ -101,7 +111,9 @@ def example_weights(task: Task, targets: np.ndarray) -> np.ndarray:
         return np.full(len(targets), 1 / len(targets))
     counts = targets.sum(0)
     occurring = np.count_nonzero(counts)
-    return 1 / (occurring * counts[targets.argmax(1)])
+    classes = targets.argmax(1)
+    per_example = occurring * counts[classes]
+    return 1 / per_example
 
 
 def choose(
@@ -114,25 +126,30 @@ def choose(
     """The best candidates by the losses of held-out examples.
 
     In a multi-class task tau and the variance are chosen on classes with two labels or more: a fit
-    without a class has nothing to say about it. The temperature is then chosen on all examples:
-    the only label of a class, held out, shows how often a class comes that has no label yet, and
-    how little a model may be sure of itself.
+    without a class has nothing to say about it. The temperature is then chosen with the other
+    labels too: the only label of a class, held out, stands for the classes that have no label yet,
+    of which a model must not be sure. Where labels are few, it stays close to 1.
 
     losses   (variances, temperatures, taus, n)
     targets  (n, K) of the held-out examples
     counts   (K,) of all labels at hand
     """
-    weights = example_weights(task, targets)
-    repeated = _repeated(task, targets, counts)
     variance, tau = _default_indices(task, candidates)
-    if _enough(task, targets[repeated]):
-        repeated_weights = example_weights(task, targets[repeated])
-        means = losses[..., repeated] @ repeated_weights
-        best = np.unravel_index(int(np.argmin(means)), means.shape)
-        variance = int(best[0])
-        tau = int(best[2])
-    by_temperature = losses[variance, :, tau] @ weights
-    temperature = int(np.argmin(by_temperature))
+    temperature = candidates.temperatures.index(1.0)
+    is_repeated = _repeated(task, targets, counts)
+    weights = np.zeros(len(targets))
+    weights[is_repeated] = example_weights(task, targets[is_repeated])
+    if _enough(task, targets[is_repeated]):
+        means = losses @ weights
+        smallest = int(np.argmin(means))
+        indices = np.unravel_index(smallest, means.shape)
+        variance = int(indices[0])
+        tau = int(indices[2])
+    if _enough(task, targets):
+        of_chosen = losses[variance, :, tau]
+        unlabelled_share = np.mean(counts == 0)
+        weights = _with_single_labels(weights, is_repeated, unlabelled_share)
+        temperature = _best_temperature(candidates.temperatures, of_chosen, weights)
     return Correction(
         tau=candidates.taus[tau],
         temperature=candidates.temperatures[temperature],
@@ -140,11 +157,46 @@ def choose(
     )
 
 
+def _with_single_labels(
+    weights: np.ndarray,
+    is_repeated: np.ndarray,
+    unlabelled_share: float,
+) -> np.ndarray:
+    """Weights (n,) of examples with a single label of their class included: together they count as
+    much as the classes without a label, of which there is this share.
+    """
+    singles = np.count_nonzero(~is_repeated)
+    if singles == 0:
+        return weights
+    if singles == len(weights):
+        return np.full(singles, 1 / singles)
+    of_repeated = (1 - unlabelled_share) * weights
+    return np.where(is_repeated, of_repeated, unlabelled_share / singles)
+
+
+def _best_temperature(
+    temperatures: Sequence[float],
+    losses: np.ndarray,
+    weights: np.ndarray,
+) -> int:
+    """The index of the temperature with the smallest mean of losses (temperatures, n), its
+    logarithm held back by a Gaussian prior around 0.
+    """
+    squares = np.square(np.log(temperatures))
+    # Weights sum to 1: so many examples of equal weight would say as much.
+    examples = 1 / np.square(weights).sum()
+    precision = 1 / LOG_TEMPERATURE_VARIANCE
+    penalties = 0.5 * precision * squares / examples
+    penalised = losses @ weights + penalties
+    return int(np.argmin(penalised))
+
+
 def _repeated(task: Task, targets: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """(n,) bool: the held-out examples whose class has another label."""
     if not isinstance(task, MultiClass):
         return np.ones(len(targets), bool)
-    return counts[targets.argmax(1)] > 1
+    classes = targets.argmax(1)
+    return counts[classes] > 1
 
 
 def _enough(task: Task, targets: np.ndarray) -> bool:
@@ -153,7 +205,9 @@ def _enough(task: Task, targets: np.ndarray) -> bool:
         return False
     if not isinstance(task, MultiClass):
         return True
-    return bool(np.count_nonzero(targets.sum(0)) > 1)
+    counts = targets.sum(0)
+    occurring = np.count_nonzero(counts)
+    return bool(occurring > 1)
 
 
 def _default_indices(task: Task, candidates: Candidates) -> tuple[int, int]:
@@ -162,8 +216,11 @@ def _default_indices(task: Task, candidates: Candidates) -> tuple[int, int]:
     """
     variances = list(candidates.variances)
     default = LOGIT_VARIANCE[task.kind]
-    variance = variances.index(default) if default in variances else 0
-    return variance, len(candidates.taus) - 1
+    variance = 0
+    if default in variances:
+        variance = variances.index(default)
+    strongest = len(candidates.taus) - 1
+    return variance, strongest
 
 
 def choose_held_out(
@@ -178,8 +235,21 @@ def choose_held_out(
     seen_counts  (K,) of the labels that it was trained on
     """
     candidates = Candidates(taus_for(task), TEMPERATURES)
-    losses = held_out_losses(task, logits, targets, seen_counts, candidates)
-    return choose(task, candidates, losses[None], targets, seen_counts + targets.sum(0))
+    losses = held_out_losses(
+        task,
+        logits,
+        targets,
+        seen_counts,
+        candidates,
+    )
+    all_counts = seen_counts + targets.sum(0)
+    return choose(
+        task,
+        candidates,
+        losses[None],
+        targets,
+        all_counts,
+    )
 
 
 def taus_for(task: Task) -> Sequence[float]:
@@ -210,18 +280,31 @@ def choose_linear(
     rng = np.random.default_rng(seed)
     if len(targets) > LARGEST_SAMPLE:
         # Drawn evenly over all labels: a sample with balanced classes would hide their skew.
-        sample = np.sort(rng.permutation(len(targets))[:LARGEST_SAMPLE])
-        features = features[torch.from_numpy(sample).to(features.device)]
+        order = rng.permutation(len(targets))
+        sample = np.sort(order[:LARGEST_SAMPLE])
+        features = _rows(features, sample)
         targets = targets[sample]
     folds = draw_folds(task, targets, rng)
-    stack = _FoldStack(task, features, targets, class_weights, folds)
+    stack = _FoldStack(
+        task,
+        features,
+        targets,
+        class_weights,
+        folds,
+    )
     losses = []
     # From the strongest regularisation on: each solution is the start of the next.
     for variance in candidates.variances:
         assert variance is not None
         logits = stack.held_out_logits(variance)
         losses.append(stack.losses(logits, candidates))
-    return choose(task, candidates, np.stack(losses), targets, targets.sum(0))
+    return choose(
+        task,
+        candidates,
+        np.stack(losses),
+        targets,
+        targets.sum(0),
+    )
 
 
 class _FoldStack:
@@ -242,38 +325,46 @@ class _FoldStack:
         self.targets = targets
         self.folds = folds
         self.width = features.shape[1]
-        device = features.device
+        self.device = features.device
         components = principal_components(features, LARGEST_WIDTH)
-        ones = torch.ones(len(components), 1, device=device)
+        ones = torch.ones(len(components), 1, device=self.device)
         self.features = torch.cat([components, ones], 1)
-        self.device_targets = torch.from_numpy(targets.astype(np.float32)).to(device)
+        self.device_targets = self._to_device(targets)
+        numbers = np.arange(FOLDS)[:, None]
+        is_seen = folds != numbers
+        row_weights = is_seen.astype(np.float64)
         self.positive_weights: Tensor | None = None
-        is_seen = folds != np.arange(FOLDS)[:, None]
-        row_weights = is_seen.astype(np.float32)
+        #: (FOLDS,) terms of the loss of each head
         self.terms = is_seen.sum(1)
         if isinstance(task, MultiClass):
             if class_weights is not None:
-                row_weights = row_weights * (targets @ class_weights)
+                row_weights *= targets @ class_weights
+            totals = row_weights.sum(1)
         else:
-            self.terms = self.terms * task.size
             if class_weights is not None:
-                self.positive_weights = torch.from_numpy(class_weights).to(device)
-        if isinstance(task, MultiClass):
-            normed = row_weights / np.maximum(row_weights.sum(1, keepdims=True), 1e-12)
-        else:
-            normed = row_weights / np.maximum(self.terms, 1)[:, None]
-        self.row_weights = torch.from_numpy(normed.astype(np.float32)).to(device)
+                self.positive_weights = self._to_device(class_weights)
+            self.terms = self.terms * task.size
+            totals = self.terms.astype(np.float64)
+        # The loss is a mean. Classes of weight 0 may be all that a head sees.
+        row_weights /= np.maximum(totals, SMALLEST_TOTAL)[:, None]
+        self.row_weights = self._to_device(row_weights)
         shape = (FOLDS, self.features.shape[1], task.size)
-        self.weights = torch.zeros(shape, device=device)
+        self.weights = torch.zeros(shape, device=self.device)
+
+    def _to_device(self, array: np.ndarray) -> Tensor:
+        single_precision = array.astype(np.float32)
+        return torch.from_numpy(single_precision).to(self.device)
 
     def held_out_logits(self, variance: float) -> np.ndarray:
         """(n, K) float32: of every example by the head that was not trained on it."""
-        strengths = [shrinkage(self.width, int(terms), variance) for terms in self.terms]
+        strengths = []
+        for terms in self.terms.tolist():
+            strengths.append(shrinkage(self.width, terms, variance))
         problem = StackedProblem(
             features=self.features,
             targets=self.device_targets,
             row_weights=self.row_weights,
-            strengths=torch.tensor(strengths, device=self.features.device),
+            strengths=torch.tensor(strengths, device=self.device),
             positive_weights=self.positive_weights,
             multi_class=isinstance(self.task, MultiClass),
         )
@@ -281,8 +372,9 @@ class _FoldStack:
         logits = np.zeros(self.targets.shape, np.float32)
         for fold in range(FOLDS):
             rows = np.flatnonzero(self.folds == fold)
-            held_out = self.features[torch.from_numpy(rows).to(self.features.device)]
-            logits[rows] = (held_out @ self.weights[fold]).cpu().numpy()
+            held_out = _rows(self.features, rows)
+            of_fold = held_out @ self.weights[fold]
+            logits[rows] = of_fold.cpu().numpy()
         return logits
 
     def losses(self, logits: np.ndarray, candidates: Candidates) -> np.ndarray:
@@ -291,7 +383,8 @@ class _FoldStack:
         losses = np.zeros(shape)
         for fold in range(FOLDS):
             rows = np.flatnonzero(self.folds == fold)
-            counts = self.targets[self.folds != fold].sum(0)
+            seen = self.targets[self.folds != fold]
+            counts = seen.sum(0)
             losses[:, :, rows] = held_out_losses(
                 self.task,
                 logits[rows],
@@ -309,10 +402,20 @@ def principal_components(features: Tensor, most: int) -> Tensor:
     rows, width = features.shape
     # The smaller of the two products of the features with themselves has the same eigenvalues.
     if rows <= width:
-        values, vectors = torch.linalg.eigh(features @ features.T)
-        coordinates = vectors * values.clamp_min(0).sqrt()
+        products = features @ features.T
+        values, vectors = torch.linalg.eigh(products)
+        lengths = values.clamp_min(0).sqrt()
+        coordinates = vectors * lengths
     else:
-        _, vectors = torch.linalg.eigh(features.T @ features)
+        products = features.T @ features
+        _, vectors = torch.linalg.eigh(products)
         coordinates = features @ vectors
     # Eigenvalues come in ascending order.
-    return coordinates[:, -min(rows, width, most) :].contiguous()
+    count = min(rows, width, most)
+    return coordinates[:, -count:].contiguous()
+
+
+def _rows(features: Tensor, rows: np.ndarray) -> Tensor:
+    """features (n, d) at rows (m,) -> (m, d)."""
+    index = torch.from_numpy(rows).to(features.device)
+    return features[index]

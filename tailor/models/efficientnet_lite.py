@@ -69,7 +69,8 @@ class SameConv(nn.Conv2d):
         kernel = self.kernel_size[0]
         stride = self.stride[0]
         outputs = -(-size // stride)
-        return max((outputs - 1) * stride + kernel - size, 0)
+        covered = (outputs - 1) * stride + kernel
+        return max(covered - size, 0)
 
 
 def norm(channels: int) -> nn.BatchNorm2d:
@@ -117,11 +118,14 @@ class InvertedResidual(FoldableModule):
     def forward(self, x: Tensor) -> Tensor:
         y = x
         if self._expand_conv is not None and self._bn0 is not None:
-            y = self._bn0(self._expand_conv(y))
+            y = self._expand_conv(y)
+            y = self._bn0(y)
             y = F.relu6(y, inplace=True)
-        y = self._bn1(self._depthwise_conv(y))
+        y = self._depthwise_conv(y)
+        y = self._bn1(y)
         y = F.relu6(y, inplace=True)
-        y = self._bn2(self._project_conv(y))
+        y = self._project_conv(y)
+        y = self._bn2(y)
         return y + x if self.residual else y
 
 
@@ -170,11 +174,13 @@ class EfficientNetLite0(PictureNetwork, FoldableModule):
         self._fc = nn.Linear(self.width, classes)
 
     def embed(self, x: Tensor) -> Tensor:
-        x = self._bn0(self._conv_stem(x))
+        x = self._conv_stem(x)
+        x = self._bn0(x)
         x = F.relu6(x, inplace=True)
         for block in self._blocks:
             x = block(x)
-        x = self._bn1(self._conv_head(x))
+        x = self._conv_head(x)
+        x = self._bn1(x)
         x = F.relu6(x, inplace=True)
         return x.mean((2, 3))
 

@@ -37,11 +37,20 @@ def write_model(
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    on_cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    on_cpu = {}
+    for name, tensor in tensors.items():
+        copied = tensor.detach().cpu()
+        on_cpu[name] = copied.contiguous()
     with atomic_path(folder / WEIGHTS) as temporary:
         save_file(on_cpu, temporary)
-    content = {"format": FORMAT, "task": task.kind, "classes": task.classes, **settings}
-    write_atomically(folder / SETTINGS, json.dumps(content, indent=2) + "\n")
+    content = {
+        "format": FORMAT,
+        "task": task.kind,
+        "classes": task.classes,
+        **settings,
+    }
+    text = json.dumps(content, indent=2) + "\n"
+    write_atomically(folder / SETTINGS, text)
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
@@ -122,8 +131,12 @@ def input_options(folder: Path) -> dict[str, Any]:
     if settings["model"] not in registry:
         return {}
     taken = registry.options(settings["model"])
-    saved = {key: settings.get(key) for key in INPUT_OPTIONS if key in taken}
-    return {key: value for key, value in saved.items() if value is not None}
+    options = {}
+    for key in INPUT_OPTIONS:
+        value = settings.get(key)
+        if key in taken and value is not None:
+            options[key] = value
+    return options
 
 
 def damaged(folder: Path, why: str) -> InputError:

@@ -37,7 +37,9 @@ def fold_batch_norms(net: AnyModule) -> AnyModule:
     """
     if not any(_pairs(module) for module in net.modules()):
         return net
-    copied = copy.deepcopy(net).eval().requires_grad_(False)
+    copied = copy.deepcopy(net)
+    copied.eval()
+    copied.requires_grad_(False)
     for module in copied.modules():
         pairs = _pairs(module)
         if not pairs:
@@ -53,7 +55,9 @@ def fold_batch_norms(net: AnyModule) -> AnyModule:
 
 
 def _pairs(module: nn.Module) -> tuple[tuple[str, str], ...]:
-    return module.conv_norm_pairs if isinstance(module, FoldableModule) else ()
+    if isinstance(module, FoldableModule):
+        return module.conv_norm_pairs
+    return ()
 
 
 def _can_fold(conv: nn.Conv2d, norm: nn.Module | None) -> bool:
@@ -68,14 +72,22 @@ def _can_fold(conv: nn.Conv2d, norm: nn.Module | None) -> bool:
     weight_is_computed = "weight" not in conv._parameters
     if conv.bias is not None or weight_is_computed:
         return False
-    return not (conv._forward_hooks or norm._forward_hooks or norm._forward_pre_hooks)
+    between = (
+        conv._forward_hooks,
+        norm._forward_pre_hooks,
+        norm._forward_hooks,
+    )
+    return not any(between)
 
 
 def _fold(conv: nn.Conv2d, norm: Any) -> None:
     # torch.nn.utils.fusion rounds the bias in another order: cached features, computed before, and
     # new ones would differ in their last bits.
-    inverse_deviation = torch.rsqrt(norm.running_var + norm.eps)
+    variance = norm.running_var + norm.eps
+    inverse_deviation = torch.rsqrt(variance)
     scale = norm.weight * inverse_deviation
-    conv.weight.mul_(scale.view(-1, 1, 1, 1))
-    bias = norm.bias - norm.running_mean * scale
+    by_channel = scale.view(-1, 1, 1, 1)
+    conv.weight.mul_(by_channel)
+    shift = norm.running_mean * scale
+    bias = norm.bias - shift
     conv.bias = nn.Parameter(bias, requires_grad=False)

@@ -19,11 +19,12 @@ CUDNN_TRIALS = 4
 
 def precision(device: str, net: Network) -> AbstractContextManager[None]:
     """bf16 on a GPU, unless the network wants single precision; single precision on a CPU."""
-    cuda = device.startswith("cuda")
+    if not device.startswith("cuda"):
+        return torch.autocast("cpu", torch.bfloat16, enabled=False)
     return torch.autocast(
-        "cuda" if cuda else "cpu",
+        "cuda",
         torch.bfloat16,
-        enabled=cuda and not net.single_precision,
+        enabled=not net.single_precision,
     )
 
 
@@ -62,9 +63,10 @@ class HalfPrecisionWeights:
             if isinstance(layer, nn.Conv2d) and layer.weight.requires_grad:
                 trained[f"{name}.weight"] = layer.weight
         self.full = list(trained.values())
-        self.half = {
-            name: weight.detach().bfloat16().requires_grad_() for name, weight in trained.items()
-        }
+        self.half: dict[str, torch.Tensor] = {}
+        for name, weight in trained.items():
+            copied = weight.detach().bfloat16()
+            self.half[name] = copied.requires_grad_()
         self.gradients = [torch.zeros_like(weight) for weight in self.full]
 
     @torch.no_grad()
@@ -96,8 +98,10 @@ def no_counting(net: nn.Module) -> Iterator[None]:
     needs the count.
     """
     kinds = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
-    norms = [module for module in net.modules() if isinstance(module, kinds)]
-    counts = {norm: norm.num_batches_tracked for norm in norms if norm.momentum is not None}
+    counts = {}
+    for module in net.modules():
+        if isinstance(module, kinds) and module.momentum is not None:
+            counts[module] = module.num_batches_tracked
     for norm in counts:
         norm.num_batches_tracked = None
     try:

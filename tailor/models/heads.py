@@ -31,21 +31,24 @@ class Head(SplitNetwork):
         self.scale: Tensor
         self.register_buffer("mean", torch.zeros(inputs))
         self.register_buffer("scale", torch.ones(inputs))
-        self.hidden = nn.Linear(inputs, hidden) if hidden else None
-        self.out = nn.Linear(hidden or inputs, classes)
         self.width = hidden or inputs
+        self.hidden = nn.Linear(inputs, hidden) if hidden else None
+        self.out = nn.Linear(self.width, classes)
 
     def standardise(self, mean: np.ndarray, deviation: np.ndarray) -> None:
         """Subtract mean (d,) and divide by deviation (d,) from now on."""
+        scale = 1 / deviation
         self.mean.copy_(torch.from_numpy(mean))
-        self.scale.copy_(torch.from_numpy(1 / deviation))
+        self.scale.copy_(torch.from_numpy(scale))
 
     def embed(self, x: Tensor) -> Tensor:
         """Rows (n, d) of any precision -> features (n, width)."""
-        standardised = (x.float() - self.mean) * self.scale
+        centred = x.float() - self.mean
+        standardised = centred * self.scale
         if self.hidden is None:
             return standardised
-        return F.relu(self.hidden(standardised))
+        activations = self.hidden(standardised)
+        return F.relu(activations)
 
     def classify(self, features: Tensor) -> Tensor:
         return torch.as_tensor(self.out(features))
@@ -73,10 +76,11 @@ class PixelNet(SplitNetwork):
         self.width = net.width
         # As x * scale + shift, which is one operation on the device.
         scale = 1 / _by_channel(deviation)
+        shift = -_by_channel(mean) * scale
         self.scale: Tensor
         self.shift: Tensor
         self.register_buffer("scale", scale)
-        self.register_buffer("shift", -_by_channel(mean) * scale)
+        self.register_buffer("shift", shift)
 
     def embed(self, x: Tensor) -> Tensor:
         """Bytes (n, 3, H, W) -> features (n, width)."""
@@ -94,4 +98,5 @@ class PixelNet(SplitNetwork):
 
 def _by_channel(values: Sequence[float]) -> Tensor:
     """(3,) -> (1, 3, 1, 1) float32."""
-    return torch.tensor(values, dtype=torch.float32).view(1, 3, 1, 1)
+    channels = torch.tensor(values, dtype=torch.float32)
+    return channels.view(1, 3, 1, 1)

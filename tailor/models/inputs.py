@@ -18,7 +18,8 @@ def find_device(name: str) -> str:
 
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
-    if name.partition(":")[0] not in ("cpu", "cuda"):
+    device_kind, _, _ = name.partition(":")
+    if device_kind not in ("cpu", "cuda"):
         raise UnknownName("device", name, ["auto", "cpu", "cuda"])
     if name != "cpu" and not torch.cuda.is_available():
         raise InputError(
@@ -41,8 +42,10 @@ def check_positions(positions: Any, size: int) -> np.ndarray:
         )
     outside = (array < 0) | (array >= size)
     if outside.any():
+        first_outside = array[outside][0]
+        last = size - 1
         raise InputError(
-            f"position {array[outside][0]} is not in the pool: positions run from 0 to {size - 1}"
+            f"position {first_outside} is not in the pool: positions run from 0 to {last}"
         )
     return array.astype(np.int64)
 

@@ -43,9 +43,12 @@ class Timm(NetworkBackbone):
             pretrained=True,
             num_classes=0,
         )
-        mean = [255 * float(value) for value in body.pretrained_cfg["mean"]]
-        deviation = [255 * float(value) for value in body.pretrained_cfg["std"]]
-        return PixelNet(HeadlessNetwork(body, int(body.num_features)), mean, deviation)
+        settings = body.pretrained_cfg
+        mean = [255 * float(value) for value in settings["mean"]]
+        deviation = [255 * float(value) for value in settings["std"]]
+        width = int(body.num_features)
+        net = HeadlessNetwork(body, width)
+        return PixelNet(net, mean, deviation)
 
     def describe(self) -> str:
         return f"timm:{self.model}(size={self.size})"
@@ -86,9 +89,11 @@ class Torchvision(NetworkBackbone):
         for name, layer in body.named_modules():
             if isinstance(layer, nn.Linear):
                 last_name = name
-        width = int(body.get_submodule(last_name).in_features)
+        last_layer = body.get_submodule(last_name)
+        width = int(last_layer.in_features)
         body.set_submodule(last_name, nn.Identity())
-        return PixelNet(HeadlessNetwork(body, width), MEAN, DEVIATION)
+        net = HeadlessNetwork(body, width)
+        return PixelNet(net, MEAN, DEVIATION)
 
     def describe(self) -> str:
         return f"torchvision:{self.model}(size={self.size})"

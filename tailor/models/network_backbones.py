@@ -69,14 +69,17 @@ class NetworkBackbone(Backbone):
         features = []
         for start in range(0, len(examples), self.batch):
             part = examples[start : start + self.batch]
-            block = np.zeros((self.batch, self.size, self.size, 3), np.uint8)
+            shape = (self.batch, self.size, self.size, 3)
+            block = np.zeros(shape, np.uint8)
             for row, example in enumerate(part):
-                block[row] = resize(np.asarray(example), self.size)
+                picture = np.asarray(example)
+                block[row] = resize(picture, self.size)
             pictures = torch.from_numpy(block).to(self.device)
+            channels_first = pictures.permute(0, 3, 1, 2)
             with torch.no_grad(), precision(self.device, net):
-                x = pictures.permute(0, 3, 1, 2)
-                embedded = net.embed(x)[: len(part)]
-            limited = embedded.float().clamp(-LARGEST_FEATURE, LARGEST_FEATURE)
+                embedded = net.embed(channels_first)
+            embedded = embedded[: len(part)].float()
+            limited = embedded.clamp(-LARGEST_FEATURE, LARGEST_FEATURE)
             features.append(limited.cpu().numpy())
         return np.concatenate(features)
 
@@ -89,8 +92,9 @@ class NetworkBackbone(Backbone):
         from tailor.models.networks import place
 
         if self._loaded is None:
-            net = fold_batch_norms(self.make().eval())
-            self._loaded = place(net, self.device)
+            net = self.make().eval()
+            folded = fold_batch_norms(net)
+            self._loaded = place(folded, self.device)
         return self._loaded
 
 
@@ -160,7 +164,8 @@ class ResNet(NetworkBackbone):
     def fingerprint(self) -> str:
         checksum = hashlib.blake2b(digest_size=8)
         for name in sorted(self._state):
-            content = self._state[name].contiguous().numpy().tobytes()
+            tensor = self._state[name].contiguous()
+            content = tensor.numpy().tobytes()
             checksum.update(name.encode() + content)
         return f"{self.name} {checksum.hexdigest()} {self.size}"
 

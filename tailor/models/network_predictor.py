@@ -50,7 +50,8 @@ class NetworkPredictor:
         features = _zeros(len(positions), self.net.width)
         for part, logits, part_features in self.outputs(positions[readable]):
             rows = readable[part]
-            probs[rows] = activate(self.task, logits).cpu().numpy()
+            part_probs = activate(self.task, logits)
+            probs[rows] = part_probs.cpu().numpy()
             features[rows] = part_features.cpu().numpy()
             progress(part.stop, len(readable), "predicting")
         return Prediction(probs, features)
@@ -67,7 +68,8 @@ class NetworkPredictor:
         outputs = self.outputs(positions[readable], dropout, generator)
         for part, logits, _ in outputs:
             rows = readable[part]
-            probs[rows] = activate(self.task, logits).cpu().numpy()
+            part_probs = activate(self.task, logits)
+            probs[rows] = part_probs.cpu().numpy()
         return probs
 
     @torch.no_grad()
@@ -85,8 +87,8 @@ class NetworkPredictor:
         cuda = self.device.startswith("cuda")
         net.eval()
         source.resident()
-        device_positions = torch.from_numpy(np.ascontiguousarray(positions, np.int64))
-        device_positions = device_positions.to(self.device)
+        contiguous = np.ascontiguousarray(positions, np.int64)
+        device_positions = torch.from_numpy(contiguous).to(self.device)
         for start in range(0, len(positions), source.batch):
             stop = min(start + source.batch, len(positions))
             part = slice(start, stop)
@@ -100,13 +102,19 @@ class NetworkPredictor:
                 if dropout:
                     keep_rate = 1 - dropout
                     mask = torch.empty(len(batch), net.width, device=self.device)
-                    mask.bernoulli_(keep_rate, generator=generator).div_(keep_rate)
-                logits, features = net(source.take(batch), mask)
-            yield part, logits[:rows].float(), features[:rows].float()
+                    mask.bernoulli_(keep_rate, generator=generator)
+                    mask.div_(keep_rate)
+                inputs = source.take(batch)
+                logits, features = net(inputs, mask)
+            # What a batch was filled up with is left out.
+            batch_logits = logits[:rows].float()
+            batch_features = features[:rows].float()
+            yield part, batch_logits, batch_features
 
     def _uniform(self, rows: int) -> np.ndarray:
+        shape = (rows, self.task.size)
         probability = uninformed_probability(self.task)
-        return np.full((rows, self.task.size), probability, np.float32)
+        return np.full(shape, probability, np.float32)
 
 
 def fits_memory(rows: int, width: int) -> bool:
@@ -116,10 +124,13 @@ def fits_memory(rows: int, width: int) -> bool:
 
 def _fill_up(positions: Tensor, most: int) -> Tensor:
     """Positions (n,) repeated up to a power of two, at most `most`: cuDNN then meets few shapes."""
-    power_of_two = 1 << (len(positions) - 1).bit_length()
-    size = min(most, max(SMALLEST_CUDA_BATCH, power_of_two))
+    bits = (len(positions) - 1).bit_length()
+    power_of_two = 1 << bits
+    wanted = max(SMALLEST_CUDA_BATCH, power_of_two)
+    size = min(most, wanted)
     repeats = -(-size // len(positions))
-    return positions.repeat(repeats)[:size]
+    repeated = positions.repeat(repeats)
+    return repeated[:size]
 
 
 def _zeros(rows: int, width: int) -> np.ndarray:

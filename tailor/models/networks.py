@@ -59,7 +59,8 @@ class SplitNetwork(Network):
         dropped = features if mask is None else features * mask
         # Without bf16: the last layer is cheap, and its precision shows in the probabilities.
         with torch.autocast(x.device.type, enabled=False):
-            return self.classify(dropped), features
+            logits = self.classify(dropped)
+        return logits, features
 
 
 class SharedNetwork(Network):
@@ -98,7 +99,8 @@ class PictureNetwork(nn.Module, ABC):
         """Features (n, width) -> logits (n, K)."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.classify(self.embed(x))
+        features = self.embed(x)
+        return self.classify(features)
 
 
 class HeadlessNetwork(PictureNetwork):

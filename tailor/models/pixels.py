@@ -40,21 +40,25 @@ def resize(picture: np.ndarray, size: int) -> np.ndarray:
     from torch.nn import functional as F
 
     channels_last = torch.from_numpy(np.array(picture))
-    channels_first = channels_last.permute(2, 0, 1)[None]
+    channels_first = channels_last.permute(2, 0, 1)
     small = F.interpolate(
-        channels_first,
+        channels_first[None],
         (size, size),
         mode="bilinear",
         antialias=True,
     )
-    return small[0].permute(1, 2, 0).contiguous().numpy()
+    resized = small[0].permute(1, 2, 0)
+    return resized.contiguous().numpy()
 
 
 def first_picture(pool: Pool) -> np.ndarray | None:
     """The first of the first hundred entries that can be read, (H, W, 3) uint8."""
-    for position in range(min(len(pool), SEARCHED)):
+    count = min(len(pool), SEARCHED)
+    for position in range(count):
         (example,) = pool.read([position])
-        if not isinstance(example, Unreadable) and picture_problem(example) is None:
+        if isinstance(example, Unreadable):
+            continue
+        if picture_problem(example) is None:
             return np.asarray(example)
     return None
 
@@ -100,7 +104,11 @@ class PixelSource(Source):
         return picture_problem(example)
 
     def encode(self, examples: Sequence[Any]) -> np.ndarray:
-        return np.stack([resize(np.asarray(example), self.size) for example in examples])
+        pictures = []
+        for example in examples:
+            picture = np.asarray(example)
+            pictures.append(resize(picture, self.size))
+        return np.stack(pictures)
 
     def arrange(self, rows: torch.Tensor) -> torch.Tensor:
         return rows.permute(0, 3, 1, 2)

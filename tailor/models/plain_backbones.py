@@ -33,21 +33,26 @@ class Given(Backbone):
 
     def problem(self, example: Any) -> str | None:
         array = np.asarray(example)
-        if array.ndim != 1 or len(array) != self.width:
+        is_vector = array.ndim == 1
+        if not is_vector or len(array) != self.width:
             return f"a vector of {self.width} numbers is expected, this has shape {array.shape}"
         if not np.isfinite(array).all():
             return "not all of its numbers are finite"
         return None
 
     def embed(self, examples: Sequence[Any]) -> np.ndarray:
-        return np.stack(examples).astype(np.float32)
+        vectors = np.stack(examples)
+        return vectors.astype(np.float32)
 
 
 def _first_length(pool: Pool) -> int | None:
     """Of the first vector that can be read; None where the first hundred can't."""
-    for position in range(min(len(pool), SEARCHED)):
+    count = min(len(pool), SEARCHED)
+    for position in range(count):
         (example,) = pool.read([position])
-        if not isinstance(example, Unreadable) and np.ndim(example) == 1:
+        if isinstance(example, Unreadable):
+            continue
+        if np.ndim(example) == 1:
             return len(example)
     return None
 
@@ -87,11 +92,15 @@ class Pixels(Backbone):
         return picture_problem(example)
 
     def embed(self, examples: Sequence[Any]) -> np.ndarray:
-        small = np.stack([resize(np.asarray(example), self.size) for example in examples])
-        values = small.astype(np.float32)
+        pictures = []
+        for example in examples:
+            picture = np.asarray(example)
+            pictures.append(resize(picture, self.size))
+        values = np.stack(pictures).astype(np.float32)
         if self.grey:
             values = values.mean(-1)
-        return values.reshape(len(values), -1) / 255
+        rows = values.reshape(len(values), -1)
+        return rows / 255
 
     def describe(self) -> str:
         grey = ", grey=true" if self.grey else ""
@@ -121,7 +130,8 @@ class HashedWords(Backbone):
         from sklearn.feature_extraction.text import HashingVectorizer
 
         vectorizer = HashingVectorizer(n_features=self.columns, ngram_range=(1, 2))
-        return np.asarray(vectorizer.transform(examples).toarray())
+        sparse = vectorizer.transform(examples)
+        return np.asarray(sparse.toarray())
 
     def describe(self) -> str:
         return f"{self.name}(columns={self.columns})"

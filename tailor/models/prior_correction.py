@@ -53,7 +53,8 @@ class Correction:
 
         if self.tau == 0 and self.temperature == 1:
             return
-        shift = torch.from_numpy(self.shift(counts)).to(layer.bias)
+        shift = torch.from_numpy(self.shift(counts))
+        shift = shift.to(layer.bias)
         with torch.no_grad():
             layer.bias.sub_(shift)
             layer.bias.div_(self.temperature)
@@ -73,7 +74,9 @@ class Correction:
             return cls()
         try:
             correction = cls(**settings)
-            numbers = [correction.tau, correction.temperature, correction.logit_variance or 1.0]
+            numbers = [correction.tau, correction.temperature]
+            if correction.logit_variance is not None:
+                numbers.append(correction.logit_variance)
             is_sound = all(math.isfinite(number) for number in numbers)
         except TypeError:
             is_sound = False
@@ -92,8 +95,10 @@ def centred_log_shares(counts: np.ndarray) -> np.ndarray:
     has_label = counts > 0
     if not has_label.any():
         return np.zeros(len(counts))
-    log_counts = np.log(counts.astype(np.float64) + 1)
-    return np.where(has_label, log_counts - log_counts[has_label].mean(), 0.0)
+    raised = counts.astype(np.float64) + 1
+    log_counts = np.log(raised)
+    mean = log_counts[has_label].mean()
+    return np.where(has_label, log_counts - mean, 0.0)
 
 
 def check_prior_correction(value: Any) -> str | float:

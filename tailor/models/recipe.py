@@ -40,7 +40,11 @@ class Recipe:
     graph: bool = True
 
     def __post_init__(self) -> None:
-        counts = {"epochs": self.epochs, "steps": self.steps, "batch": self.batch}
+        counts = {
+            "epochs": self.epochs,
+            "steps": self.steps,
+            "batch": self.batch,
+        }
         for name, count in counts.items():
             if count is not None and count < 1:
                 raise InputError(f"{name} is {count}: at least 1 is needed")

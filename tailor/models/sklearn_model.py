@@ -117,11 +117,13 @@ class SklearnModel(SourceModel):
         fitted = self._trained()
         positions = self._check_positions(positions)
         features = self._vectors(positions)
-        return Prediction(self._probabilities(fitted, positions, features), features)
+        probs = self._probabilities(fitted, positions, features)
+        return Prediction(probs, features)
 
     def finetune(self, targets: Any, epochs: int, *, seed: int) -> np.ndarray:
         tuned = self.tuned(targets, epochs, seed=seed)
-        return tuned.predict(np.arange(len(self.pool))).probs
+        everything = np.arange(len(self.pool))
+        return tuned.predict(everything).probs
 
     def tuned(self, targets: Any, epochs: int, *, seed: int) -> Self:
         """A copy trained on the whole pool, each example with its likeliest label; there are no
@@ -159,7 +161,8 @@ class SklearnModel(SourceModel):
         scale = np.float32(1 - DEFAULT_DROPOUT)
         rng = np.random.default_rng(seed)
         for _ in range(passes):
-            kept = rng.random(vectors.shape, np.float32) >= DEFAULT_DROPOUT
+            uniform = rng.random(vectors.shape, np.float32)
+            kept = uniform >= DEFAULT_DROPOUT
             dropped = vectors * kept / scale
             yield self._probabilities(fitted, positions, dropped)
 
@@ -178,8 +181,15 @@ class SklearnModel(SourceModel):
                 f"{reason}"
             )
         vectors, labels, seed = self._training
-        settings = {"seed": seed, "input": self.source.fingerprint, **self.describe()}
-        tensors = {"vectors": torch.from_numpy(vectors), "labels": torch.from_numpy(labels)}
+        settings = {
+            "seed": seed,
+            "input": self.source.fingerprint,
+            **self.describe(),
+        }
+        tensors = {
+            "vectors": torch.from_numpy(vectors),
+            "labels": torch.from_numpy(labels),
+        }
         write_model(folder, self.task, settings, tensors)
 
     def load(self, folder: Path) -> None:
@@ -187,11 +197,12 @@ class SklearnModel(SourceModel):
         missing = {"estimator", "params", "seed"} - settings.keys()
         missing |= {"vectors", "labels"} - tensors.keys()
         if missing:
-            raise damaged(folder, f"{', '.join(sorted(missing))} is missing")
-        if settings["estimator"] != estimator_path(self.estimator):
+            names = ", ".join(sorted(missing))
+            raise damaged(folder, f"{names} is missing")
+        expected = estimator_path(self.estimator)
+        if settings["estimator"] != expected:
             raise InputError(
-                f"{str(folder)!r} holds a {settings['estimator']}, this model is "
-                f"{estimator_path(self.estimator)}"
+                f"{str(folder)!r} holds a {settings['estimator']}, this model is {expected}"
             )
         if settings["input"] != self.source.fingerprint:
             raise InputError(
@@ -228,12 +239,16 @@ class SklearnModel(SourceModel):
 
     @property
     def _width(self) -> int:
-        return (self.source.shape or (0,))[0]
+        if self.source.shape is None:
+            return 0
+        return self.source.shape[0]
 
     def _vectors(self, positions: np.ndarray) -> np.ndarray:
         """(n, d) float32, zeros where a position can't be read."""
-        readable = np.flatnonzero(self.source.readable[positions])
-        vectors = np.zeros((len(positions), self._width), np.float32)
+        is_readable = self.source.readable[positions]
+        readable = np.flatnonzero(is_readable)
+        shape = (len(positions), self._width)
+        vectors = np.zeros(shape, np.float32)
         for part in _chunks(readable):
             vectors[part] = self.source.take_host(positions[part])
         return vectors
@@ -266,7 +281,8 @@ class SklearnModel(SourceModel):
         """
         parts = _chunks(rows)
         if isinstance(self.task, MultiClass):
-            yield np.concatenate([targets[part].argmax(1) for part in parts])
+            likeliest = [targets[part].argmax(1) for part in parts]
+            yield np.concatenate(likeliest)
             return
         for first in range(0, self.task.size, COLUMNS):
             block = slice(first, first + COLUMNS)
@@ -284,13 +300,16 @@ class SklearnModel(SourceModel):
         vectors: np.ndarray,
     ) -> np.ndarray:
         """(n, K) float32 of vectors (n, d), uniform where a position can't be read."""
-        readable = np.flatnonzero(self.source.readable[positions])
+        is_readable = self.source.readable[positions]
+        readable = np.flatnonzero(is_readable)
+        shape = (len(vectors), self.task.size)
         probability = uninformed_probability(self.task)
-        probs = np.full((len(vectors), self.task.size), probability, np.float32)
+        probs = np.full(shape, probability, np.float32)
         for part in _chunks(readable):
             probs[part] = fitted.predict(vectors[part])
         return probs
 
 
 def _chunks(rows: np.ndarray) -> list[np.ndarray]:
-    return [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]
+    starts = range(0, len(rows), CHUNK)
+    return [rows[start : start + CHUNK] for start in starts]

@@ -71,9 +71,10 @@ class Source(CachedRows, ABC):
             for start in range(len(self.rows), total, CHUNK):
                 # Before the first piece too, which may be long in coming: a network is loaded.
                 tell(start)
-                positions = range(start, min(start + CHUNK, total))
-                parts.append(self.compute(positions, tell))
-                tell(positions.stop)
+                stop = min(start + CHUNK, total)
+                rows = self.compute(range(start, stop), tell)
+                parts.append(rows)
+                tell(stop)
         finally:  # what was done before an interruption stays done
             if len(parts) > 1:
                 self.set_rows(np.concatenate(parts))
@@ -102,8 +103,9 @@ class Source(CachedRows, ABC):
                 step(piece[-1] + 1)
         rows = self.cache.find(keys)
         for position in self.problems:
-            if positions.start <= position < positions.stop:
-                rows[position - positions.start] = -1
+            if position in positions:
+                row = position - positions.start
+                rows[row] = -1
         return rows
 
     def _compute_unkeyed(self, positions: range, step: Callable[[int], object]) -> list[bytes]:
@@ -116,11 +118,10 @@ class Source(CachedRows, ABC):
             piece_keys = [_content_key(example) for example in examples]
             is_missing = self.cache.find(piece_keys) < 0
             missing = np.flatnonzero(is_missing).tolist()
-            self._keep(
-                [piece[row] for row in missing],
-                [piece_keys[row] for row in missing],
-                [examples[row] for row in missing],
-            )
+            missing_positions = [piece[row] for row in missing]
+            missing_keys = [piece_keys[row] for row in missing]
+            missing_examples = [examples[row] for row in missing]
+            self._keep(missing_positions, missing_keys, missing_examples)
             keys += piece_keys
             step(piece[-1] + 1)
         return keys
@@ -145,7 +146,8 @@ class Source(CachedRows, ABC):
             else:
                 self.problems[position] = reason
         if good_keys:
-            self.cache.append(good_keys, self.encode(good_examples))
+            rows = self.encode(good_examples)
+            self.cache.append(good_keys, rows)
 
 
 def _pieces(positions: Sequence[int], size: int) -> Iterator[Sequence[int]]:
@@ -159,5 +161,6 @@ def _content_key(example: Any) -> bytes:
     if isinstance(example, str):
         return digest("text:" + example)
     array = np.ascontiguousarray(example)
-    header = f"{array.dtype.str}{array.shape}:".encode()
-    return digest(header + array.tobytes())
+    description = f"{array.dtype.str}{array.shape}:"
+    content = array.tobytes()
+    return digest(description.encode() + content)

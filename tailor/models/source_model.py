@@ -60,13 +60,15 @@ class SourceModel(Model):
 
     def _ensure_prepared(self) -> None:
         """Compute the rows of entries that came since the last prepare()."""
-        if len(self.source.rows) < len(self.pool):
+        computed = len(self.source.rows)
+        if computed < len(self.pool):
             self.prepare()
 
     def _check_positions(self, positions: Any) -> np.ndarray:
         """(n,) int64, with their rows computed."""
         self._ensure_prepared()
-        return check_positions(positions, len(self.source.rows))
+        count = len(self.source.rows)
+        return check_positions(positions, count)
 
     def _check_training_set(
         self,
@@ -76,7 +78,11 @@ class SourceModel(Model):
         """Positions (m,) int64 that can be read, and their labels (m, K)."""
         checked_labels = self.task.check_labels(labels)
         checked_positions = self._check_positions(positions)
-        return keep_readable(checked_positions, checked_labels, self.source.readable)
+        return keep_readable(
+            checked_positions,
+            checked_labels,
+            self.source.readable,
+        )
 
     def _check_targets(self, targets: Any) -> np.ndarray | Targets:
         """Soft targets (N, K) of the whole pool: Targets, an array or a tensor."""

@@ -18,6 +18,10 @@ HISTORY = 10
 SMALLEST_GRADIENT = 1e-5
 #: share of the decrease that the gradient promises, which a step has to reach
 SUFFICIENT_DECREASE = 1e-4
+#: where a curvature is smaller, it is taken for this
+SMALLEST_CURVATURE = 1e-12
+#: a change of the weights times that of the gradient that is smaller says nothing
+SMALLEST_PRODUCT = 1e-20
 #: how often a step is halved before a fit is left where it is
 HALVINGS = 12
 
@@ -46,35 +50,54 @@ class StackedProblem:
     def evaluate(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Value (fits,) and gradient (fits, d + 1, K) at weights (fits, d + 1, K)."""
         logits = self.features @ weights
-        row_weights = self.row_weights[:, :, None]
         if self.multi_class:
-            log_probs = logits.log_softmax(2)
-            losses = -(self.targets * log_probs)
-            slopes = log_probs.exp() - self.targets
+            losses, slopes = self._cross_entropy(logits)
         else:
-            positives = self.targets
-            if self.positive_weights is not None:
-                positives = positives * self.positive_weights
-            both = positives + 1 - self.targets
-            losses = F.softplus(logits) * both - positives * logits
-            slopes = logits.sigmoid() * both - positives
+            losses, slopes = self._binary_cross_entropy(logits)
+        row_weights = self.row_weights[:, :, None]
+        weighted_losses = row_weights * losses
+        weighted_slopes = row_weights * slopes
         penalised = weights[:, :-1]
         squares = penalised.square().sum((1, 2))
-        value = (row_weights * losses).sum((1, 2)) + 0.5 * self.strengths * squares
-        gradient = self.features.T @ (row_weights * slopes)
-        gradient[:, :-1] += self.strengths[:, None, None] * penalised
+        penalty = 0.5 * self.strengths * squares
+        value = weighted_losses.sum((1, 2)) + penalty
+        gradient = self.features.T @ weighted_slopes
+        gradient[:, :-1] += _over_weights(self.strengths) * penalised
         return value, gradient
+
+    def _cross_entropy(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Losses and their slopes, each (fits, n, K), at logits (fits, n, K)."""
+        log_probs = logits.log_softmax(2)
+        losses = -(self.targets * log_probs)
+        slopes = log_probs.exp() - self.targets
+        return losses, slopes
+
+    def _binary_cross_entropy(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        positives = self.targets
+        if self.positive_weights is not None:
+            positives = positives * self.positive_weights
+        negatives = 1 - self.targets
+        both = positives + negatives
+        losses = F.softplus(logits) * both
+        losses = losses - positives * logits
+        slopes = logits.sigmoid() * both
+        slopes = slopes - positives
+        return losses, slopes
 
     def inverse_curvature(self) -> Tensor:
         """(fits, d + 1, 1): the inverse of the Hessian's diagonal at weights 0. With features along
         their principal axes it is nearly the inverse Hessian itself.
         """
-        classes = self.targets.shape[1]
-        probability = 1 / classes if self.multi_class else 0.5
+        # What weights of 0 say of every class.
+        probability = 0.5
+        if self.multi_class:
+            probability = 1 / self.targets.shape[1]
+        variance = probability * (1 - probability)
         squares = self.row_weights @ self.features.square()
-        curvature = probability * (1 - probability) * squares
+        curvature = variance * squares
         curvature[:, :-1] += self.strengths[:, None]
-        return 1 / curvature.clamp_min(1e-12)[:, :, None]
+        inverse = 1 / curvature.clamp_min(SMALLEST_CURVATURE)
+        return inverse[:, :, None]
 
 
 def solve_stacked(problem: StackedProblem, start: Tensor, steps: int) -> Tensor:
@@ -112,16 +135,21 @@ class _Search:
         slope = _dot(self.gradient, direction)
         length = torch.ones_like(self.value)
         for _ in range(HALVINGS):
-            weights = self.weights + _over_weights(length) * direction
+            step = _over_weights(length) * direction
+            weights = self.weights + step
             value, gradient = self.evaluate(weights)
-            is_lower = value <= self.value + SUFFICIENT_DECREASE * length * slope
+            decrease = SUFFICIENT_DECREASE * length * slope
+            is_lower = value <= self.value + decrease
             if is_lower.all():
                 break
-            length = torch.where(is_lower, length, 0.5 * length)
+            half = 0.5 * length
+            length = torch.where(is_lower, length, half)
         # A fit that found nothing lower is at its minimum, as far as rounding lets it see.
         moved = _over_weights(is_lower.to(length))
-        change = moved * (weights - self.weights)
-        gradient_change = moved * (gradient - self.gradient)
+        step = weights - self.weights
+        change = moved * step
+        gradient_step = gradient - self.gradient
+        gradient_change = moved * gradient_step
         self._remember(change, gradient_change)
         self.weights = self.weights + change
         self.gradient = self.gradient + gradient_change
@@ -129,8 +157,10 @@ class _Search:
 
     def _remember(self, change: Tensor, gradient_change: Tensor) -> None:
         product = _dot(change, gradient_change)
+        inverse = 1 / product.clamp_min(SMALLEST_PRODUCT)
         # 0 makes the pair do nothing, for a fit that did not move.
-        inverse = torch.where(product > 1e-20, 1 / product.clamp_min(1e-20), 0.0)
+        has_moved = product > SMALLEST_PRODUCT
+        inverse = torch.where(has_moved, inverse, 0.0)
         self.pairs.append((change, gradient_change, inverse))
         del self.pairs[:-HISTORY]
 
@@ -144,20 +174,31 @@ class _Search:
             factors.append(factor)
         result = self.inverse_curvature * result
         if self.pairs:
-            _, gradient_change, inverse = self.pairs[-1]
-            scaled = _dot(gradient_change, self.inverse_curvature * gradient_change)
-            is_known = (inverse > 0) & (scaled > 0)
-            scale = torch.where(is_known, 1 / (inverse * scaled).clamp_min(1e-20), 1.0)
-            result = _over_weights(scale) * result
-        for (change, gradient_change, inverse), factor in zip(self.pairs, reversed(factors)):
-            correction = factor - inverse * _dot(gradient_change, result)
+            result = _over_weights(self._scale()) * result
+        oldest_first = reversed(factors)
+        for pair, factor in zip(self.pairs, oldest_first):
+            change, gradient_change, inverse = pair
+            second_factor = inverse * _dot(gradient_change, result)
+            correction = factor - second_factor
             result += _over_weights(correction) * change
         return result
+
+    def _scale(self) -> Tensor:
+        """(fits,): the length of the last change of weights, over the length that the inverse
+        curvature expects of it.
+        """
+        _, gradient_change, inverse = self.pairs[-1]
+        expected_change = self.inverse_curvature * gradient_change
+        product = inverse * _dot(gradient_change, expected_change)
+        scale = 1 / product.clamp_min(SMALLEST_PRODUCT)
+        is_known = product > 0
+        return torch.where(is_known, scale, 1.0)
 
 
 def _dot(first: Tensor, second: Tensor) -> Tensor:
     """(fits, d + 1, K) twice -> (fits,)."""
-    return (first * second).sum((1, 2))
+    products = first * second
+    return products.sum((1, 2))
 
 
 def _over_weights(numbers: Tensor) -> Tensor:

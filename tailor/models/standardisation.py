@@ -36,7 +36,8 @@ class Standardisation:
         all; 1 where a feature is constant. 0 and 1 where nothing can be read.
         """
         if positions is None:
-            positions = np.arange(len(self.source.rows))
+            row_count = len(self.source.rows)
+            positions = np.arange(row_count)
         if self._measured is not None:
             measured_positions, mean, deviation = self._measured
             if np.array_equal(measured_positions, positions):
@@ -45,27 +46,32 @@ class Standardisation:
         if not is_readable.any():
             shape = self.source.shape or (1,)
             zeros = np.zeros(shape, np.float32)
-            return zeros, np.ones_like(zeros)
+            ones = np.ones(shape, np.float32)
+            return zeros, ones
         mean, deviation = self._moments(positions[is_readable])
         self._measured = (positions.copy(), mean, deviation)
         return mean, deviation
 
     def _moments(self, readable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        step = max(1, -(-len(readable) // MEASURED_ROWS))
+        rounded_up = -(-len(readable) // MEASURED_ROWS)
+        step = max(1, rounded_up)
         sample = readable[::step]
         total = 0.0
         total_squares = 0.0
         for start in range(0, len(sample), CHUNK):
             chunk = sample[start : start + CHUNK]
-            rows = self.source.take_host(chunk).astype(np.float64)
+            stored = self.source.take_host(chunk)
+            rows = stored.astype(np.float64)
+            squares = rows**2
             total = total + rows.sum(0)
-            total_squares = total_squares + (rows**2).sum(0)
+            total_squares = total_squares + squares.sum(0)
         mean = np.asarray(total / len(sample))
         # Rounding may take the variance of a constant feature below 0.
         mean_square = total_squares / len(sample)
         variance = np.maximum(mean_square - mean**2, 0)
         deviation = np.sqrt(variance)
-        deviation = np.where(deviation > SMALLEST_DEVIATION, deviation, 1)
+        varies = deviation > SMALLEST_DEVIATION
+        deviation = np.where(varies, deviation, 1)
         return mean.astype(np.float32), deviation.astype(np.float32)
 
     def rows(self, measured: np.ndarray | None, positions: np.ndarray) -> np.ndarray:
@@ -87,18 +93,30 @@ class Standardisation:
         import torch
 
         source = self.source
-        computed_from = (source.rows, head.mean.numpy(), head.scale.numpy())
+        computed_from = (
+            source.rows,
+            head.mean.numpy(),
+            head.scale.numpy(),
+        )
         if self._standardised is not None:
             before, features = self._standardised
-            if all(np.array_equal(old, new) for old, new in zip(before, computed_from)):
+            if _all_equal(before, computed_from):
                 return features
-        features = np.zeros((len(source.rows), head.width), np.float32)
+        shape = (len(source.rows), head.width)
+        features = np.zeros(shape, np.float32)
         readable = np.flatnonzero(source.readable)
         with torch.no_grad():
             for start in range(0, len(readable), source.batch):
                 part = readable[start : start + source.batch]
                 rows = source.take(torch.from_numpy(part))
-                features[part] = head.embed(rows).numpy()
+                embedded = head.embed(rows)
+                features[part] = embedded.numpy()
         copies = tuple(array.copy() for array in computed_from)
         self._standardised = (copies, features)
         return features
+
+
+def _all_equal(first: tuple[np.ndarray, ...], second: tuple[np.ndarray, ...]) -> bool:
+    """Whether every array of one tuple is the same as that of the other, in shape and values."""
+    pairs = zip(first, second)
+    return all(np.array_equal(of_first, of_second) for of_first, of_second in pairs)

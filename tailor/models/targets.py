@@ -42,11 +42,14 @@ class Targets:
 
     def __getitem__(self, rows: Any) -> np.ndarray:
         """rows: a slice or indices (m,) -> (m, K) float32."""
-        return self._read(self._positions[rows])
+        positions = self._positions[rows]
+        return self._read(positions)
 
     def only(self, rows: np.ndarray) -> Targets:
         """The targets of rows (m,), not read yet."""
-        return Targets(self._read, self._positions[rows], self.shape[1])
+        positions = self._positions[rows]
+        classes = self.shape[1]
+        return Targets(self._read, positions, classes)
 
     def sum(self, axis: int, dtype: Any) -> Any:
         """(K,) over the rows, as an array's: axis must be 0."""
@@ -67,5 +70,7 @@ class TargetsOnDevice:
     def __getitem__(self, index: torch.Tensor) -> torch.Tensor:
         import torch
 
-        rows = self._targets[index.cpu().numpy()]
-        return torch.from_numpy(rows).to(self._device)
+        host_index = index.cpu().numpy()
+        rows = self._targets[host_index]
+        tensor = torch.from_numpy(rows)
+        return tensor.to(self._device)

@@ -12,4 +12,6 @@ def uninformed_probability(task: Task) -> float:
     >>> uninformed_probability(MultiClass(4)), uninformed_probability(MultiLabel(4))
     (0.25, 0.5)
     """
-    return 1 / task.size if isinstance(task, MultiClass) else 0.5
+    if isinstance(task, MultiClass):
+        return 1 / task.size
+    return 0.5

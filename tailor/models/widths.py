@@ -27,7 +27,8 @@ def feature_width(model_name: str, pool: Pool, **options: Any) -> int | None:
     if name == "finetune":
         from tailor.models.finetune import network_class
 
-        return network_class(option("network")).width
+        network = network_class(option("network"))
+        return network.width
     if name == "probe":
         if option("head") == "hidden":
             return int(option("hidden"))
@@ -46,10 +47,12 @@ def backbone_width(backbone: str | None, pool: Pool) -> int | None:
     backbone  as for make_backbone()
     """
     if backbone is None:
-        return backbones.default_backbone(pool, "cpu").width
-    name = re.split(r"[:(]", backbone)[0].strip()
-    kind = backbones.registry.find(name)
+        default = backbones.default_backbone(pool, "cpu")
+        return default.width
+    name, *_ = re.split(r"[:(]", backbone)
+    kind = backbones.registry.find(name.strip())
     # A network's class states its width or leaves it open: to make one would read weights.
     if kind.width is not None or kind.network:
         return kind.width
-    return backbones.make_backbone(backbone, pool, "cpu").width
+    instance = backbones.make_backbone(backbone, pool, "cpu")
+    return instance.width

@@ -33,12 +33,17 @@ def sample_by_id(ids: Sequence[str], share: float, seed: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class HoldoutEstimate:
-    """Accuracy on the hold-out with a 95% interval."""
+    """Accuracy on the hold-out with a 95% interval.
+
+    balanced_accuracy  the mean over the classes in the hold-out of the share that is right; None in
+                       multi-label tasks and in runs written before it was measured
+    """
 
     examples: int
     accuracy: float
     lower: float
     upper: float
+    balanced_accuracy: float | None = None
 
     def __str__(self) -> str:
         return (
@@ -96,8 +101,10 @@ def estimate(task: Task, labels: np.ndarray, probs: np.ndarray) -> HoldoutEstima
         return None
     is_labelled = labels > 0.5
     is_right = task.predicted(probs) == is_labelled
+    balanced = None
     if isinstance(task, MultiClass):
         right_share = is_right.all(1)
+        balanced = _balanced_accuracy(is_labelled, right_share)
     else:
         right_share = is_right.mean(1)
     accuracy = float(right_share.mean())
@@ -107,4 +114,16 @@ def estimate(task: Task, labels: np.ndarray, probs: np.ndarray) -> HoldoutEstima
         accuracy=accuracy,
         lower=lower,
         upper=upper,
+        balanced_accuracy=balanced,
     )
+
+
+def _balanced_accuracy(labels: np.ndarray, is_right: np.ndarray) -> float:
+    """labels (n, K) bool, one class each, is_right (n,) bool -> the mean over the classes that
+    occur of the share of their examples that is right.
+    """
+    counts = labels.sum(0)
+    right_counts = labels[is_right].sum(0)
+    occurs = counts > 0
+    shares = right_counts[occurs] / counts[occurs]
+    return float(shares.mean())

@@ -176,8 +176,18 @@ def test_the_choice_is_that_of_separate_fits(kind, seed):
     candidates = cv.Candidates(cv.taus_for(task), cv.TEMPERATURES, cv.VARIANCES)
     chosen = cv.choose_linear(task, torch.from_numpy(features), targets, None, candidates, seed)
     losses = slow_choice(task, features, targets, cv.VARIANCES, seed)
-    smallest = min(losses, key=losses.get)
-    assert (chosen.logit_variance, chosen.temperature, chosen.tau) == smallest
+    variance, _, tau = min(losses, key=losses.get)
+    assert (chosen.logit_variance, chosen.tau) == (variance, tau)
+    weights = np.full(len(rows), 1 / len(rows))
+    if kind == "multi-class":
+        weights = 1 / (3 * targets.sum(0)[truth[rows]])
+
+    def penalised(temperature):
+        """With the Gaussian prior of the temperature's logarithm, as of one of all examples."""
+        prior = np.log(temperature) ** 2 / (2 * cv.LOG_TEMPERATURE_VARIANCE)
+        return losses[variance, temperature, tau] + prior * (weights**2).sum()
+
+    assert chosen.temperature == min(cv.TEMPERATURES, key=penalised)
 
 
 @pytest.mark.parametrize("kind", ["multi-class", "multi-label"])
@@ -245,18 +255,28 @@ def test_folds_spread_every_class():
 
 
 def test_single_labels_choose_the_temperature_but_not_the_strength():
-    """Two classes that are told apart well, and labels of eight more, one each: a class without a
-    label is likely, so a model must not be sure.
+    """Two classes that are told apart well, and labels of eight more, one each. Where other classes
+    have none, a class without a label is likely, and a model must not be sure.
     """
     rng = np.random.default_rng(0)
     truth = np.array([0] * 24 + [1] * 8 + list(range(2, 10)))
     values = (np.eye(10, 12)[truth] * 3 + rng.normal(size=(40, 12))).astype(np.float32)
     chosen = {}
-    for count in (32, 40):
-        model = probe(values, MultiClass(10), prior_correction="auto")
-        model.fit(np.arange(count), np.eye(10)[truth[:count]], seed=0)
-        chosen[count] = model.correction
-    assert chosen[40].temperature > 2 * chosen[32].temperature
+    for classes in (10, 30):
+        model = probe(values, MultiClass(classes), prior_correction="auto")
+        model.fit(np.arange(40), np.eye(classes)[truth], seed=0)
+        chosen[classes] = model.correction
+    assert chosen[10].temperature <= 1
+    assert chosen[30].temperature > 1.5
+    assert chosen[10].tau == chosen[30].tau
+
+
+def test_singles_alone_still_choose_a_temperature():
+    values = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
+    model = probe(values, MultiClass(12), prior_correction="auto")
+    model.fit(np.arange(12), np.eye(12), seed=0)
+    assert model.correction.tau == 1
+    assert model.correction.temperature > 1
 
 
 def test_a_sample_stands_for_many_labels():

@@ -200,3 +200,14 @@ def test_the_first_rule_that_is_met_gives_the_reason():
 def test_rules_that_could_never_be_met_are_refused(make, words):
     with pytest.raises(InputError, match=words):
         make()
+
+
+def test_balanced_accuracy_counts_every_class_alike():
+    """Nine of class 0, all right; one of class 1, wrong; none of class 2."""
+    task = MultiClass(3)
+    labels = np.eye(3)[[0] * 9 + [1]]
+    probs = np.tile([0.8, 0.1, 0.1], (10, 1))
+    measured = estimate(task, labels, probs)
+    assert measured.accuracy == 0.9
+    assert measured.balanced_accuracy == 0.5
+    assert estimate(MultiLabel(3), labels, probs).balanced_accuracy is None
