@@ -53,6 +53,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 #: of these a multi-label task knows
 MULTI_LABEL_VARIANTS = ("none", "auto", "auto, variance auto")
+#: columns of the table
+SHOWN_VARIANTS = ("none", "tau 1", "auto", "auto, variance auto")
 BINS = 15
 
 
@@ -254,22 +256,26 @@ def measure(split: Split, labelled: np.ndarray) -> Iterator[dict[str, Any]]:
 
 
 def print_table(out: Path) -> None:
+    """Means over seeds and numbers of labels; in each cell one number for each variant."""
     rows = [json.loads(line) for line in out.read_text().splitlines()]
-    figures = ("score", "accuracy", "log_loss", "plain_log_loss", "calibration")
-    groups: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        groups[row["setting"], row["way"]][row["variant"]].append(row)
-    print("| setting | labels drawn | variant |", " | ".join(figures), "|")
-    print("|---|---|---|" + "---|" * len(figures))
-    for (setting, way), by_variant in groups.items():
-        for variant, of_variant in by_variant.items():
+        groups[row["setting"], row["way"]].append(row)
+    figures = ("score", "accuracy", "log_loss", "plain_log_loss", "calibration")
+    print("| setting | labels |", " | ".join(figures), "|")
+    print("|---|---|" + "---|" * len(figures))
+    for (setting, way), of_group in groups.items():
+        cells = []
+        for figure in figures:
             means = []
-            for figure in figures:
-                values = [row[figure] for row in of_variant if figure in row]
-                means.append(f"{np.mean(values):.3f}" if values else "")
-            print(f"| {setting} | {way} | {variant} |", " | ".join(means), "|")
+            for variant in SHOWN_VARIANTS:
+                values = [
+                    row[figure] for row in of_group if row["variant"] == variant and figure in row
+                ]
+                if values:
+                    means.append(f"{np.mean(values):.3f}".removeprefix("0"))
+            cells.append(" / ".join(means))
+        print(f"| {setting} | {way} |", " | ".join(cells), "|")
 
 
 def draw_figure(data: Path, cache: Path, out: Path) -> None:

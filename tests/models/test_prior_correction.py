@@ -18,6 +18,7 @@ from tailor.models.losses import make_loss
 from tailor.models.prior_correction import Correction, centred_log_shares
 from tailor.models.stacked_solver import StackedProblem, solve_stacked
 from tailor.pools.arrays import Arrays
+from tailor.run.project import Project
 from tailor.testing.toy_pools import ToyImages, toy_labels
 
 pytestmark = pytest.mark.filterwarnings("ignore::tailor.models.Notice")
@@ -340,6 +341,49 @@ def test_saved_and_loaded_with_its_correction(tmp_path, head):
     np.testing.assert_allclose(np.concatenate(in_parts), probs, atol=1e-6)
     soft = np.full((400, 3), 1 / 3, np.float32)
     assert np.array_equal(loaded.finetune(soft, 1, seed=0), model.finetune(soft, 1, seed=0))
+
+
+TOML = """
+[task]
+classes = ["a", "b", "c"]
+[pool]
+path = "{pool}"
+label = "label"
+[model]
+name = "probe"
+prior_correction = "auto"
+[selection]
+strategies = ["margin", "confidence"]
+batch = 20
+holdout = 0.0
+[engine]
+name = "{engine}"
+shard = 64
+"""
+
+
+def test_shards_and_memory_see_the_same_probabilities(tmp_path):
+    """What is chosen from them is the same, round by round."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    values, truth, _ = skewed(n=300)
+    pool = tmp_path / "points.parquet"
+    names = [["a", "b", "c"][k] for k in truth]
+    pq.write_table(pa.table({"x": list(values), "label": names}), pool)
+    asked = {}
+    for engine in ("memory", "local"):
+        folder = tmp_path / engine
+        folder.mkdir()
+        (folder / "tailor.toml").write_text(TOML.format(pool=pool, engine=engine))
+        session = Project(folder).session()
+        labels = session.pool.labels()
+        asked[engine] = []
+        for _ in range(3):
+            ids = session.ask().ids
+            session.tell({example_id: labels[example_id] for example_id in ids})
+            asked[engine].append(ids)
+    assert asked["memory"] == asked["local"]
 
 
 def test_a_damaged_correction_is_refused(tmp_path):
