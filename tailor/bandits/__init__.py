@@ -62,10 +62,18 @@ _PUBLIC = {
 }
 
 
+#: What `auto` is.
+AUTO_SELECTOR = "two-level(lead=herding)"
+
+
 def make_selector(given: str | tuple[str, dict[str, Any]] | Selector) -> Selector:
-    """A selector from its name, "name(option=value)", (name, options) or itself."""
+    """A selector from its name, "name(option=value)", (name, options) or itself; "auto" is the
+    default of a new run.
+    """
     if isinstance(given, Selector):
         return given
+    if given == "auto":
+        given = AUTO_SELECTOR
     name, options = registry.named(given)
     return registry.make(name, **options)
 

@@ -82,9 +82,12 @@ SCHEMA: dict[str, dict[str, Key]] = {
     },
     "selection": {
         "strategies": Key(
-            TEXTS, [], "candidate algorithms, as `tailor arms` lists them; empty: the paper's"
+            TEXTS,
+            [],
+            "candidate algorithms, as `tailor arms` lists them; auto: the default's, others may be "
+            "added; empty: the paper's",
         ),
-        "selector": Key(TEXT, "tailor", "who chooses among them"),
+        "selector": Key(TEXT, "tailor", "who chooses among them; tailor is the paper's"),
         "reward": Key(TEXT, "diversity", "diversity: balance the classes; search: find positives"),
         "start": Key(
             TEXT,
@@ -137,6 +140,19 @@ SCHEMA: dict[str, dict[str, Key]] = {
 }
 
 
+#: What a new run is begun with. A file that lacks one of these keys was written before it was
+#: there, and is read as it was then.
+NEW_RUN: dict[str, dict[str, Any]] = {
+    "model": {"prior_correction": "auto"},
+    "selection": {
+        "strategies": ["auto"],
+        "selector": "auto",
+        "start": "auto",
+        "cover": True,
+    },
+}
+#: models that know prior_correction
+CORRECTED_MODELS = ("probe", "finetune")
 #: where the comments of a written file begin
 COMMENT_COLUMN = 40
 
@@ -204,10 +220,22 @@ def _other_runs() -> str:
     return f"did you mean {options}?"
 
 
+def _of_new_run(section: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The keys of a section as a new run has them, before defaults."""
+    keys = dict(NEW_RUN.get(section, {}))
+    if section == "model":
+        model, _, _ = values.get("name", "probe").partition("(")
+        # Only networks can be corrected for what they have learned too often.
+        if model.strip() not in CORRECTED_MODELS:
+            keys.clear()
+    return {**keys, **values}
+
+
 def write(folder: Path, values: dict[str, dict[str, Any]]) -> Path:
     """A tailor.toml in which a comment explains every key, written to the folder.
 
-    values  section -> key -> value; keys without a value, and without a default, become comments
+    values  section -> key -> value; others have what NEW_RUN says, or their default; keys without
+            either become comments
 
     An existing file is not written over: InputError.
     """
@@ -218,7 +246,7 @@ def write(folder: Path, values: dict[str, dict[str, Any]]) -> Path:
     ]
     for section, keys in SCHEMA.items():
         lines.append(f"[{section}]")
-        section_values = values.get(section, {})
+        section_values = _of_new_run(section, values.get(section, {}))
         for name, key in keys.items():
             value = section_values.get(name, key.default)
             if value is None:

@@ -41,11 +41,11 @@ class Project:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(check_instance(folder, (str, os.PathLike), "folder", "a path"))
         self.config = config.read(self.folder)
-        self.settings = self._settings()
         store = os.environ.get("TAILOR_STORE")
         if not store:
             store = self.config.section("run").get("store", STORE)
         self.place = parse_place(store, self.folder)
+        self.settings = self._settings()
         #: what a user should know about tailor.toml and the run, in words
         self.notes: list[str] = []
         self._follow_classes()
@@ -80,6 +80,7 @@ class Project:
     def _settings(self) -> Settings:
         task = self.config.section("task")
         selection = self.config.section("selection")
+        self._resolve_auto(selection)
         selection["strategies"] = tuple(selection["strategies"])
         classes = tuple(task["classes"])
         try:
@@ -90,6 +91,19 @@ class Project:
             message = self._blamed(error, "task", "selection")
             raise InputError(message) from error
         return settings
+
+    def _resolve_auto(self, selection: dict[str, Any]) -> None:
+        """What "auto" stood for when the run was begun, whatever it stands for today."""
+        are_auto = [key for key, value in selection.items() if value in ("auto", ["auto"])]
+        if not are_auto:
+            return
+        opened = self._events("opened")
+        if not opened:
+            return
+        settings_then = begun_with(opened[0])
+        for key in are_auto:
+            if key in settings_then:
+                selection[key] = settings_then[key]
 
     def _follow_classes(self) -> None:
         """Classes that were added, renamed or merged in the run count, whatever tailor.toml still

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tailor.bandits import AUTO_SELECTOR
 from tailor.common.checks import (
     check_flag,
     check_list,
@@ -15,12 +16,15 @@ from tailor.common.checks import (
     check_whole,
 )
 from tailor.errors import InputError
+from tailor.strategies import expand_sets
 from tailor.task import MultiClass, MultiLabel, Task
 
 KINDS: dict[str, type[Task]] = {"multi-class": MultiClass, "multi-label": MultiLabel}
 
 #: how a first batch may be chosen
 STARTS = ("coverage", "random", "half")
+#: what `auto` is
+AUTO_START = "coverage"
 #: settings by the names that version 0.1.0 gave them, and their names today
 RENAMED = {"families": "strategies"}
 
@@ -48,7 +52,8 @@ class Settings:
     """A run is rebuilt from its settings and its events, so only `batch` may change once it has
     begun.
 
-    strategies, selector and reward are names with options, as `tailor arms` lists them.
+    strategies, selector and reward are names with options, as `tailor arms` lists them. "auto", of
+    strategies, selector and start, becomes what it stands for.
 
     >>> Settings("multi-class", ("cat", "dog"), batch=20).task.size
     2
@@ -81,8 +86,9 @@ class Settings:
         strategies = [check_text(name, "strategy") for name in strategies]
         checked = {
             "classes": tuple(classes),
-            "strategies": tuple(strategies),
-            "selector": check_text(self.selector, "selector"),
+            # What "auto" stands for may change with a version, and a run must not change with it.
+            "strategies": tuple(expand_sets(strategies, self.kind)),
+            "selector": _resolved_selector(check_text(self.selector, "selector")),
             "reward": check_text(self.reward, "reward"),
             "batch": check_whole(self.batch, "batch"),
             "rounds": check_whole(self.rounds, "rounds"),
@@ -127,7 +133,13 @@ class Settings:
         return cls(**options)
 
 
+def _resolved_selector(selector: str) -> str:
+    return AUTO_SELECTOR if selector == "auto" else selector
+
+
 def _check_start(start: str) -> str:
+    if start == "auto":
+        return AUTO_START
     if check_text(start, "start") not in STARTS:
         raise InputError(f"start is {start!r}: it must be one of {', '.join(STARTS)}")
     return start

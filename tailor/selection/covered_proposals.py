@@ -40,6 +40,9 @@ class CoveredProposals:
     free; of all proposals, the one that adds most to the cover of the pool is taken, again and
     again (KernelCover, as the `herding` family has it).
 
+    An arm that covers the pool itself (herding) does not propose: in its slots it takes from the
+    whole pool.
+
     So the selector decides who proposes and the cover decides what is taken: an arm that proposes
     what is known already, or one thing many times, spoils little. The label of an example is
     credited to one of the arms that proposed it, drawn evenly.
@@ -65,20 +68,28 @@ class CoveredProposals:
         self._proposers: dict[int, list[int]] = {}
         self._entered = 0  # how many of the ledger's takes the cover has heard of
         self._search: CoverSearch | None = None
+        self._plan = plan
         pulls = np.bincount(plan, minlength=len(arms))
         pulled = np.flatnonzero(pulls).tolist()
         for number, members in enumerate(families_of(arms, pulled)):
-            part = self._part(number, int(pulls[members].sum()))
+            family = arms[members[0]].strategy
+            if family.covers_pool:
+                part = view
+                wanted = pulls[members]
+            else:
+                part = self._part(number, int(pulls[members].sum()))
+                wanted = PROPOSALS * pulls[members]
             opened = open_family(
                 [arms[arm] for arm in members],
                 part,
-                (PROPOSALS * pulls[members]).tolist(),
+                wanted.tolist(),
                 generators(seed, members),
             )
             cursors = dict(zip(members, opened, strict=True))
             self.cursors.update(cursors)
-            slots = plan[np.isin(plan, members)]
-            self._collect(part, cursors, slots.tolist())
+            if not family.covers_pool:
+                slots = plan[np.isin(plan, members)]
+                self._collect(part, cursors, slots.tolist())
         self._cover_proposals()
 
     def _part(self, family: int, slots: int) -> PoolView:
@@ -125,8 +136,16 @@ class CoveredProposals:
         self._search = CoverSearch(cover, rng.permutation(offered))
 
     def take(self, slot: int) -> tuple[int, int]:
-        """(arm, position): of the proposals that are left, the one that adds most to the cover."""
+        """(arm, position): of the proposals that are left, the one that adds most to the cover; in
+        the slot of an arm that covers the pool itself, its own pick.
+        """
         self._hear_of_takes()
+        planned = int(self._plan[slot])
+        if self._arms[planned].strategy.covers_pool:
+            try:
+                return planned, self.cursors[planned].take()
+            except Exhausted:
+                pass
         if self._search is None:
             return NOBODY, self._stand_in(slot)
         position, gain = self._search.best()

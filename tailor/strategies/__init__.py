@@ -69,6 +69,32 @@ WIDE = {
     "multi-class": [*NARROW["multi-class"], "most-likely-positive", "submodular"],
     "multi-label": [*NARROW["multi-label"], "most-likely-positive", "weak-supervision"],
 }
+#: What `auto` is: herding leads while labels are few, the others find what it passes over.
+AUTO = {
+    "multi-class": ["herding", "galaxy", "margin", "badge"],
+    "multi-label": ["herding", "galaxy", "uncertainty"],
+}
+#: Names that stand for several families, by kind of task.
+SETS = {"auto": AUTO, "narrow": NARROW, "wide": WIDE}
+
+
+def expand_sets(strategies: Iterable[Any], kind: str) -> list[Any]:
+    """Families in which "auto", "narrow" and "wide" stand for the sets for the kind of task. What a
+    set has in common with others is listed once.
+
+    >>> expand_sets(["narrow", "coreset"], "multi-class")
+    ['galaxy', 'confidence', 'badge', 'coreset']
+    """
+    expanded: list[Any] = []
+    for strategy in strategies:
+        is_set = isinstance(strategy, str) and strategy in SETS
+        if not is_set:
+            expanded.append(strategy)
+            continue
+        for name in SETS[strategy][kind]:
+            if name not in expanded:
+                expanded.append(name)
+    return expanded
 
 
 def make_strategy(given: str | tuple[str, dict[str, Any]] | Strategy) -> Strategy:
@@ -82,12 +108,14 @@ def make_strategy(given: str | tuple[str, dict[str, Any]] | Strategy) -> Strateg
 def make_arms(
     strategies: str | Iterable[str | tuple[str, dict[str, Any]] | Strategy], task: Task
 ) -> list[Arm]:
-    """The arms of several families, in order, for one task. A text is one family."""
+    """The arms of several families, in order, for one task. A text is one family, or "auto",
+    "narrow" or "wide", sets of them.
+    """
     families: Iterable[Any] = [strategies]
     if not isinstance(strategies, str):
         families = check_list(strategies, "strategies", "arm families")
     arms = list[Arm]()
-    for family in families:
+    for family in expand_sets(families, task.kind):
         arms += make_strategy(family).arms(task)
     if not arms:
         raise InputError(
@@ -106,7 +134,9 @@ if not TYPE_CHECKING:
     __getattr__ = lazy_import(__name__, registry.builtin_classes())
 
 __all__ = [
+    "AUTO",
     "NARROW",
+    "SETS",
     "WIDE",
     "Arm",
     "Badge",
@@ -130,6 +160,7 @@ __all__ = [
     "Typiclust",
     "Uncertainty",
     "WeakSupervision",
+    "expand_sets",
     "make_arms",
     "make_strategy",
     "registry",

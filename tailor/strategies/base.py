@@ -102,6 +102,9 @@ class Strategy(ABC):
     needs: ClassVar[frozenset[Need]] = frozenset({Need.PROBABILITIES})
     #: one arm for each class, named family[class], or a single arm named as the family
     per_class: ClassVar[bool] = False
+    #: whether it takes what covers the pool best: a round that covers what its arms propose lets it
+    #: choose from the whole pool, since its picks pass that test already
+    covers_pool: ClassVar[bool] = False
     #: memory that an opened family keeps for every example in the pool, besides the view's
     bytes_per_example: ClassVar[int] = 0
     #: epochs that it asks view.finetuned() for, if it needs Need.FINETUNE: over shards the copy is

@@ -61,6 +61,7 @@ class Herding(Strategy):
     """
 
     name = "herding"
+    covers_pool = True
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
     bytes_per_example = 8
 

@@ -21,15 +21,13 @@ def demo(
     seeds: Annotated[int, typer.Option(min=1, help="Trials for each contender.")] = 4,
     classes: Annotated[
         int, typer.Option(min=2, max=10, help="Classes: K-1 digits and all others as one.")
-    ] = 4,
-    batch: Annotated[int, typer.Option(min=1, max=100, help="Labels a round.")] = 20,
-    rounds: Annotated[
-        int, typer.Option(min=1, max=12, help="Rounds after the first random batch.")
     ] = 10,
+    batch: Annotated[int, typer.Option(min=1, max=100, help="Labels a round.")] = 10,
+    rounds: Annotated[int, typer.Option(min=1, max=12, help="Rounds after the first batch.")] = 12,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
 ) -> None:
-    """TAILOR against random, each family alone, random meta and ALBL, on scikit-learn's digits made
-    imbalanced.
+    """TAILOR as a new run has it, against the paper's form, random, each family alone, random meta
+    and ALBL, on scikit-learn's digits.
     """
     import time
 
@@ -44,7 +42,7 @@ def demo(
     )
 
     from tailor.errors import InputError
-    from tailor_experiments.demo import CONTENDERS, DemoSetting, run
+    from tailor_experiments.demo import CONTENDERS, DemoSetting, run, verdict
 
     setting = DemoSetting(classes, batch, rounds, seeds)
     if (rounds + 1) * batch > 1797:
@@ -55,8 +53,8 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
     console.print(
-        f"Digits 0 to {classes - 2} and all others as one class; {rounds} rounds of {batch} "
-        f"labels after {batch} random ones; {seeds} seeds."
+        f"{class_sentence(classes)}; {rounds} rounds of {batch} labels after a first {batch}; "
+        f"{seeds} seeds."
     )
     bars = Progress(
         TextColumn("{task.description:<18}"),
@@ -80,11 +78,18 @@ def demo(
             live.update(Group(bars, summary(rows, setting)))
     console.print(summary(rows, setting))
     write(rows, setting, out)
+    typer.echo(verdict(rows, setting))
     typer.echo(f"{len(rows)} trainings in {time.perf_counter() - started:.0f} s. Figure and rows:")
     typer.echo(f"{out / 'curves.png'}\n{out / 'rows.csv'}")
     typer.echo("Every trial is a run of its own; look at one with:")
     # On a line of its own, and never broken: it is there to be copied.
     typer.echo(f"tailor status --run {out / 'runs' / 'tailor-0'}")
+
+
+def class_sentence(classes: int) -> str:
+    if classes == 10:
+        return "The ten digits"
+    return f"Digits 0 to {classes - 2} and all others as one class"
 
 
 def summary(rows: list[DemoRow], setting: DemoSetting) -> Table:

@@ -33,7 +33,9 @@ SCHEMA: dict[str, dict[str, Key]] = {
     },
     "data": {
         "name": Key(
-            TEXT, None, "digits, digits-multilabel, or a dataset that `tailor data check` knows"
+            TEXT,
+            None,
+            "digits, digits-multilabel, features, or a dataset that `tailor data check` knows",
         ),
         "path": Key(TEXT, None, "the dataset's folder; without a name, any pool with known labels"),
         "test": Key(TEXT, None, "without a name: a second pool, for testing only"),

@@ -4,6 +4,7 @@ labels.
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ from tailor.pools.base import Pool
 from tailor.task import MultiClass, MultiLabel, Task
 from tailor_experiments.datasets.base import Dataset
 from tailor_experiments.datasets.digits import load_digits
+from tailor_experiments.datasets.features import load_features
 from tailor_experiments.datasets.hugging import TESTS, splits
 
 DIGITS = ("digits", "digits-multilabel")
+#: features that were computed before (tailor_experiments.datasets.features)
+FEATURES = "features"
 #: What can be said of a digit: from every second one to one in ten.
 SAYINGS: dict[str, tuple[int, ...]] = {
     "even": (0, 2, 4, 6, 8),
@@ -39,9 +43,21 @@ def load_data(data: dict[str, Any]) -> Dataset:
     options = data.get("options", {})
     if name in DIGITS:
         return _load_digits(name, options)
+    if name == FEATURES:
+        return _load_features(data.get("path"), options)
     if name is not None:
         return _load_named(name, data.get("path"), options)
     return known_pool(data["path"], data.get("test"), **options)
+
+
+def _load_features(path: str | None, options: dict[str, Any]) -> Dataset:
+    if path is None:
+        raise InputError(f"dataset {FEATURES!r} needs path: the folder of train.npz and test.npz")
+    known_options = set(signature(load_features).parameters) - {"path"}
+    for option in options:
+        if option not in known_options:
+            raise UnknownName(f"option of dataset {FEATURES!r},", option, known_options)
+    return load_features(path, **options)
 
 
 def _load_digits(name: str, options: dict[str, Any]) -> Dataset:
@@ -59,7 +75,7 @@ def _load_named(name: str, path: str | None, options: dict[str, Any]) -> Dataset
     try:
         resolve(name)
     except UnknownName:
-        known_names = {*DIGITS, *registry.names(), *PAPER, *ALIASES}
+        known_names = {*DIGITS, FEATURES, *registry.names(), *PAPER, *ALIASES}
         raise UnknownName("dataset", name, known_names) from None
     if path is None:
         raise InputError(f"dataset {name!r} needs path: the folder that holds its files")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tailor.errors import InputError, UnknownName
+from tailor.strategies import expand_sets
 
 #: keys of a contender that came later than the first published rows, and their defaults
 LATER_KEYS: dict[str, Any] = {"reveal": False, "start": "random", "cover": False, "model": {}}
@@ -102,10 +103,10 @@ class Experiment:
 
     def complete(self, kind: str) -> Experiment:
         """With families, reward and contenders filled in, for a kind of task."""
-        families = expand_families(self.families or ("narrow",), kind)
+        families = tuple(expand_sets(self.families or ("narrow",), kind))
         completed = []
         for contender in self.contenders or default_contenders(families):
-            candidates = expand_families(contender.families, kind)
+            candidates = tuple(expand_sets(contender.families, kind))
             completed.append(
                 replace(
                     contender,
@@ -213,21 +214,6 @@ def _check_different(what: str, names: Sequence[str]) -> None:
             raise InputError(
                 f"two contenders have the {what} {name!r}: give each a label of its own"
             )
-
-
-def expand_families(families: Sequence[str], kind: str) -> tuple[str, ...]:
-    """Families in which "narrow" and "wide" stand for the paper's sets for the kind of task.
-
-    >>> expand_families(["narrow", "coreset"], "multi-class")
-    ('galaxy', 'confidence', 'badge', 'coreset')
-    """
-    from tailor.strategies import NARROW, WIDE
-
-    sets = {"narrow": NARROW[kind], "wide": WIDE[kind]}
-    expanded: list[str] = []
-    for family in families:
-        expanded += sets.get(family, [family])
-    return tuple(dict.fromkeys(expanded))
 
 
 def default_contenders(families: Sequence[str]) -> tuple[Contender, ...]:

@@ -28,7 +28,6 @@ registry: Registry[Dataset] = Registry(
         "cifar10": "tailor_experiments.datasets.cifar:cifar10",
         "cifar100": "tailor_experiments.datasets.cifar:cifar100",
         "svhn": "tailor_experiments.datasets.svhn:svhn",
-        "features": "tailor_experiments.datasets.features:load_features",
         "fashion-mnist": "tailor_experiments.datasets.idx:fashion_mnist",
     },
 )

@@ -119,3 +119,37 @@ def test_a_contest_with_other_families_has_another_state():
     other = TwoLevelThompsonSampling().begin(contest_of("multi-class", 3, singles=2))
     with pytest.raises(InputError, match="shape"):
         other.restore(saved)
+
+
+def test_a_lead_has_nearly_all_slots_at_first_and_half_at_its_number_of_labels():
+    contest = contest_of("multi-class", 4, singles=3)
+    selector = TwoLevelThompsonSampling(lead="single1", lead_labels=10).begin(contest)
+    weights = np.full(4, 0.25)
+    lead = contest.arms.index("single1")
+    first = selector.plan(200, weights, np.random.default_rng(0))
+    assert (first == lead).all()
+    # 40 answers, 10 a class: half of the slots, and what it wins of the others.
+    labels = np.eye(4)[np.arange(40) % 4]
+    selector.learn(Outcomes(0, weights, np.full(40, lead), labels))
+    later = selector.plan(4_000, weights, np.random.default_rng(1))
+    assert 0.5 < (later == lead).mean() < 0.85
+    again = TwoLevelThompsonSampling(lead="single1", lead_labels=10).begin(contest)
+    again.restore(selector.state())
+    assert np.array_equal(
+        again.plan(50, weights, np.random.default_rng(2)),
+        selector.plan(50, weights, np.random.default_rng(2)),
+    )
+
+
+def test_a_lead_that_is_not_among_the_families_changes_nothing():
+    contest = contest_of("multi-class", 3)
+    weights = np.full(3, 1 / 3)
+    plain = TwoLevelThompsonSampling().begin(contest)
+    led = TwoLevelThompsonSampling(lead="herding").begin(contest)
+    plans = [one.plan(50, weights, np.random.default_rng(0)) for one in (plain, led)]
+    assert np.array_equal(*plans)
+
+
+def test_a_lead_that_never_ends_is_refused():
+    with pytest.raises(InputError, match="lead_labels is 0"):
+        TwoLevelThompsonSampling(lead="herding", lead_labels=0)

@@ -162,7 +162,7 @@ def test_ask_fill_tell_in_csv_and_jsonl(tmp_path):
     assert "20 examples" in tailor("ask", "--run", run, "--out", tmp_path / "ask.csv")
     asked = read_csv(tmp_path / "ask.csv")
     assert {row["label"] for row in asked} == {""}
-    assert {row["arm"] for row in asked} <= {"random start", "hold-out"}
+    assert {row["arm"] for row in asked} <= {"coverage start", "hold-out"}
     tailor(
         "ask", "--run", run, "--out", tmp_path / "again.csv", "-n", 5
     )  # not answered: the same ones again
@@ -258,8 +258,8 @@ def test_status_shows_classes_arms_holdout_and_what_is_set_aside(home):
         "60 labels of 150 examples",
         "zero [0]",
         "Accuracy on the hold-out",
-        "random start",
-        "galaxy[",
+        "coverage start",
+        "herding",
         f"set aside: {BROKEN}",
     ):
         assert word in said

@@ -82,10 +82,10 @@ def refusal(*words):
         ("batch = 20", "batch = 0", ["batch is 0", "at least 1"]),
         ("holdout = 0.2", "holdout = 1.5", ["holdout is 1.5", "[0, 1)"]),
         ('kind = "multi-class"', 'kind = "multiclass"', ["kind is 'multiclass'", "multi-class"]),
-        ('selector = "tailor"', 'selector = "tailr"', ["'tailr'", "did you mean 'tailor'"]),
+        ('selector = "auto"', 'selector = "tailr"', ["'tailr'", "did you mean 'tailor'"]),
         ('reward = "diversity"', 'reward = "diversty"', ["'diversty'", "did you mean 'diversity'"]),
         (
-            "strategies = []",
+            'strategies = ["auto"]',
             'strategies = ["random", "galaxi"]',
             ["'galaxi'", "did you mean 'galaxy'"],
         ),

@@ -48,9 +48,26 @@ def test_defaults_are_filled_in_and_nothing_else_is_set(tmp_path):
     config.write(tmp_path, BASE)
     found = config.read(tmp_path)
     for section, keys in SCHEMA.items():
+        given = {**config.NEW_RUN.get(section, {}), **BASE.get(section, {})}
         for key, wanted in keys.items():
-            assert found.values[section][key] == BASE.get(section, {}).get(key, wanted.default)
+            assert found.values[section][key] == given.get(key, wanted.default)
     assert found.section("stop") == {}
+
+
+def test_a_model_that_knows_no_correction_is_begun_without_it(tmp_path):
+    config.write(tmp_path, {**BASE, "model": {"name": "sklearn(estimator=naive_bayes.GaussianNB)"}})
+    assert "prior_correction" not in config.read(tmp_path).section("model")
+
+
+def test_a_file_without_the_keys_of_today_is_read_as_it_was(tmp_path):
+    (tmp_path / config.FILE).write_text('[task]\nclasses = ["a", "b"]\n[pool]\npath = "x"\n')
+    found = config.read(tmp_path)
+    selection = found.section("selection")
+    assert selection["strategies"] == []
+    assert selection["selector"] == "tailor"
+    assert selection["start"] == "random"
+    assert selection["cover"] is False
+    assert "prior_correction" not in found.section("model")
 
 
 def test_every_key_is_explained_in_the_file(tmp_path):

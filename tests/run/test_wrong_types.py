@@ -359,6 +359,7 @@ MACHINERY = {
     "ArrayView.rows": "called by arms, in inner loops",
     "ArrayView.feature_rows": "called by arms, in inner loops",
     "ArrayView.columns": "called by arms, in inner loops",
+    "ArrayView.offering": "called by rounds, with a part of what is free",
     "Settings.check_same": "compares with what the store holds",
     "Settings.from_dict": "reads what the store holds, and goes through Settings",
     "Budget.met": "called by sessions",

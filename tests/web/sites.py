@@ -38,6 +38,7 @@ def begin(
     holdout=0.1,
     model=None,
     strategies=None,
+    start="auto",
 ) -> Project:
     """A project whose model needs no network and no time."""
     config.write(
@@ -51,6 +52,7 @@ def begin(
                 "batch": batch,
                 "holdout": holdout,
                 "strategies": strategies or FAMILIES[kind],
+                "start": start,
             },
         },
     )

@@ -173,7 +173,8 @@ def test_when_all_is_labelled_the_page_says_what_next(browser, tmp_path):
 
 
 def test_a_restart_where_all_is_labelled_shows_that_nothing_is_left(browser, tmp_path):
-    project = sites.begin(tmp_path / "run", orchard(tmp_path / "pool", 8), batch=8)
+    pool = orchard(tmp_path / "pool", 8)
+    project = sites.begin(tmp_path / "run", pool, batch=8, start="random")
     with running(project) as (url, coordinator):
         tab = Tab(browser, url).open()
         done, _ = tab.answer()

@@ -424,7 +424,7 @@ def test_none_of_these_and_a_skip_differ_when_going_back(browser, pool, tmp_path
 
 
 def test_the_round_is_told_in_numbers_that_can_be_counted(browser, pool, tmp_path):
-    project = sites.begin(tmp_path / "run", pool, batch=5, holdout=0.0)
+    project = sites.begin(tmp_path / "run", pool, batch=5, holdout=0.0, start="random")
     with running(project) as (url, _):
         tab = Tab(browser, url).open()
         progress = tab.page.locator("[data-card=progress]")

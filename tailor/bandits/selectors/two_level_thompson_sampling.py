@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from tailor.bandits.base import Contest, Outcomes, Selector
-from tailor.bandits.checks import check_outcomes, check_slots, check_weights
+from tailor.bandits.checks import check_outcomes, check_slots, check_weights, restored
 from tailor.bandits.posteriors import Posterior, Prior, check_forgetting, make_posterior
 from tailor.bandits.posteriors.evidence import Evidence, find_evidence
+from tailor.errors import InputError
 
 #: observations that the Dirichlet prior of a family is worth, over all classes together
 FAMILY_PRIOR = 2.0
@@ -32,10 +33,15 @@ class TwoLevelThompsonSampling(Selector):
                 too
     evidence    what is learned of a pick: "labels", "surprise", or a function of Outcomes to
                 (n, K) in [0, 1]
+    lead        a family that has nearly all slots at first and then fewer and fewer; None: no
+                family has more than it earns
+    lead_labels labels a class at which the lead has half of the slots
     device      "cpu", or the torch device to sample on
 
     Formula: for every slot φ_f ~ posterior of family f from the sum of its arms' evidence, the
     family argmax_f ⟨v, φ_f⟩; then θ_i ~ posterior of each of its arms, the arm argmax_i ⟨v, θ_i⟩.
+    With a lead, the slot is the lead's instead with probability c K / (c K + n): K classes,
+    c = lead_labels, n answers to the arms' picks so far.
 
     Cost: slots × (families + arms of the families drawn) × classes random numbers a round: less
     than the flat form.
@@ -66,9 +72,15 @@ class TwoLevelThompsonSampling(Selector):
         forget: float = 0.9,
         forgetting: str = "prior",
         evidence: str | Evidence = "labels",
+        lead: str | None = None,
+        lead_labels: float = 40.0,
         device: str = "cpu",
     ) -> None:
         check_forgetting(forget, forgetting)
+        if not lead_labels > 0:
+            raise InputError(f"lead_labels is {lead_labels}: it must be above 0")
+        self.lead = lead
+        self.lead_labels = lead_labels
         self.forget = forget
         self.forgetting = forgetting
         self.evidence = find_evidence(evidence)
@@ -76,6 +88,7 @@ class TwoLevelThompsonSampling(Selector):
 
     def reset(self) -> None:
         contest = self.contest
+        self._answers = 0  # all that was learned from, whenever
         self._names = tuple(dict.fromkeys(contest.families))
         numbers = {name: number for number, name in enumerate(self._names)}
         #: (M,) the family of each arm
@@ -108,6 +121,9 @@ class TwoLevelThompsonSampling(Selector):
         slots = check_slots(slots)
         v = check_weights(self.contest, weights)
         family_of_slot = self.families.plan(slots, v, rng, device=self.device)
+        if self.lead in self._names:
+            is_lead = rng.random(slots) < self._lead_share()
+            family_of_slot[is_lead] = self._names.index(self.lead)
         plan = np.empty(slots, np.int64)
         for number in np.unique(family_of_slot).tolist():
             own_slots = np.flatnonzero(family_of_slot == number)
@@ -120,11 +136,17 @@ class TwoLevelThompsonSampling(Selector):
             plan[own_slots] = members[drawn]
         return plan
 
+    def _lead_share(self) -> float:
+        """The chance of a slot to be the lead's, whatever was found."""
+        head_start = self.lead_labels * self.contest.task.size
+        return head_start / (head_start + self._answers)
+
     def learn(self, outcomes: Outcomes) -> None:
         arms, _ = check_outcomes(self.contest, outcomes)
         vectors = self.evidence(outcomes, self.contest.task)
         families = self._family_of[arms]
         self.families.learn(families, vectors)
+        self._answers += len(arms)
         for number, posterior in enumerate(self._arms):
             if posterior is None:
                 continue
@@ -142,13 +164,14 @@ class TwoLevelThompsonSampling(Selector):
         return beliefs
 
     def state(self) -> dict[str, np.ndarray]:
-        state = {}
+        state = {"answers": np.array(self._answers)}
         for name, posterior in self._posteriors():
             for key, array in posterior.state().items():
                 state[f"{name}/{key}"] = array
         return state
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        self._answers = int(restored(state, "answers", ()))
         for name, posterior in self._posteriors():
             prefix = f"{name}/"
             own_state = {}

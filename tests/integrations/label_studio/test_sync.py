@@ -40,7 +40,11 @@ def test_batches_go_out_and_answers_come_back(make_project, tmp_path):
         first = project.waiting()
         assert len(first) == 8
         assert {t["data"]["tailor_round"] for t in first} == {0}
-        assert {t["data"]["tailor_arm"] for t in first} <= {"random start", "hold-out"}
+        assert {t["data"]["tailor_arm"] for t in first} <= {
+            "coverage start",
+            "random start",
+            "hold-out",
+        }
         assert not any(t["predictions"] for t in first)  # there is no model yet
         for task in first[:5]:
             project.annotate(task, topic(task["data"]["text"]))
