@@ -172,10 +172,11 @@ def main() -> int:
         print(f"{len(picks)} series of picks in {path}")
         return 0
     before = json.loads(Path(path).read_text())
-    different = [key for key in before.keys() | picks.keys() if before.get(key) != picks.get(key)]
-    print(
-        f"{len(before.keys() & picks.keys()) - len(different)} of {len(before)} series are the same"
-    )
+    different = [key for key in before if before[key] != picks.get(key)]
+    new = picks.keys() - before.keys()
+    same = len(before) - len(different)
+    print(f"{same} of {len(before)} series are the same; {len(new)} are of families or selectors")
+    print("that were not there then")
     for key in sorted(different)[:10]:
         print(f"{key}: {before.get(key)} -> {picks.get(key)}")
     return 1 if different else 0
