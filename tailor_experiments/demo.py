@@ -73,8 +73,12 @@ def class_names(classes: int) -> list[str]:
     >>> class_names(3)
     ['0', '1', '2 to 9']
     """
-    names = [str(digit) for digit in range(classes - 1)]
-    names.append("9" if classes == 10 else f"{classes - 1} to 9")
+    last = classes - 1
+    names = [str(digit) for digit in range(last)]
+    if last == 9:
+        names.append("9")
+    else:
+        names.append(f"{last} to 9")
     return names
 
 
@@ -88,15 +92,18 @@ def write_pool(out: Path, classes: int) -> None:
     pixels, digits = load_digits()
     names = class_names(classes)
     merged = np.minimum(digits, classes - 1)
-    vectors = (pixels / 16).astype(np.float32)
+    # Pixels run from 0 to 16.
+    scaled = pixels / 16
+    vectors = scaled.astype(np.float32)
     vector_type = pa.list_(pa.float32())
     columns = {
         "id": [f"digit-{place:04d}" for place in range(len(vectors))],
         "embedding": pa.array(vectors.tolist(), vector_type),
         "label": [names[class_index] for class_index in merged],
     }
+    table = pa.table(columns)
     out.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table(columns), out / POOL)
+    pq.write_table(table, out / POOL)
 
 
 def trial(contender: Contender, seed: int, setting: DemoSetting, out: Path) -> list[DemoRow]:
@@ -106,7 +113,8 @@ def trial(contender: Contender, seed: int, setting: DemoSetting, out: Path) -> l
     differences are paired.
     """
     folder = out / "runs" / f"{contender.folder}-{seed}"
-    config.write(folder, _settings(contender, seed, setting))
+    settings = _settings(contender, seed, setting)
+    config.write(folder, settings)
     project = Project(folder)
     session = project.session()
     known_labels = session.pool.labels() or {}
@@ -148,8 +156,16 @@ def _settings(contender: Contender, seed: int, setting: DemoSetting) -> dict[str
     """The tailor.toml of a trial."""
     return {
         "task": {"classes": class_names(setting.classes)},
-        "pool": {"path": f"../../{POOL}", "key": "id", "label": "label"},
-        "model": {"prior_correction": "none", "device": "cpu", **contender.model},
+        "pool": {
+            "path": f"../../{POOL}",
+            "key": "id",
+            "label": "label",
+        },
+        "model": {
+            "prior_correction": "none",
+            "device": "cpu",
+            **contender.model,
+        },
         "selection": {
             "strategies": list(contender.families),
             "selector": contender.selector,
@@ -165,7 +181,13 @@ def _settings(contender: Contender, seed: int, setting: DemoSetting) -> dict[str
 
 def _report_trial(contender: Contender, seed: int, setting: DemoSetting, out: Path) -> None:
     """In a worker."""
-    report(trial(contender, seed, setting, out))
+    rows = trial(
+        contender,
+        seed,
+        setting,
+        out,
+    )
+    report(rows)
 
 
 def run(setting: DemoSetting, workers: int, out: Path) -> Iterator[list[DemoRow]]:
@@ -177,7 +199,13 @@ def run(setting: DemoSetting, workers: int, out: Path) -> Iterator[list[DemoRow]
     jobs = []
     for seed in range(setting.seeds):
         for contender in CONTENDERS:
-            jobs.append((contender, seed, setting, out))
+            job = (
+                contender,
+                seed,
+                setting,
+                out,
+            )
+            jobs.append(job)
     yield from run_all(_report_trial, jobs, workers)
 
 
@@ -185,18 +213,25 @@ def verdict(rows: Sequence[DemoRow], setting: DemoSetting) -> str:
     """What the figure shows, in sentences: the means over rounds, and labels to one accuracy."""
     areas = {}
     for contender in CONTENDERS:
-        accuracies = [row.accuracy for row in rows if row.contender == contender.label]
+        accuracies = []
+        for row in rows:
+            if row.contender == contender.label:
+                accuracies.append(row.accuracy)
         areas[contender.label] = float(np.mean(accuracies))
     ours = CONTENDERS[0].label
-    others = {label: area for label, area in areas.items() if label != ours}
+    others = areas.copy()
+    del others[ours]
     best_other = max(others, key=others.__getitem__)
     last = setting.rounds
     goal = _mean_accuracy(rows, "random", last)
-    all_labels = (setting.rounds + 1) * setting.batch
+    all_labels = (last + 1) * setting.batch
     needed = "does not reach"
-    for number in range(setting.rounds + 1):
-        if _mean_accuracy(rows, ours, number) >= goal:
-            needed = f"reaches with {(number + 1) * setting.batch}"
+    for number in range(last + 1):
+        accuracy = _mean_accuracy(rows, ours, number)
+        if accuracy >= goal:
+            # Round 0 is the first batch, which has labels too.
+            needed_labels = (number + 1) * setting.batch
+            needed = f"reaches with {needed_labels}"
             break
     random_area = ""
     if best_other != "random":

@@ -107,7 +107,10 @@ def prevalence(classes: int, multilabel: bool) -> np.ndarray:
     if classes == 2:
         return np.array([0.1, 0.9])
     # ImageNet's classes are nearly balanced; smaller datasets have a longer tail.
-    rarest = 0.56 if classes >= 500 else 0.05
+    if classes >= 500:
+        rarest = 0.56
+    else:
+        rarest = 0.05
     shares = np.geomspace(1.0, rarest, classes)
     return shares / shares.sum()
 
@@ -137,10 +140,10 @@ def make_pool(size: PoolSize) -> SyntheticPool:
         if features is not None:
             features[rows] = chunk.features
     return SyntheticPool(
-        probs,
-        labels,
-        features,
-        labelled,
+        probs=probs,
+        labels=labels,
+        features=features,
+        labelled=labelled,
     )
 
 
@@ -187,38 +190,77 @@ def _softmax_rows(size: PoolSize, rng: np.random.Generator) -> DrawRows:
     steps[-1] = 1.0
     directions = _normal(rng, size.classes, size.features)
     centres = 1.5 * directions
-    bias = 0.5 * np.log(shares)
-    bias = bias.astype(np.float32)
+    log_shares = np.log(shares)
+    bias = (0.5 * log_shares).astype(np.float32)
 
     def draw(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         class_luck = rng.random(n)
-        true_class = np.searchsorted(steps, class_luck, side="right")
-        luck = rng.random(n)
-        is_sure = luck < 0.7
-        is_fooled = luck >= 0.9
-        is_doubtful = ~is_sure & ~is_fooled
-        next_class = (true_class + 1) % size.classes
-        raised_class = np.where(is_fooled, next_class, true_class)
-        raised_by = np.full(n, 4.0, np.float32)
-        raised_by[is_sure] = 6.0
-        raised_by[is_doubtful] = 2.0
-        scale = np.ones(n, np.float32)
-        scale[is_doubtful] = 1.5
+        true_class = np.searchsorted(
+            steps,
+            class_luck,
+            side="right",
+        )
+        raised = _draw_raised(rng, true_class, size.classes)
         noise = _normal(rng, n, size.classes)
-        logits = scale[:, None] * noise + bias
+        logits = raised.noise_scale[:, None] * noise + bias
         every_row = np.arange(n)
-        logits[every_row, raised_class] += raised_by
-        # In place: a chunk of a thousand classes takes 250 MiB.
-        probs = logits
-        largest = logits.max(1, keepdims=True)
-        np.exp(logits - largest, out=probs)
-        probs /= probs.sum(1, keepdims=True)
+        # One class in each row: an index by row and class adds to each cell once.
+        logits[every_row, raised.classes] += raised.by
+        probs = _softmax_in_place(logits)
         one_hot = np.eye(size.classes, dtype=np.uint8)
-        labels = one_hot[true_class]
-        centre = centres[true_class]
-        return probs, labels, centre
+        return (
+            probs,
+            one_hot[true_class],
+            centres[true_class],
+        )
 
     return draw
+
+
+class _Raised(NamedTuple):
+    """Of each example: the class whose logit is raised, by how much, and the scale of the noise."""
+
+    classes: np.ndarray  # (n,) int64
+    by: np.ndarray  # (n,) float32
+    noise_scale: np.ndarray  # (n,) float32
+
+
+def _draw_raised(
+    rng: np.random.Generator,
+    true_class: np.ndarray,
+    class_count: int,
+) -> _Raised:
+    """Whether the model is sure of each example, in doubt, or fooled, as make_pool() says."""
+    n = len(true_class)
+    luck = rng.random(n)
+    is_sure = luck < 0.7
+    is_fooled = luck >= 0.9
+    is_doubtful = ~is_sure & ~is_fooled
+    next_class = (true_class + 1) % class_count
+    by = np.full(n, 4.0, np.float32)
+    by[is_sure] = 6.0
+    by[is_doubtful] = 2.0
+    noise_scale = np.ones(n, np.float32)
+    noise_scale[is_doubtful] = 1.5
+    classes = np.where(
+        is_fooled,
+        next_class,
+        true_class,
+    )
+    return _Raised(
+        classes=classes,
+        by=by,
+        noise_scale=noise_scale,
+    )
+
+
+def _softmax_in_place(logits: np.ndarray) -> np.ndarray:
+    """(n, K) -> (n, K), the same array: a chunk of a thousand classes takes 250 MiB."""
+    # Less the largest, which changes nothing in a softmax and keeps exp() finite.
+    largest = logits.max(1, keepdims=True)
+    np.exp(logits - largest, out=logits)
+    logits /= logits.sum(1, keepdims=True)
+    return logits
 
 
 def _sigmoid_rows(size: PoolSize, rng: np.random.Generator) -> DrawRows:
@@ -229,27 +271,32 @@ def _sigmoid_rows(size: PoolSize, rng: np.random.Generator) -> DrawRows:
     shares = prevalence(size.classes, True)
     # A standard normal number is above its threshold as often as the class is there.
     standard_normal = NormalDist()
-    thresholds = [standard_normal.inv_cdf(1 - share) for share in shares]
+    thresholds = []
+    for share in shares:
+        quantile = standard_normal.inv_cdf(1 - share)
+        thresholds.append(quantile)
     threshold = np.array(thresholds, np.float32)
 
     def draw(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         factors = _normal(rng, n, FACTORS)
         class_noise = _normal(rng, n, size.classes)
-        is_hard = rng.random(n) >= 0.75
-        scale = np.ones(n, np.float32)
-        scale[is_hard] = 3.0
+        luck = rng.random(n)
+        noise_scale = np.ones(n, np.float32)
+        noise_scale[luck >= 0.75] = 3.0
         # 0.6 and 0.8: the sum has variance 1 again.
-        shared_part = np.float32(0.6) * (factors @ mixing)
+        mixed = factors @ mixing
+        shared_part = np.float32(0.6) * mixed
         class_part = np.float32(0.8) * class_noise
         latent = shared_part + class_part
         noise = _normal(rng, n, size.classes)
         distance = latent - threshold
-        scaled_noise = scale[:, None] * noise
+        scaled_noise = noise_scale[:, None] * noise
         logits = 3 * distance + scaled_noise
-        probs = 1 / (1 + np.exp(-logits))
         is_positive = latent > threshold
-        labels = is_positive.astype(np.uint8)
-        centre = factors @ spread
-        return probs, labels, centre
+        return (
+            1 / (1 + np.exp(-logits)),
+            is_positive.astype(np.uint8),
+            factors @ spread,
+        )
 
     return draw

@@ -40,6 +40,11 @@ class CachedRows:
     #: numbers in a batch of rows that a CPU or a GPU takes at once when predicting
     batch_numbers: ClassVar[dict[str, int]] = {"cpu": 2**24, "cuda": 2**26}
 
+    # Opened, and brought to the device, when they are first wanted.
+    _data: np.ndarray | None
+    _device_data: torch.Tensor | None
+    _device_rows: torch.Tensor | None
+
     def __init__(
         self,
         fingerprint: str,
@@ -53,11 +58,13 @@ class CachedRows:
         if cache is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="tailor-")
             cache = Path(self._temporary.name)
-        self.cache = RowCache(cache, fingerprint, dtype)
-        self.rows = np.empty(0, np.int64)
-        self._data: np.ndarray | None = None
-        self._device_data: torch.Tensor | None = None
-        self._device_rows: torch.Tensor | None = None
+        self.cache = RowCache(
+            cache,
+            fingerprint,
+            dtype,
+        )
+        no_rows = np.empty(0, np.int64)
+        self.set_rows(no_rows)
 
     def set_rows(self, rows: np.ndarray) -> None:
         """Serve these rows (N,) of the cache from now on, which may have grown."""
@@ -94,10 +101,12 @@ class CachedRows:
         """Rows that are predicted at once."""
         device_kind, _, _ = self.device.partition(":")
         numbers = self.batch_numbers[device_kind]
-        row_numbers = math.prod(self.shape or (1,))
+        row_shape = self.shape or (1,)
+        row_numbers = math.prod(row_shape)
         rows = numbers // max(1, row_numbers)
-        at_least = max(rows, SMALLEST_BATCH)
-        return min(at_least, LARGEST_BATCH)
+        if rows < SMALLEST_BATCH:
+            return SMALLEST_BATCH
+        return min(rows, LARGEST_BATCH)
 
     def resident(self) -> bool:
         """Bring all rows to the GPU, if there is one and they fit; whether they are there."""
@@ -105,40 +114,59 @@ class CachedRows:
 
         if self._device_data is not None:
             return True
-        if not self.device.startswith("cuda") or len(self.data) == 0:
+        if not self.device.startswith("cuda"):
+            return False
+        if len(self.data) == 0:
             return False
         free, _ = torch.cuda.mem_get_info(self.device)
         room = RESIDENT_SHARE * free
         if self.data.nbytes > room:
             return False
+        self._device_data = self._copy_to_device()
+        self._device_rows = self._to_device(self.rows)
+        return True
+
+    def _to_device(self, array: np.ndarray) -> torch.Tensor:
+        import torch
+
+        tensor = torch.from_numpy(array)
+        return tensor.to(self.device)
+
+    def _copy_to_device(self) -> torch.Tensor:
+        """(R, *shape): all rows of the cache, of which there is one at least."""
+        import torch
+
         device_data = torch.empty(
             self.data.shape,
             dtype=_torch_dtype(self.data),
             device=self.device,
         )
-        row_bytes = max(1, self.data[0].nbytes)
+        first_row = self.data[0]
+        row_bytes = max(1, first_row.nbytes)
         step = max(1, TRANSFER // row_bytes)
         for start in range(0, len(device_data), step):
             part = slice(start, start + step)
+            # The map's pages are not writable, and torch wants memory that is.
             in_memory = np.array(self.data[part])
             host_rows = torch.from_numpy(in_memory)
             device_data[part].copy_(host_rows)
-        self._device_data = device_data
-        self._device_rows = torch.from_numpy(self.rows).to(self.device)
-        return True
+        return device_data
 
     def take(self, positions: torch.Tensor) -> torch.Tensor:
         """positions (n,) int64 on the device, all readable -> a batch (n, ...) on the device."""
-        import torch
-
         if self._device_data is not None and self._device_rows is not None:
             device_rows = self._device_rows[positions]
-            resident = self._device_data.index_select(0, device_rows)
-            return self.arrange(resident)
-        host_positions = positions.cpu().numpy()
-        host_rows = self.take_host(host_positions)
-        copied = torch.from_numpy(host_rows).to(self.device)
-        return self.arrange(copied)
+            rows = self._device_data.index_select(0, device_rows)
+        else:
+            # The rows of the cache lie on the host, and so must what picks among them.
+            host_positions = positions.cpu()
+            rows = self._bring(host_positions.numpy())
+        return self.arrange(rows)
+
+    def _bring(self, positions: np.ndarray) -> torch.Tensor:
+        """positions (n,) int64, all readable -> (n, *shape) on the device, read from the cache."""
+        host_rows = self.take_host(positions)
+        return self._to_device(host_rows)
 
     def loader(self, positions: np.ndarray) -> tuple[Callable[[torch.Tensor], torch.Tensor], bool]:
         """How training reads its examples at positions (n,), all readable.
@@ -149,29 +177,46 @@ class CachedRows:
         Returns a function, index (m,) into the positions -> a batch (m, ...) on the device; and
         whether all it reads is on the device.
         """
-        import torch
-
-        contiguous = np.ascontiguousarray(positions, np.int64)
-        device_positions = torch.from_numpy(contiguous).to(self.device)
         training_bytes = len(positions) * self.cache.row_bytes
-        if not self.resident() and training_bytes <= HELD:
-            host_rows = self.take_host(positions)
-            block = torch.from_numpy(host_rows).to(self.device)
-            return lambda index: self.arrange(block.index_select(0, index)), True
-        on_device = self._device_data is not None
-        return lambda index: self.take(device_positions[index]), on_device
+        is_resident = self.resident()
+        if not is_resident and training_bytes <= HELD:
+            block = self._bring(positions)
+
+            def take_held(index: torch.Tensor) -> torch.Tensor:
+                rows = block.index_select(0, index)
+                return self.arrange(rows)
+
+            return take_held, True
+        contiguous = np.ascontiguousarray(positions, np.int64)
+        device_positions = self._to_device(contiguous)
+
+        def take(index: torch.Tensor) -> torch.Tensor:
+            of_batch = device_positions[index]
+            return self.take(of_batch)
+
+        return take, is_resident
 
     def take_host(self, positions: np.ndarray) -> np.ndarray:
         """positions (n,) int64, all readable -> (n, *shape), a copy in memory."""
         rows = self.rows[positions]
-        # Rows that follow each other are one read of the file.
-        if len(rows) > 0:
-            first = rows[0]
-            stop = rows[-1] + 1
-            has_right_length = stop - first == len(rows)
-            if has_right_length and (np.diff(rows) == 1).all():
-                return np.array(self.data[first:stop])
-        return np.asarray(self.data[rows])
+        if not _follow_each_other(rows):
+            return np.asarray(self.data[rows])
+        # One read of the file.
+        first = rows[0]
+        stop = rows[-1] + 1
+        return np.array(self.data[first:stop])
+
+
+def _follow_each_other(rows: np.ndarray) -> bool:
+    """Whether rows (n,) are a run of numbers: False where there are none."""
+    if len(rows) == 0:
+        return False
+    # The ends tell most of the others apart, without a pass over all.
+    span = rows[-1] - rows[0]
+    if span != len(rows) - 1:
+        return False
+    steps = np.diff(rows)
+    return bool((steps == 1).all())
 
 
 def _torch_dtype(array: np.ndarray) -> torch.dtype:

@@ -53,10 +53,13 @@ def draw_folds(task: Task, targets: np.ndarray, rng: np.random.Generator) -> np.
     """
     order = rng.permutation(len(targets))
     if isinstance(task, MultiClass):
+        # Sorted by class, and within one as they were shuffled.
         classes = targets.argmax(1)
-        order = order[np.argsort(classes[order], kind="stable")]
+        by_class = np.argsort(classes[order], kind="stable")
+        order = order[by_class]
+    places = np.arange(len(targets))
     folds = np.empty(len(targets), np.int64)
-    folds[order] = np.arange(len(targets)) % FOLDS
+    folds[order] = places % FOLDS
     return folds
 
 
@@ -75,19 +78,29 @@ def held_out_losses(
     """
     logits = logits.astype(np.float64)
     taus = np.array(candidates.taus)
-    shifts = np.outer(taus, centred_log_shares(counts))
+    log_shares = centred_log_shares(counts)
+    shifts = np.outer(taus, log_shares)
     losses = []
     for temperature in candidates.temperatures:
         scaled = logits / temperature
         if isinstance(task, MultiClass):
-            scaled_shifts = shifts / temperature
-            losses.append(_cross_entropies(scaled, scaled_shifts, targets))
+            of_temperature = _cross_entropies(
+                scaled,
+                shifts / temperature,
+                targets,
+            )
         else:
-            binary = np.logaddexp(0, scaled)
-            binary -= targets * scaled
-            of_examples = binary.mean(1)
-            losses.append(of_examples[None])
+            of_temperature = _binary_cross_entropies(scaled, targets)
+        losses.append(of_temperature)
     return np.stack(losses)
+
+
+def _binary_cross_entropies(logits: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Log losses (1, n) of logits (n, K), their mean over classes."""
+    losses = np.logaddexp(0, logits)
+    losses -= targets * logits
+    of_examples = losses.mean(1)
+    return of_examples[None]
 
 
 def _cross_entropies(logits: np.ndarray, shifts: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -96,7 +109,8 @@ def _cross_entropies(logits: np.ndarray, shifts: np.ndarray, targets: np.ndarray
     raised = np.exp(logits - largest)
     # The sum of exp(logit - shift) over classes, for all shifts in one product.
     factors = np.exp(-shifts)
-    log_sums = np.log(factors @ raised.T) + largest.T
+    sums = factors @ raised.T
+    log_sums = np.log(sums) + largest.T
     classes = targets.argmax(1)
     rows = np.arange(len(logits))
     of_true_class = logits[rows, classes] - shifts[:, classes]
@@ -107,8 +121,9 @@ def example_weights(task: Task, targets: np.ndarray) -> np.ndarray:
     """Weights (n,) of held-out examples that sum to 1: in a multi-class task all classes that occur
     count the same, in a multi-label task all examples.
     """
+    count = len(targets)
     if not isinstance(task, MultiClass):
-        return np.full(len(targets), 1 / len(targets))
+        return np.full(count, 1 / count)
     counts = targets.sum(0)
     occurring = np.count_nonzero(counts)
     classes = targets.argmax(1)
@@ -137,19 +152,28 @@ def choose(
     variance, tau = _default_indices(task, candidates)
     temperature = candidates.temperatures.index(1.0)
     is_repeated = _repeated(task, targets, counts)
+    repeated_targets = targets[is_repeated]
     weights = np.zeros(len(targets))
-    weights[is_repeated] = example_weights(task, targets[is_repeated])
-    if _enough(task, targets[is_repeated]):
+    weights[is_repeated] = example_weights(task, repeated_targets)
+    if _enough(task, repeated_targets):
+        # The temperature that goes with the best two is chosen again below, on more labels.
         means = losses @ weights
-        smallest = int(np.argmin(means))
+        smallest = np.argmin(means)
         indices = np.unravel_index(smallest, means.shape)
         variance = int(indices[0])
         tau = int(indices[2])
     if _enough(task, targets):
-        of_chosen = losses[variance, :, tau]
-        unlabelled_share = np.mean(counts == 0)
-        weights = _with_single_labels(weights, is_repeated, unlabelled_share)
-        temperature = _best_temperature(candidates.temperatures, of_chosen, weights)
+        is_unlabelled = counts == 0
+        weights = _with_single_labels(
+            weights,
+            is_repeated,
+            unlabelled_share=is_unlabelled.mean(),
+        )
+        temperature = _best_temperature(
+            candidates.temperatures,
+            losses[variance, :, tau],
+            weights,
+        )
     return Correction(
         tau=candidates.taus[tau],
         temperature=candidates.temperatures[temperature],
@@ -170,8 +194,12 @@ def _with_single_labels(
         return weights
     if singles == len(weights):
         return np.full(singles, 1 / singles)
-    of_repeated = (1 - unlabelled_share) * weights
-    return np.where(is_repeated, of_repeated, unlabelled_share / singles)
+    labelled_share = 1 - unlabelled_share
+    return np.where(
+        is_repeated,
+        labelled_share * weights,
+        unlabelled_share / singles,
+    )
 
 
 def _best_temperature(
@@ -182,12 +210,15 @@ def _best_temperature(
     """The index of the temperature with the smallest mean of losses (temperatures, n), its
     logarithm held back by a Gaussian prior around 0.
     """
-    squares = np.square(np.log(temperatures))
+    log_temperatures = np.log(temperatures)
+    squares = np.square(log_temperatures)
     # Weights sum to 1: so many examples of equal weight would say as much.
-    examples = 1 / np.square(weights).sum()
+    squared_weights = np.square(weights)
+    examples = 1 / squared_weights.sum()
     precision = 1 / LOG_TEMPERATURE_VARIANCE
     penalties = 0.5 * precision * squares / examples
-    penalised = losses @ weights + penalties
+    means = losses @ weights
+    penalised = means + penalties
     return int(np.argmin(penalised))
 
 
@@ -256,7 +287,9 @@ def taus_for(task: Task) -> Sequence[float]:
     """The strengths to choose among. A multi-label task has none: a shift of one class's logits
     changes neither the order of its examples nor another class.
     """
-    return TAUS if isinstance(task, MultiClass) else (0.0,)
+    if isinstance(task, MultiClass):
+        return TAUS
+    return (0.0,)
 
 
 def choose_linear(
@@ -327,11 +360,10 @@ class _FoldStack:
         self.width = features.shape[1]
         self.device = features.device
         components = principal_components(features, LARGEST_WIDTH)
-        ones = torch.ones(len(components), 1, device=self.device)
-        self.features = torch.cat([components, ones], 1)
+        self.features = _with_ones(components)
         self.device_targets = self._to_device(targets)
-        numbers = np.arange(FOLDS)[:, None]
-        is_seen = folds != numbers
+        fold_numbers = np.arange(FOLDS)
+        is_seen = folds != fold_numbers[:, None]
         row_weights = is_seen.astype(np.float64)
         self.positive_weights: Tensor | None = None
         #: (FOLDS,) terms of the loss of each head
@@ -346,10 +378,16 @@ class _FoldStack:
             self.terms = self.terms * task.size
             totals = self.terms.astype(np.float64)
         # The loss is a mean. Classes of weight 0 may be all that a head sees.
-        row_weights /= np.maximum(totals, SMALLEST_TOTAL)[:, None]
+        divisors = np.maximum(totals, SMALLEST_TOTAL)
+        row_weights /= divisors[:, None]
         self.row_weights = self._to_device(row_weights)
-        shape = (FOLDS, self.features.shape[1], task.size)
-        self.weights = torch.zeros(shape, device=self.device)
+        #: (FOLDS, width + 1, K) of the solution before, where the next one starts
+        self.weights = torch.zeros(
+            FOLDS,
+            self.features.shape[1],
+            task.size,
+            device=self.device,
+        )
 
     def _to_device(self, array: np.ndarray) -> Tensor:
         single_precision = array.astype(np.float32)
@@ -359,7 +397,8 @@ class _FoldStack:
         """(n, K) float32: of every example by the head that was not trained on it."""
         strengths = []
         for terms in self.terms.tolist():
-            strengths.append(shrinkage(self.width, terms, variance))
+            strength = shrinkage(self.width, terms, variance)
+            strengths.append(strength)
         problem = StackedProblem(
             features=self.features,
             targets=self.device_targets,
@@ -413,6 +452,12 @@ def principal_components(features: Tensor, most: int) -> Tensor:
     # Eigenvalues come in ascending order.
     count = min(rows, width, most)
     return coordinates[:, -count:].contiguous()
+
+
+def _with_ones(features: Tensor) -> Tensor:
+    """features (n, d) -> (n, d + 1), the last column 1: its weight is the bias."""
+    ones = torch.ones(len(features), 1, device=features.device)
+    return torch.cat([features, ones], 1)
 
 
 def _rows(features: Tensor, rows: np.ndarray) -> Tensor:

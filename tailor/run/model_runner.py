@@ -36,7 +36,7 @@ class ModelRunner:
     def connect(self, ids: list[str]) -> None:
         """Find the run's ids, by position, in the pool as it lists them now."""
         self._pool_index = self._find_in_pool(ids)
-        self.model.run_positions = self._pool_index[self.is_present]
+        self.model.run_positions = self._present_indices
 
     def _find_in_pool(self, ids: list[str]) -> np.ndarray:
         """(N,) where each of the ids stands in the pool, or NOT_IN_POOL."""
@@ -47,13 +47,29 @@ class ModelRunner:
         index_of = {}
         for index, example_id in enumerate(listed):
             index_of[example_id] = index
-        indices = [index_of.get(example_id, NOT_IN_POOL) for example_id in ids]
+        indices = []
+        for example_id in ids:
+            index = index_of.get(example_id, NOT_IN_POOL)
+            indices.append(index)
         return np.array(indices, np.int64)
 
     @property
     def is_present(self) -> np.ndarray:
         """(N,) bool: which of the run's examples are in the pool today."""
         return self._pool_index != NOT_IN_POOL
+
+    @property
+    def _present_indices(self) -> np.ndarray:
+        """Where the run's examples stand in the pool, of those that are in it today."""
+        return self._pool_index[self.is_present]
+
+    def _locate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of positions (n,): where those that are present stand in the pool, and (n,) bool which
+        they are.
+        """
+        all_indices = self._pool_index[positions]
+        is_present = all_indices != NOT_IN_POOL
+        return all_indices[is_present], is_present
 
     def in_pool(self, positions: list[int]) -> list[int]:
         """Where these examples, which are present, stand in the pool."""
@@ -67,10 +83,12 @@ class ModelRunner:
         Entries that haven't joined the run are left out.
         """
         unreadable = self.model.prepare(self._progress)
+        # Most often all can be read, and no dictionary is needed.
         if not unreadable:
             return {}
         position_of = {}
-        for position, index in enumerate(self._pool_index.tolist()):
+        all_indices = self._pool_index.tolist()
+        for position, index in enumerate(all_indices):
             if index in unreadable:
                 position_of[index] = position
         reasons = {}
@@ -94,28 +112,24 @@ class ModelRunner:
         has none. Of an entry that has vanished they are 0.
         """
         if not self.model.has_first_features:
+            model_name = type(self.model).__name__
             self.model.say(
-                f"the first batch is random: {type(self.model).__name__} has no features before "
-                "it is trained"
+                f"the first batch is random: {model_name} has no features before it is trained"
             )
             return None
 
         def rows(positions: np.ndarray) -> np.ndarray:
-            is_present = self.is_present[positions]
-            indices = self._pool_index[positions[is_present]]
+            indices, is_present = self._locate(positions)
             features = self.model.first_features(indices)
-            if is_present.all():
-                return features
-            padded = np.zeros((len(positions), features.shape[1]), features.dtype)
-            padded[is_present] = features
-            return padded
+            return _with_zeros(features, is_present)
 
         return rows
 
     def can_train(self, run_state: RunState) -> bool:
         """Whether anything is labelled that is still there to learn from."""
         labelled = run_state.label_table.labelled
-        return len(self._present(labelled)) > 0
+        present = self._present(labelled)
+        return len(present) > 0
 
     def train(self, run_state: RunState, number: int) -> HoldoutEstimate | None:
         """Fit the model of round `number` on all answers but the hold-out's -> how it does on the
@@ -125,20 +139,21 @@ class ModelRunner:
         task = run_state.task
         labelled = self._present(table.labelled)
         labels = table.labels_of(labelled)
-        # By the round's number, so that a round that is gone through again has the same model.
-        seeds = np.random.SeedSequence((run_state.settings.seed, number))
-        (seed,) = seeds.generate_state(1, np.uint32)
-        self.fit(labelled, labels, int(seed))
+        seed = _round_seed(run_state.settings.seed, number)
+        self.fit(labelled, labels, seed)
         holdout = self._present(table.holdout_labelled)
         if len(holdout) == 0:
             return None
         probs, _ = self.predict(task, holdout)
-        holdout_labels = table.labels_of(holdout)
-        return estimate(task, holdout_labels, probs)
+        return estimate(
+            task,
+            table.labels_of(holdout),
+            probs,
+        )
 
     def _present(self, positions: np.ndarray) -> np.ndarray:
         """Those of the positions (n,) whose examples are in the pool today."""
-        is_present = self._pool_index[positions] != NOT_IN_POOL
+        _, is_present = self._locate(positions)
         present: np.ndarray = positions[is_present]
         return present
 
@@ -149,18 +164,21 @@ class ModelRunner:
 
         Raises InputError where the model gives arrays of other shapes.
         """
-        all_indices = self._pool_index[positions]
-        is_present = all_indices != NOT_IN_POOL
-        indices = all_indices[is_present]
+        indices, is_present = self._locate(positions)
         prediction = self.model.predict(indices, self._progress)
-        self._check_shapes(prediction, len(indices), task)
+        self._check_shapes(
+            prediction,
+            len(indices),
+            task,
+        )
+        # Most often nothing has vanished, and nothing of a large pool has to be copied.
         if is_present.all():
             return prediction.probs, prediction.features
         count = len(positions)
-        width = prediction.features.shape[1]
         probs = uninformed_rows(task, count)
-        features = np.zeros((count, width), np.float32)
         probs[is_present] = prediction.probs
+        width = prediction.features.shape[1]
+        features = np.zeros((count, width), np.float32)
         features[is_present] = prediction.features
         return probs, features
 
@@ -169,54 +187,92 @@ class ModelRunner:
         probs_shape = prediction.probs.shape
         features_shape = prediction.features.shape
         needed_shape = (count, task.size)
-        if probs_shape == needed_shape and features_shape[:1] == (count,):
+        has_right_probs = probs_shape == needed_shape
+        has_right_features = features_shape[:1] == (count,)
+        if has_right_probs and has_right_features:
             return
         model_name = type(self.model).__name__
         raise InputError(
-            f"{model_name} gave probabilities of shape "
-            f"{probs_shape} and features of shape {features_shape} for "
-            f"{count} examples: {needed_shape} and ({count}, d) are needed"
+            f"{model_name} gave probabilities of shape {probs_shape} "
+            f"and features of shape {features_shape} "
+            f"for {count} examples: {needed_shape} and ({count}, d) are needed"
         )
 
     def predict_all(self, task: Task) -> tuple[Any, Any]:
         """As predict, of all of the run's examples; arrays, or what Learner.open_round takes in
         their place.
         """
-        positions = np.arange(len(self._pool_index))
+        count = len(self._pool_index)
+        positions = np.arange(count)
         return self.predict(task, positions)
 
     def finetune(self, run_state: RunState, seed: int) -> Any:
         """Weak supervision's fine-tuning: (soft targets (N, K), epochs) -> probabilities (N, K)."""
 
         def tune(targets: Any, epochs: int) -> np.ndarray:
-            targets = np.asarray(as_array(targets), np.float32)
+            targets = as_array(targets)
+            targets = np.asarray(targets, np.float32)
             is_present = self.is_present
-            indices = self._pool_index[is_present]
-            pool_targets = uninformed_rows(run_state.task, len(self.pool))
+            indices = self._present_indices
+            # Of entries that haven't joined the run no target is known.
+            pool_targets = uninformed_rows(
+                run_state.task,
+                len(self.pool),
+            )
             pool_targets[indices] = targets[is_present]
-            tuned = self.model.finetune(pool_targets, epochs, seed=seed)
+            tuned = self.model.finetune(
+                pool_targets,
+                epochs,
+                seed=seed,
+            )
             # What has vanished keeps its target: the model says nothing of it.
             probs = targets.copy()
-            probs[is_present] = as_array(tuned)[indices]
+            pool_probs = as_array(tuned)
+            probs[is_present] = pool_probs[indices]
             return probs
 
         return tune
 
     def dropout(
-        self, run_state: RunState, passes: int, seed: int
+        self,
+        run_state: RunState,
+        passes: int,
+        seed: int,
     ) -> Callable[[], Iterator[np.ndarray]]:
         """Bald's passes: () -> probabilities (N, K) of each."""
 
         def all_passes() -> Iterator[np.ndarray]:
             is_present = self.is_present
-            indices = self._pool_index[is_present]
-            for drawn in self.model.dropout(passes, seed=seed):
+            indices = self._present_indices
+            all_drawn = self.model.dropout(passes, seed=seed)
+            for drawn in all_drawn:
                 pool_probs = as_array(drawn)
-                probs = uninformed_rows(run_state.task, len(is_present))
+                probs = uninformed_rows(
+                    run_state.task,
+                    len(is_present),
+                )
                 probs[is_present] = pool_probs[indices]
                 yield probs
 
         return all_passes
+
+
+def _round_seed(run_seed: int, number: int) -> int:
+    """By the round's number, so that a round that is gone through again has the same model."""
+    sequence = np.random.SeedSequence((run_seed, number))
+    (seed,) = sequence.generate_state(1, np.uint32)
+    return int(seed)
+
+
+def _with_zeros(features: np.ndarray, is_present: np.ndarray) -> np.ndarray:
+    """features (m, d) of the m examples that are present -> (n, d), 0 for those that are not."""
+    if is_present.all():
+        return features
+    _, width = features.shape
+    shape = (len(is_present), width)
+    padded = np.zeros(shape, features.dtype)
+    padded[is_present] = features
+    return padded
 
 
 def uninformed_rows(task: Task, count: int) -> np.ndarray:

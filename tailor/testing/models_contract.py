@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tailor.models.base import Model
 from tailor.models.targets import Targets
@@ -40,24 +41,22 @@ def check_shapes(make: MakeModel, task: Task, kind: str) -> None:
     """Any positions, in any order, give their own rows."""
     model, pool = _trained_model(make, task, kind)
     size = len(pool)
-    everything = model.predict(np.arange(size))
-    probs = everything.probs
-    features = everything.features
+    everything = _positions(pool)
+    prediction = model.predict(everything)
+    probs = prediction.probs
+    features = prediction.features
     _check_probabilities(task, probs, size)
     assert probs.dtype == np.float32
-    assert features.dtype == np.float32
-    assert features.ndim == 2
-    assert len(features) == size
-    assert np.isfinite(features).all()
+    _check_features(features, size)
     positions = np.array([7, 2, 31])
     some = model.predict(positions)
     # Not bit for bit: a network's sums depend on how many examples it is given at once.
-    np.testing.assert_allclose(
+    assert_allclose(
         some.probs,
         probs[positions],
         atol=1e-4,
     )
-    np.testing.assert_allclose(
+    assert_allclose(
         some.features,
         features[positions],
         atol=1e-2,
@@ -68,6 +67,13 @@ def check_shapes(make: MakeModel, task: Task, kind: str) -> None:
     assert nothing.probs.shape == (0, task.size)
 
 
+def _check_features(features: np.ndarray, rows: int) -> None:
+    assert features.dtype == np.float32
+    assert features.ndim == 2
+    assert len(features) == rows
+    assert np.isfinite(features).all()
+
+
 def check_learns(make: MakeModel, task: Task, kind: str) -> None:
     """The labelled examples are told apart better than by saying the same of all."""
     model, pool = _trained_model(make, task, kind)
@@ -75,9 +81,12 @@ def check_learns(make: MakeModel, task: Task, kind: str) -> None:
     probs = model.predict(labelled).probs
     labels = toy_labels(task, pool, labelled)
     class_shares = labels.mean(0)
-    error = np.abs(probs - labels).mean()
-    constant_error = np.abs(class_shares - labels).mean()
-    assert error < constant_error
+    assert _mean_error(probs, labels) < _mean_error(class_shares, labels)
+
+
+def _mean_error(probs: np.ndarray, labels: np.ndarray) -> float:
+    errors = np.abs(probs - labels)
+    return float(errors.mean())
 
 
 def check_seed(make: MakeModel, task: Task, kind: str) -> None:
@@ -87,22 +96,27 @@ def check_seed(make: MakeModel, task: Task, kind: str) -> None:
     first, pool = _trained_model(make, task, kind)
     torch.rand(5)  # a model that draws from torch's global numbers would now be another one
     second, _ = _trained_model(make, task, kind)
-    everything = np.arange(len(pool))
+    everything = _positions(pool)
     of_first = first.predict(everything)
     of_second = second.predict(everything)
-    probs_bytes = of_first.probs.tobytes()
-    features_bytes = of_first.features.tobytes()
-    assert of_second.probs.tobytes() == probs_bytes
-    assert of_second.features.tobytes() == features_bytes
+    assert _same_bytes(of_first.probs, of_second.probs)
+    assert _same_bytes(of_first.features, of_second.features)
     labelled = np.arange(LABELLED)
     labels = toy_labels(task, pool, labelled)
+    # The seed that _trained_model() has, in a model that is trained already.
     first.fit(labelled, labels, seed=3)
     refitted = first.predict(everything)
-    assert refitted.probs.tobytes() == probs_bytes, "a second fit does not start afresh"
+    starts_afresh = _same_bytes(of_first.probs, refitted.probs)
+    assert starts_afresh, "a second fit does not start afresh"
     before = torch.random.get_rng_state()
     first.fit(labelled, labels, seed=4)
     after = torch.random.get_rng_state()
     assert torch.equal(before, after), "fit() changed torch's global random numbers"
+
+
+def _same_bytes(first: np.ndarray, second: np.ndarray) -> bool:
+    """Stricter than equal values: 0 and -0 differ."""
+    return first.tobytes() == second.tobytes()
 
 
 def check_save(make: MakeModel, task: Task, kind: str) -> None:
@@ -113,10 +127,11 @@ def check_save(make: MakeModel, task: Task, kind: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model.save(folder)
-        suffixes = sorted(path.suffix for path in folder.iterdir())
+        suffixes = [path.suffix for path in folder.iterdir()]
+        suffixes.sort()
         assert suffixes == [".json", ".safetensors"], f"save() wrote {suffixes}"
         loaded.load(folder)
-    np.testing.assert_array_equal(
+    assert_array_equal(
         _predict_all(loaded, pool),
         _predict_all(model, pool),
     )
@@ -130,12 +145,14 @@ def check_odd_labels(make: MakeModel, task: Task, kind: str) -> None:
     last_class = task.size - 1
     without_last_class = np.flatnonzero(pool.classes != last_class)
     of_one_class = np.flatnonzero(pool.classes == 0)
+    only_one = np.array([0])
     cases = [
         without_last_class[:10],
         of_one_class[:5],
-        np.array([0]),
+        only_one,
     ]
     for labelled in cases:
+        # The same model each time: a fit must not fail on what the one before has left.
         labels = toy_labels(task, pool, labelled)
         model.fit(labelled, labels, seed=0)
         probs = _predict_all(model, pool)
@@ -155,10 +172,14 @@ def check_finetune(make: MakeModel, task: Task, kind: str) -> None:
     tuned = model.finetune(targets, 1, seed=0)
     _check_probabilities(task, tuned, len(pool))
     after = _predict_all(model, pool)
-    np.testing.assert_array_equal(after, before, "finetune() changed the model")
+    assert_array_equal(
+        after,
+        before,
+        "finetune() changed the model",
+    )
     same_targets = before.copy()
     tuned_again = model.finetune(same_targets, 1, seed=0)
-    np.testing.assert_array_equal(tuned_again, tuned)
+    assert_array_equal(tuned_again, tuned)
 
 
 def check_dropout(make: MakeModel, task: Task, kind: str) -> None:
@@ -172,11 +193,13 @@ def check_dropout(make: MakeModel, task: Task, kind: str) -> None:
     assert len(passes) == 3
     for probs in passes:
         _check_probabilities(task, probs, len(pool))
-    are_equal = np.array_equal(passes[0], passes[1])
+    first_pass = passes[0]
+    second_pass = passes[1]
+    are_equal = np.array_equal(first_pass, second_pass)
     assert not are_equal, "two dropout passes are the same"
     same_seed = model.dropout(3, seed=1)
     for first, second in zip(passes, same_seed):
-        np.testing.assert_array_equal(first, second)
+        assert_array_equal(first, second)
 
 
 def check_in_parts(make: MakeModel, task: Task, kind: str) -> None:
@@ -189,7 +212,7 @@ def check_in_parts(make: MakeModel, task: Task, kind: str) -> None:
 
 
 def _check_tuned(model: Model, pool: ToyPool) -> None:
-    everything = np.arange(len(pool))
+    everything = _positions(pool)
     before = _predict_all(model, pool)
     targets = Targets(
         lambda positions: before[positions],
@@ -201,21 +224,30 @@ def _check_tuned(model: Model, pool: ToyPool) -> None:
     _check_probabilities(model.task, probs, len(pool))
     targets_at_once = before.copy()
     at_once = model.finetune(targets_at_once, 1, seed=0)
-    np.testing.assert_allclose(probs, at_once, atol=1e-5)
+    # Not bit for bit either: the parts are of other sizes than the whole.
+    assert_allclose(probs, at_once, atol=1e-5)
     after = _predict_all(model, pool)
-    np.testing.assert_array_equal(after, before, "tuned() changed the model")
+    assert_array_equal(
+        after,
+        before,
+        "tuned() changed the model",
+    )
 
 
 def _check_dropout_at(model: Model, pool: ToyPool) -> None:
-    everything = np.arange(len(pool))
+    everything = _positions(pool)
     in_parts = model.dropout_at(everything, 2, seed=1)
     at_once = model.dropout(2, seed=1)
     for first, second in zip(in_parts, at_once, strict=True):
-        np.testing.assert_allclose(first, second, atol=1e-5)
+        assert_allclose(
+            first,
+            second,
+            atol=1e-5,
+        )
     some = np.arange(3, 8)
     passes = model.dropout_at(some, 2, seed=1)
     for probs in passes:
-        _check_probabilities(model.task, probs, 5)
+        _check_probabilities(model.task, probs, len(some))
 
 
 def check_unreadable(make: MakeModel, task: Task, kind: str) -> None:
@@ -230,8 +262,9 @@ def check_unreadable(make: MakeModel, task: Task, kind: str) -> None:
     reported = model.prepare()
     assert set(reported) == set(unreadable)
     uniform = uninformed_probability(task)
-    of_unreadable = model.predict(np.array(unreadable))
-    np.testing.assert_allclose(of_unreadable.probs, uniform)
+    positions = np.array(unreadable)
+    of_unreadable = model.predict(positions)
+    assert_allclose(of_unreadable.probs, uniform)
     labelled = np.arange(6)  # an unreadable one is among them
     labels = toy_labels(task, pool, labelled)
     model.fit(labelled, labels, seed=0)
@@ -241,7 +274,7 @@ def check_unreadable(make: MakeModel, task: Task, kind: str) -> None:
         return
     tuned = model.finetune(probs, 1, seed=0)
     _check_probabilities(task, tuned, len(pool))
-    np.testing.assert_allclose(tuned[1], uniform)
+    assert_allclose(tuned[1], uniform)
 
 
 def check_growth(make: MakeModel, task: Task, kind: str) -> None:
@@ -264,7 +297,11 @@ def check_growth(make: MakeModel, task: Task, kind: str) -> None:
     everything = np.arange(40)
     new = model.predict(everything)
     _check_probabilities(task, new.probs, 40)
-    np.testing.assert_allclose(new.probs[:32], old.probs, atol=1e-4)
+    assert_allclose(
+        new.probs[:32],
+        old.probs,
+        atol=1e-4,
+    )
 
 
 MODEL_CHECKS: tuple[Callable[[MakeModel, Task, str], None], ...] = (
@@ -291,17 +328,29 @@ def _trained_model(
     pool = make_toy_pool(task, kind, **options)
     model = make(task, pool)
     model.prepare()
+    # Some pools of the checks are smaller.
     end = min(len(pool), LABELLED)
-    labelled = np.array([i for i in range(end) if i not in pool.unreadable])
+    readable = []
+    for position in range(end):
+        if position not in pool.unreadable:
+            readable.append(position)
+    labelled = np.array(readable)
     labels = toy_labels(task, pool, labelled)
     model.fit(labelled, labels, seed=3)
     return model, pool
 
 
+def _positions(pool: ToyPool) -> np.ndarray:
+    """(N,) all positions of the pool."""
+    size = len(pool)
+    return np.arange(size)
+
+
 def _predict_all(model: Model, pool: ToyPool) -> np.ndarray:
     """Probabilities (N, K) for the whole pool."""
-    positions = np.arange(len(pool))
-    return model.predict(positions).probs
+    positions = _positions(pool)
+    prediction = model.predict(positions)
+    return prediction.probs
 
 
 def _check_probabilities(task: Task, probs: Any, rows: int) -> None:
@@ -311,6 +360,8 @@ def _check_probabilities(task: Task, probs: Any, rows: int) -> None:
     kind = type(probs).__name__
     assert isinstance(probs, np.ndarray), f"probabilities are a {kind}, not an array"
     expected = (rows, task.size)
-    assert probs.shape == expected, f"probabilities have shape {probs.shape}, not {expected}"
+    shape = probs.shape
+    assert shape == expected, f"probabilities have shape {shape}, not {expected}"
     writable = np.array(probs)  # torch warns of arrays that are not
-    check_probabilities(torch.from_numpy(writable), task)
+    tensor = torch.from_numpy(writable)
+    check_probabilities(tensor, task)

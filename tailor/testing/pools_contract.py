@@ -53,10 +53,13 @@ def check_reading(make: MakePool) -> None:
     """
     pool = make()
     assert pool.kind in ("image", "text", "vector"), f"unknown kind {pool.kind!r}"
-    everything = list(range(len(pool)))
+    everything = _positions(pool)
     examples = pool.read(everything)
     assert len(examples) == len(pool)
-    readable = [example for example in examples if not isinstance(example, Unreadable)]
+    readable = []
+    for example in examples:
+        if not isinstance(example, Unreadable):
+            readable.append(example)
     assert readable, "nothing could be read"
     for example in examples:
         check_example(pool.kind, example)
@@ -66,23 +69,38 @@ def check_reading(make: MakePool) -> None:
     _check_rereading(pool, examples)
 
 
+def _positions(pool: Pool) -> list[int]:
+    """All positions of a pool, in order."""
+    size = len(pool)
+    return list(range(size))
+
+
 def _check_rereading(pool: Pool, examples: Sequence[Any]) -> None:
     """In another order, one by one, and by an array of positions. examples: all of the pool's."""
-    everything = list(range(len(pool)))
+    everything = _positions(pool)
     backwards = everything[::-1]
     mixed = [*backwards, 0, everything[-1], 0]
     second_time = pool.read(mixed)
     for position, example in zip(mixed, second_time):
-        is_same = same(example, examples[position])
-        assert is_same, f"position {position} reads differently the second time"
+        _require_same(
+            example,
+            examples[position],
+            f"position {position} reads differently the second time",
+        )
     for position in everything:
         (alone,) = pool.read([position])
-        is_same = same(alone, examples[position])
-        assert is_same, f"position {position} alone reads differently"
+        _require_same(
+            alone,
+            examples[position],
+            f"position {position} alone reads differently",
+        )
     as_array: Any = np.array([1, 0])
     from_array = pool.read(as_array)
-    is_same = same(from_array[0], examples[1])
-    assert is_same, "positions as an array read differently"
+    _require_same(
+        from_array[0],
+        examples[1],
+        "positions as an array read differently",
+    )
     assert pool.read([]) == []
 
 
@@ -137,15 +155,20 @@ def check_owned(make: MakePool) -> None:
     pool = make()
     if pool.kind == "text":
         return
+    # A range, as callers may hand one in.
     everything = range(len(pool))
-    for position, example in enumerate(pool.read(everything)):
+    examples = pool.read(everything)
+    for position, example in enumerate(examples):
         if isinstance(example, Unreadable):
             continue
         before = example.copy()
         example += 1
         (after,) = pool.read([position])
-        is_same = same(after, before)
-        assert is_same, "writing into an example changed the pool"
+        _require_same(
+            after,
+            before,
+            "writing into an example changed the pool",
+        )
 
 
 def check_keys(make: MakePool) -> None:
@@ -155,7 +178,7 @@ def check_keys(make: MakePool) -> None:
     pool = make()
     # Made before any key is taken: making it may write the files anew.
     pool_again = make()
-    positions = list(range(len(pool)))
+    positions = _positions(pool)
     keys = pool.content_keys(positions)
     if keys is None:
         return
@@ -169,8 +192,11 @@ def check_keys(make: MakePool) -> None:
     examples = pool.read(positions)
     for key, example in zip(keys, examples):
         content = content_by_key.setdefault(key, example)
-        is_same = same(content, example)
-        assert is_same, f"content key {key!r} stands for two contents"
+        _require_same(
+            content,
+            example,
+            f"content key {key!r} stands for two contents",
+        )
 
 
 def check_refresh(make: MakePool) -> None:
@@ -192,7 +218,10 @@ def check_labels(make: MakePool) -> None:
     are_of_one_type = types <= {str} or types <= {list}
     assert are_of_one_type, f"labels of several types: {types}"
     for label in labels.values():
-        class_names = [label] if isinstance(label, str) else label
+        if isinstance(label, str):
+            class_names = [label]
+        else:
+            class_names = label
         for class_name in class_names:
             assert isinstance(class_name, str)
             assert class_name
@@ -216,18 +245,28 @@ def check_description(make: MakePool) -> None:
     assert reopened.describe() == described
     everything = range(len(pool))
     originals = pool.read(everything)
-    for example, original in zip(reopened.read(everything), originals):
-        is_same = same(example, original)
-        assert is_same, "opened from its description, the pool reads differently"
+    examples = reopened.read(everything)
+    for example, original in zip(examples, originals):
+        _require_same(
+            example,
+            original,
+            "opened from its description, the pool reads differently",
+        )
 
 
 def check_set_aside(make: MakePool) -> None:
     """Parts that could not be opened are named, with the reason."""
     pool = make()
-    for name, reason in pool.set_aside().items():
+    set_aside = pool.set_aside()
+    for name, reason in set_aside.items():
         assert isinstance(name, str)
         assert isinstance(reason, str)
         assert reason
+
+
+def _require_same(first: Any, second: Any, message: str) -> None:
+    is_same = same(first, second)
+    assert is_same, message
 
 
 def same(first: Any, second: Any) -> bool:
@@ -238,6 +277,7 @@ def same(first: Any, second: Any) -> bool:
         return False
     if not first_is_array:
         return bool(first == second)
+    # array_equal() alone takes arrays of two types for equal.
     if first.dtype != second.dtype:
         return False
     return np.array_equal(first, second)

@@ -37,7 +37,8 @@ class SimulatedPool:
     def finetune(self, targets: Any, epochs: int) -> Any:
         """Stands for a model: half of what it is taught, half of what it said before."""
         taught = targets.double().numpy()
-        return (taught + self.probs) / 2
+        doubled = taught + self.probs
+        return doubled / 2
 
     def dropout(self) -> Iterable[np.ndarray]:
         """Three passes: as it is, flattened towards uniform, and with the examples' features mixed
@@ -45,10 +46,14 @@ class SimulatedPool:
         """
         uniform = uninformed_probability(self.task)
         yield self.probs
-        yield (self.probs + uniform) / 2
+        doubled = self.probs + uniform
+        yield doubled / 2
         first_feature = self.features[:, :1]
-        weight = 1 / (1 + np.exp(-first_feature))
-        yield weight * self.probs + (1 - weight) * uniform
+        odds_against = np.exp(-first_feature)
+        weight = 1 / (1 + odds_against)
+        of_model = weight * self.probs
+        of_nothing = (1 - weight) * uniform
+        yield of_model + of_nothing
 
 
 def make_pool(
@@ -73,19 +78,34 @@ def make_pool(
         probs, truth = _multi_label(task, size, grid, rng)
     features = rng.normal(size=(size, dims))
     if grid is not None:
-        features = np.round(features * 4) / 4
-    is_copy = rng.random(size) < copies
+        features = _rounded(features, 4)
+    original = _originals(size, copies, rng)
+    # Copies look the same, and may have another label.
+    labels = truth.astype(np.float32)
+    return SimulatedPool(
+        task=task,
+        probs=probs[original],
+        features=features[original],
+        truth=labels.reshape(size, task.size),
+    )
+
+
+def _originals(size: int, share: float, rng: np.random.Generator) -> np.ndarray:
+    """(N,) the example that each one looks like: itself, or for this share any example."""
+    luck = rng.random(size)
     copied = rng.integers(size, size=size)
     itself = np.arange(size)
-    original = np.where(is_copy, copied, itself)
-    # Copies look the same, and may have another label.
-    labels = truth.astype(np.float32).reshape(size, task.size)
-    return SimulatedPool(
-        task,
-        probs[original],
-        features[original],
-        labels,
+    return np.where(
+        luck < share,
+        copied,
+        itself,
     )
+
+
+def _rounded(numbers: np.ndarray, grid: int) -> np.ndarray:
+    """To multiples of 1 / grid."""
+    steps = np.round(numbers * grid)
+    return steps / grid
 
 
 def _multi_class(
@@ -100,13 +120,19 @@ def _multi_class(
     # Divided by their sum once more: rounding takes some of them further from 1 than choice() lets
     # pass.
     rows = [row / row.sum() for row in probs]
-    classes = [rng.choice(task.size, p=row) for row in rows]
+    classes = []
+    for row in rows:
+        drawn_class = rng.choice(task.size, p=row)
+        classes.append(drawn_class)
     one_hot = np.eye(task.size)
     truth = one_hot[classes]
-    if grid is not None:
-        counts = [rng.multinomial(grid, row) for row in rows]
-        probs = np.stack(counts) / grid
-    return probs, truth
+    if grid is None:
+        return probs, truth
+    counts = []
+    for row in rows:
+        drawn_counts = rng.multinomial(grid, row)
+        counts.append(drawn_counts)
+    return np.stack(counts) / grid, truth
 
 
 def _multi_label(
@@ -119,7 +145,7 @@ def _multi_label(
     probs = rng.random((size, task.size))
     truth = rng.random(probs.shape) < probs
     if grid is not None:
-        probs = np.round(probs * grid) / grid
+        probs = _rounded(probs, grid)
     return probs, truth
 
 
@@ -143,8 +169,14 @@ def make_view(
     """
     size = len(pool)
     rng = np.random.default_rng((seed, 1))
-    free = max(0.0, 1 - labelled - pending - skipped)
-    shares = [free, labelled, pending, skipped]  # in the order of the states' numbers
+    free = 1 - labelled - pending - skipped
+    # In the order of the states' numbers. Rounding may take what is left below 0.
+    shares = [
+        max(0.0, free),
+        labelled,
+        pending,
+        skipped,
+    ]
     state = rng.choice(4, size, p=shares)
     left_free = rng.integers(size)
     state[left_free] = FREE
@@ -156,6 +188,12 @@ def make_view(
     features = None
     if Need.FEATURES in needs:
         features = pool.features.astype(dtype)
+    finetune = None
+    if Need.FINETUNE in needs:
+        finetune = pool.finetune
+    dropout = None
+    if Need.DROPOUT in needs:
+        dropout = pool.dropout
     return ArrayView(
         pool.task,
         pool.probs.astype(dtype),
@@ -164,7 +202,7 @@ def make_view(
         labels=pool.truth[labelled_positions],
         pending=np.flatnonzero(state == PENDING),
         free=state == FREE,
-        finetune=pool.finetune if Need.FINETUNE in needs else None,
-        dropout=pool.dropout if Need.DROPOUT in needs else None,
+        finetune=finetune,
+        dropout=dropout,
         seed=seed,
     )

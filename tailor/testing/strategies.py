@@ -35,25 +35,18 @@ def take_all(arm: Arm, view: PoolView, seed: int = 0, others: float = 0.0) -> li
     """
     ledger = view.ledger
     pulls = max(1, ledger.left)
-    cursor = arm.open(view, pulls, np.random.default_rng(seed))
-    rng = np.random.default_rng(seed)
+    arm_rng = np.random.default_rng(seed)
+    cursor = arm.open(view, pulls, arm_rng)
+    # Its own generator: how much the arm draws must not decide what the others take.
+    others_rng = np.random.default_rng(seed)
     picks = []
     while ledger.left:
-        if rng.random() < others:
+        if others_rng.random() < others:
             free = np.flatnonzero(ledger.free)
-            ledger.take(int(rng.choice(free)))
+            taken = others_rng.choice(free)
+            ledger.take(int(taken))
             continue
-        index = _take(arm, cursor)
-        _expect(
-            0 <= index < view.size,
-            arm,
-            f"gave position {index}, the pool has {view.size} examples",
-        )
-        _expect(
-            bool(ledger.free[index]),
-            arm,
-            f"gave example {index}, which is labelled, taken or set aside",
-        )
+        index = _take_free(arm, cursor, view)
         ledger.take(index)
         picks.append(index)
     try:
@@ -65,11 +58,30 @@ def take_all(arm: Arm, view: PoolView, seed: int = 0, others: float = 0.0) -> li
     )
 
 
+def _take_free(arm: Arm, cursor: Cursor, view: PoolView) -> int:
+    """The arm's next pick; AssertionError where it is not a free example of the pool."""
+    index = _take(arm, cursor)
+    _expect(
+        0 <= index < view.size,
+        arm,
+        f"gave position {index}, the pool has {view.size} examples",
+    )
+    _expect(
+        bool(view.ledger.free[index]),
+        arm,
+        f"gave example {index}, which is labelled, taken or set aside",
+    )
+    return index
+
+
 def names(strategy: Strategy, task: Task) -> None:
     """Arms are named after the family, with the class in brackets where there is one a class."""
     name = strategy.name
-    has_name = bool(name) and name == name.strip()
-    _require(has_name, f"{strategy!r} has no name")
+    is_trimmed = name == name.strip()
+    _require(
+        bool(name) and is_trimmed,
+        f"{strategy!r} has no name",
+    )
     _require(
         task.kind in strategy.tasks,
         f"{name!r} is not for {task.kind} tasks: check it on another task",
@@ -91,8 +103,11 @@ def names(strategy: Strategy, task: Task) -> None:
         f"arms of {name!r} have classes {classes}",
     )
     for arm in arms:
-        belongs = arm.strategy is strategy and arm.family == name
-        _expect(belongs, arm, "does not belong to its family")
+        _expect(
+            arm.strategy is strategy and arm.family == name,
+            arm,
+            "does not belong to its family",
+        )
 
 
 def gives_every_free_example_once(strategy: Strategy, task: Task) -> None:
@@ -101,9 +116,14 @@ def gives_every_free_example_once(strategy: Strategy, task: Task) -> None:
     """
     for arm in _first_and_last(strategy, task):
         view = _view(task, 1, pending=0.1, skipped=0.1)
-        picks = sorted(take_all(arm, view))
+        picks = take_all(arm, view)
+        picks.sort()
         free = view.free_ids.tolist()
-        _expect(picks == free, arm, f"gave {picks}, free were {view.free_ids}")
+        _expect(
+            picks == free,
+            arm,
+            f"gave {picks}, free were {view.free_ids}",
+        )
 
 
 def same_seed_same_picks(strategy: Strategy, task: Task) -> None:
@@ -113,7 +133,11 @@ def same_seed_same_picks(strategy: Strategy, task: Task) -> None:
         first = take_all(arm, view)
         same_view = _view(task, 2)
         second = take_all(arm, same_view)
-        _expect(first == second, arm, f"gave {first} and then, with the same seed, {second}")
+        _expect(
+            first == second,
+            arm,
+            f"gave {first} and then, with the same seed, {second}",
+        )
 
 
 def respects_other_arms(strategy: Strategy, task: Task) -> None:
@@ -122,7 +146,11 @@ def respects_other_arms(strategy: Strategy, task: Task) -> None:
         view = _view(task, 3, pending=0.1)
         picks = take_all(arm, view, others=0.5)
         different = set(picks)
-        _expect(len(picks) == len(different), arm, f"gave an example twice: {picks}")
+        _expect(
+            len(picks) == len(different),
+            arm,
+            f"gave an example twice: {picks}",
+        )
 
 
 def one_example_left(strategy: Strategy, task: Task) -> None:
@@ -144,12 +172,17 @@ def nothing_labelled(strategy: Strategy, task: Task) -> None:
     """With no label at all an arm works, or says it is exhausted; it does not fail."""
     for arm in _first_and_last(strategy, task):
         view = _view(task, 5, labelled=0.0)
-        cursor = arm.open(view, 3, np.random.default_rng(0))
+        cursor = _open(arm, view, pulls=3)
         try:
             index = cursor.take()
         except Exhausted:
+            # Without labels an arm may have nothing to go by.
             continue
-        _expect(bool(view.free[index]), arm, f"gave example {index}, which was not free")
+        _expect(
+            bool(view.free[index]),
+            arm,
+            f"gave example {index}, which was not free",
+        )
 
 
 def opened_together_as_alone(strategy: Strategy, task: Task) -> None:
@@ -170,7 +203,11 @@ def opened_together_as_alone(strategy: Strategy, task: Task) -> None:
         alone = arm.open(same_view, 3, same_rng)
         pick = _take(arm, together[seed])
         pick_alone = _take(arm, alone)
-        _expect(pick == pick_alone, arm, "gives another example when opened alone")
+        _expect(
+            pick == pick_alone,
+            arm,
+            "gives another example when opened alone",
+        )
 
 
 def pulls_are_a_hint(strategy: Strategy, task: Task) -> None:
@@ -178,11 +215,15 @@ def pulls_are_a_hint(strategy: Strategy, task: Task) -> None:
     for arm in _first_and_last(strategy, task):
         view = _view(task, 7)
         ledger = view.ledger
-        cursor = arm.open(view, 1, np.random.default_rng(0))
+        cursor = _open(arm, view, pulls=1)
         for _ in range(ledger.left):
             pick = _take(arm, cursor)
             ledger.take(pick)
-        _expect(ledger.left == 0, arm, f"stopped with {ledger.left} examples left")
+        _expect(
+            ledger.left == 0,
+            arm,
+            f"stopped with {ledger.left} examples left",
+        )
 
 
 def never_reads_a_hidden_label(strategy: Strategy, task: Task) -> None:
@@ -202,9 +243,10 @@ def never_reads_a_hidden_label(strategy: Strategy, task: Task) -> None:
     told = view.labels.copy()
     first_arm = strategy.arms(task)[0]
     take_all(first_arm, view)
-    are_same = len(view.labels) == len(view.labelled) and bool((view.labels == told).all())
+    # The length first: a changed one can't be compared with what was told.
+    has_right_length = len(view.labels) == len(view.labelled)
     _require(
-        are_same,
+        has_right_length and bool((view.labels == told).all()),
         f"{strategy.name!r} changed view.labels: it holds exactly the labels told before the round",
     )
 
@@ -246,7 +288,7 @@ def leaves_its_inputs_alone(strategy: Strategy, task: Task) -> None:
     view = _view(task, 9, pending=0.1, skipped=0.1)
     before = deepcopy(_shared_arrays(view))
     for arm in _first_and_last(strategy, task):
-        cursor = arm.open(view, 3, np.random.default_rng(0))
+        cursor = _open(arm, view, pulls=3)
         pulls = min(3, view.ledger.left)
         for _ in range(pulls):
             pick = _take(arm, cursor)
@@ -287,9 +329,14 @@ def single_and_half_precision(strategy: Strategy, task: Task) -> None:
     for dtype in (np.float32, np.float16):
         for arm in _first_and_last(strategy, task):
             view = _view(task, 11, dtype=dtype)
-            picks = sorted(take_all(arm, view))
+            picks = take_all(arm, view)
+            picks.sort()
             free = view.free_ids.tolist()
-            _expect(picks == free, arm, f"fails on {np.dtype(dtype)} inputs")
+            _expect(
+                picks == free,
+                arm,
+                f"fails on {np.dtype(dtype)} inputs",
+            )
 
 
 STRATEGY_CHECKS: tuple[Callable[[Strategy, Task], None], ...] = (
@@ -321,8 +368,14 @@ class WatchedAnnotator:
 
     def answer(self, positions: np.ndarray) -> np.ndarray:
         """(n, K) the labels of positions (n,)."""
-        early = [index for index in positions.tolist() if index not in self.asked]
-        _require(not early, f"the label of example {early[:1]} was read before it was asked")
+        early = []
+        for index in positions.tolist():
+            if index not in self.asked:
+                early.append(index)
+        _require(
+            not early,
+            f"the label of example {early[:1]} was read before it was asked",
+        )
         return self._truth[positions]
 
 
@@ -347,11 +400,17 @@ def _needs_labels(arm: Arm, task: Task) -> bool:
     """Whether an arm is exhausted, as it may be, where nothing is labelled."""
     view = _view(task, 5, labelled=0.0)
     try:
-        cursor = arm.open(view, 1, np.random.default_rng(0))
+        cursor = _open(arm, view, pulls=1)
         cursor.take()
     except Exhausted:
         return True
     return False
+
+
+def _open(arm: Arm, view: PoolView, pulls: int) -> Cursor:
+    """A cursor of the arm with a generator that is the same each time."""
+    rng = np.random.default_rng(0)
+    return arm.open(view, pulls, rng)
 
 
 def _take(arm: Arm, cursor: Cursor) -> int:
@@ -362,7 +421,11 @@ def _take(arm: Arm, cursor: Cursor) -> int:
         raise AssertionError(
             f"arm {arm.name!r} is exhausted while examples are free: {error}"
         ) from error
-    _expect(isinstance(index, (int, np.integer)), arm, f"gave {index!r}, not a position")
+    _expect(
+        isinstance(index, (int, np.integer)),
+        arm,
+        f"gave {index!r}, not a position",
+    )
     return int(index)
 
 

@@ -60,7 +60,8 @@ class Results:
 
     def sample(self, contender: str) -> Row:
         """A row, for what all of a contender's rows have in common."""
-        first_trial = next(iter(self.rows[contender].values()))
+        trials = self.rows[contender]
+        first_trial = next(iter(trials.values()))
         return first_trial[0]
 
     # ------------------------------------------------------------------ what was measured
@@ -70,48 +71,66 @@ class Results:
         """Those that every row has. In multi-class total positives are the labels, and say
         nothing.
         """
-        columns = [row.keys() for row in self.all_rows]
-        in_every_row = set(METRICS).intersection(*columns)
+        in_every_row = set(METRICS)
+        # Older rows have fewer columns.
+        for row in self.all_rows:
+            in_every_row.intersection_update(row)
         if self.first_row["task"] != "multi-label":
             in_every_row.discard("positives")
+        # In the order of METRICS, which figures and tables have.
         return [metric for metric in METRICS if metric in in_every_row]
 
     @property
     def main_metric(self) -> str:
         """The score on the test set where there is one, else on the pool."""
-        return "test_score" if "test_score" in self.metrics else "score"
+        if "test_score" in self.metrics:
+            return "test_score"
+        return "score"
 
     def metric_label(self, metric: str) -> str:
         """What figures and tables call a metric."""
         if metric == AREA:
             return "area under curve"
-        if metric in ("score", "test_score"):
-            measured_on = "test" if metric == "test_score" else "pool"
-            return f"{self.first_row['metric']} ({measured_on})"
+        # These two are of whatever metric the experiment has.
+        if metric == "score":
+            return f"{self.first_row['metric']} (pool)"
+        if metric == "test_score":
+            return f"{self.first_row['metric']} (test)"
         return METRICS[metric]
 
     @property
     def total_labels(self) -> int:
         """Labels after the last round."""
-        last_counts = [self.labels(contender)[-1] for contender in self.rows]
+        last_counts = []
+        for contender in self.rows:
+            counts = self.labels(contender)
+            last_counts.append(counts[-1])
         return int(max(last_counts))
 
     @cached_property
     def measured_at(self) -> set[int]:
         """Numbers of labels at which every trial has a row."""
-        counts_of_trials = [{row["labels"] for row in trial} for trial in self.trials()]
+        counts_of_trials = []
+        for trial in self.trials():
+            counts = {row["labels"] for row in trial}
+            counts_of_trials.append(counts)
         return set.intersection(*counts_of_trials)
 
     def common_seeds(self, *contenders: str) -> list[int]:
         """The seeds that all of these contenders have, in order."""
-        seeds_of_contenders = [set(self.rows[contender]) for contender in contenders]
-        return sorted(set.intersection(*seeds_of_contenders))
+        seeds_of_contenders = []
+        for contender in contenders:
+            seeds = set(self.rows[contender])
+            seeds_of_contenders.append(seeds)
+        common = set.intersection(*seeds_of_contenders)
+        return sorted(common)
 
     # ------------------------------------------------------------------ numbers of a contender
 
     def labels(self, contender: str) -> np.ndarray:
         """(rounds,) labels after each round."""
-        return self.values(contender, "labels").mean(0)
+        counts = self.values(contender, "labels")
+        return counts.mean(0)
 
     def values(
         self,
@@ -136,7 +155,8 @@ class Results:
         seeds: Sequence[int] | None = None,
     ) -> np.ndarray:
         """(trials,) of a metric after the last round."""
-        return self.values(contender, metric, seeds)[:, -1]
+        curves = self.values(contender, metric, seeds)
+        return curves[:, -1]
 
     def values_at(
         self,
@@ -146,9 +166,10 @@ class Results:
         seeds: Sequence[int],
     ) -> np.ndarray:
         """(trials,) of a metric when there were so many labels."""
+        trials = self.rows[contender]
         values = []
         for seed in seeds:
-            for row in self.rows[contender][seed]:
+            for row in trials[seed]:
                 if row["labels"] == labels:
                     values.append(row[metric])
         return np.array(values, float)
@@ -162,7 +183,11 @@ class Results:
         """(trials,) the area under a metric's curve over its width: the mean over labels."""
         labels = self.labels(contender)
         curves = self.values(contender, metric, seeds)
-        return np.array([stats.area(labels, curve) for curve in curves])
+        areas = []
+        for curve in curves:
+            area = stats.area(labels, curve)
+            areas.append(area)
+        return np.array(areas)
 
     def labels_to(self, contender: str, metric: str, target: float) -> np.ndarray:
         """(trials,) the labels at which a metric first reached the target; infinite where it
@@ -170,4 +195,12 @@ class Results:
         """
         labels = self.labels(contender)
         curves = self.values(contender, metric)
-        return np.array([stats.labels_to(labels, curve, target) for curve in curves])
+        needed = []
+        for curve in curves:
+            labels_needed = stats.labels_to(
+                labels,
+                curve,
+                target,
+            )
+            needed.append(labels_needed)
+        return np.array(needed)

@@ -70,11 +70,18 @@ class Simulated(Model):
         self.seed = seed
         self.quality = start
         size, classes = truth.shape
-        self._sign = 2 * truth.astype(np.float32) - 1
+        doubled = 2 * truth.astype(np.float32)
+        self._sign = doubled - 1
         # Half an example more of either kind: no class is impossible, and none certain.
-        self._rates = (truth.sum(0) + 0.5) / (size + 1)
+        positives = truth.sum(0) + 0.5
+        self._rates = positives / (size + 1)
         self._draw_classes(classes, features)
-        self._draw_noise(size, classes, features, shared)
+        self._draw_noise(
+            size,
+            classes,
+            features,
+            shared,
+        )
 
     def _draw_classes(self, classes: int, features: int) -> None:
         """How hard each class is, and what features show of it."""
@@ -82,10 +89,12 @@ class Simulated(Model):
         rng = np.random.default_rng(0)
         evenly_spaced = np.linspace(0, 1, classes)
         difficulty = rng.permutation(evenly_spaced)
-        ease = 1 - self.hard * difficulty
+        lost = self.hard * difficulty
+        ease = 1 - lost
         self._ease = ease.astype(np.float32)
-        projection = rng.standard_normal((classes, features), np.float32)
-        self._projection = projection / np.float32(classes**0.5)
+        projection = _normal(rng, classes, features)
+        # So that a feature has the same variance, however many classes there are.
+        self._projection = projection / _root(classes)
 
     def _draw_noise(
         self,
@@ -96,13 +105,13 @@ class Simulated(Model):
     ) -> None:
         """What stays with each example. The order of the draws decides what a seed gives."""
         rng = np.random.default_rng(self.seed)
-        common = rng.standard_normal((size, 1), np.float32)
-        common *= np.float32(shared**0.5)
-        noise = rng.standard_normal((size, classes), np.float32)
-        noise *= np.float32((1 - shared) ** 0.5)
+        common = _normal(rng, size, 1)
+        common *= _root(shared)
+        noise = _normal(rng, size, classes)
+        noise *= _root(1 - shared)
         noise += common
         self._noise = noise
-        self._feature_noise = rng.standard_normal((size, features), np.float32)
+        self._feature_noise = _normal(rng, size, features)
 
     def fit(
         self,
@@ -112,24 +121,39 @@ class Simulated(Model):
         seed: int,
         progress: ProgressCallback = quiet,
     ) -> None:
-        quality = np.interp(len(positions), self.span, [self.start, self.end])
+        quality = np.interp(
+            len(positions),
+            self.span,
+            [self.start, self.end],
+        )
         self.quality = float(quality)
 
     def predict(self, positions: np.ndarray, progress: ProgressCallback = quiet) -> Prediction:
         chosen: Any = positions
-        if np.array_equal(positions, np.arange(len(self._sign))):
+        size = len(self._sign)
+        everything = np.arange(size)
+        if np.array_equal(positions, everything):
             chosen = slice(None)  # all of them, without a copy
-        log_odds = self._log_odds(self._sign[chosen], self._noise[chosen])
-        features = log_odds @ self._projection + self._feature_noise[chosen]
-        probs = self._probs(log_odds)
-        return Prediction(probs, features)
+        log_odds = self._log_odds(
+            self._sign[chosen],
+            self._noise[chosen],
+        )
+        projected = log_odds @ self._projection
+        return Prediction(
+            probs=self._probs(log_odds),
+            features=projected + self._feature_noise[chosen],
+        )
 
     def dropout(self, passes: int, *, seed: int) -> Iterator[np.ndarray]:
         rng = np.random.default_rng(seed)
         for _ in range(passes):
-            pass_noise = rng.standard_normal(self._noise.shape, np.float32)
+            # A new noise in each pass, on top of the one that stays with the example.
+            pass_noise = _normal(rng, *self._noise.shape)
             pass_noise *= np.float32(_PASS_NOISE)
-            log_odds = self._log_odds(self._sign, self._noise + pass_noise)
+            log_odds = self._log_odds(
+                self._sign,
+                self._noise + pass_noise,
+            )
             yield self._probs(log_odds)
 
     def _log_odds(self, sign: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -137,31 +161,42 @@ class Simulated(Model):
         the softmax is to be taken.
         """
         quality = np.float32(self.quality) * self._ease
+        shown = quality * sign
+        seen = shown + noise
+        evidence = 2 * quality * seen
+        return evidence + self._log_prior()
+
+    def _log_prior(self) -> np.ndarray:
+        """(K,) float32: what is known of each class before an example is seen."""
         if isinstance(self.task, MultiClass):
-            prior = np.log(self._rates)
+            odds = self._rates
         else:
-            prior = np.log(self._rates / (1 - self._rates))
-        seen = quality * sign + noise
-        return 2 * quality * seen + prior.astype(np.float32)
+            odds = self._rates / (1 - self._rates)
+        prior: np.ndarray = np.log(odds)
+        return prior.astype(np.float32)
 
     def _probs(self, log_odds: np.ndarray) -> np.ndarray:
-        if not isinstance(self.task, MultiClass):
-            return 1 / (1 + np.exp(-log_odds))
-        # Less the largest, which changes nothing in a softmax and keeps exp() finite.
-        largest = log_odds.max(1, keepdims=True)
-        exponentials = np.exp(log_odds - largest)
-        return exponentials / exponentials.sum(1, keepdims=True)
+        if isinstance(self.task, MultiClass):
+            return _softmax(log_odds)
+        odds_against = np.exp(-log_odds)
+        return 1 / (1 + odds_against)
 
     def save(self, folder: Path) -> None:
-        learned = {"quality": self.quality, "rates": self._rates.tolist()}
+        learned = {
+            "quality": self.quality,
+            "rates": self._rates.tolist(),
+        }
+        text = json.dumps(learned)
         path = folder / _FILE
-        path.write_text(json.dumps(learned), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
 
     def load(self, folder: Path) -> None:
         path = folder / _FILE
-        learned = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        learned = json.loads(text)
         self.quality = learned["quality"]
-        self._rates = np.array(learned["rates"])
+        rates = learned["rates"]
+        self._rates = np.array(rates)
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -172,6 +207,28 @@ class Simulated(Model):
             "seed": self.seed,
             "features": self._projection.shape[1],
         }
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
+    """Probabilities (n, K) from logits (n, K)."""
+    # Less the largest, which changes nothing in a softmax and keeps exp() finite.
+    largest = logits.max(1, keepdims=True)
+    exponentials = np.exp(logits - largest)
+    totals = exponentials.sum(1, keepdims=True)
+    shares: np.ndarray = exponentials / totals
+    return shares
+
+
+def _normal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+    """(rows, columns) float32 standard normal numbers."""
+    shape = (rows, columns)
+    return rng.standard_normal(shape, np.float32)
+
+
+def _root(variance: float) -> np.float32:
+    """The deviation that goes with a variance."""
+    deviation = variance**0.5
+    return np.float32(deviation)
 
 
 def _check_share(name: str, value: float) -> None:

@@ -18,6 +18,8 @@ from tailor_experiments.datasets.base import Dataset, merge_classes, need, one_h
 WHERE = "`python benchmarks/embed.py`, which writes it"
 #: how far copies of an example lie from it, in deviations of each feature
 JITTER = 0.05
+#: examples of a class that a long tail leaves, at least, where there are so many
+SMALLEST_CLASS = 8
 
 
 def load_features(
@@ -46,24 +48,26 @@ def load_features(
     folder = Path(path)
     vectors, targets, names = _read(folder / "train.npz")
     if development:
-        is_pool = np.random.default_rng(1).random(len(vectors)) < 0.5
-        test_vectors = vectors[~is_pool]
-        test_targets = targets[~is_pool]
+        # The test set's file is not even opened.
+        is_pool = _random_half(len(vectors))
+        is_test = ~is_pool
+        test_vectors = vectors[is_test]
+        test_targets = targets[is_test]
         vectors = vectors[is_pool]
         targets = targets[is_pool]
     else:
         test_vectors, test_targets, _ = _read(folder / "test.npz")
-    if targets.ndim == 1:
-        keep = classes or len(names)
-        targets, kept_names = merge_classes(targets, names, keep)
-        test_targets, _ = merge_classes(test_targets, names, keep)
-        task: Task = MultiClass(kept_names)
-        labels = one_hot(targets, keep)
-        test_labels = one_hot(test_targets, keep)
-    else:
-        task = MultiLabel(names)
-        labels = targets.astype(np.uint8)
-        test_labels = test_targets.astype(np.uint8)
+    task, labels = _labels(
+        targets,
+        names,
+        classes,
+    )
+    _, test_labels = _labels(
+        test_targets,
+        names,
+        classes,
+    )
+    # One generator for all that follows: the order of these steps decides what each draws.
     rng = np.random.default_rng(0)
     if long_tail > 1:
         rows = long_tail_rows(labels, long_tail, rng)
@@ -73,25 +77,60 @@ def load_features(
         vectors = _jittered(vectors, copies, rng)
         labels = np.repeat(labels, copies, axis=0)
     if junk > 0:
-        vectors, labels = _with_junk(vectors, labels, junk, rng)
+        vectors, labels = _with_junk(
+            vectors,
+            labels,
+            junk,
+            rng,
+        )
     return Dataset(
-        folder.name,
-        task,
-        Arrays(vectors),
-        labels,
-        Arrays(test_vectors),
-        test_labels,
+        name=folder.name,
+        task=task,
+        pool=Arrays(vectors),
+        labels=labels,
+        test_pool=Arrays(test_vectors),
+        test_labels=test_labels,
     )
+
+
+def _random_half(count: int) -> np.ndarray:
+    """(count,) bool: the same half each time."""
+    rng = np.random.default_rng(1)
+    luck = rng.random(count)
+    return luck < 0.5
+
+
+def _labels(
+    targets: np.ndarray,
+    names: list[str],
+    classes: int | None,
+) -> tuple[Task, np.ndarray]:
+    """The task, and labels (N, K) of 0 and 1, from targets as a file holds them.
+
+    classes  as load_features() has it; a multi-label task keeps all
+    """
+    if targets.ndim > 1:
+        task: Task = MultiLabel(names)
+        labels = targets.astype(np.uint8)
+    else:
+        keep = classes or len(names)
+        merged, kept_names = merge_classes(targets, names, keep)
+        task = MultiClass(kept_names)
+        labels = one_hot(merged, keep)
+    return task, labels
 
 
 def _read(path: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """(vectors (N, d) float32, targets, class names)"""
     need(path, "features and labels of a split", WHERE)
     with np.load(path) as arrays:
+        # Whatever they are stored as: models take single precision.
         vectors = arrays["x"].astype(np.float32)
         if "scale" in arrays:
             vectors *= arrays["scale"]
-        return vectors, arrays["y"].astype(np.int64), [str(name) for name in arrays["classes"]]
+        targets = arrays["y"].astype(np.int64)
+        names = [str(name) for name in arrays["classes"]]
+    return vectors, targets, names
 
 
 def long_tail_rows(labels: np.ndarray, ratio: float, rng: np.random.Generator) -> np.ndarray:
@@ -100,23 +139,33 @@ def long_tail_rows(labels: np.ndarray, ratio: float, rng: np.random.Generator) -
     The largest class keeps as many examples as the median class has, and none fewer than 8.
     Raises InputError for labels (N, K) with several classes an example.
     """
-    if (labels.sum(1) != 1).any():
+    labels_per_example = labels.sum(1)
+    if (labels_per_example != 1).any():
         raise InputError("long_tail is for examples of exactly one class each")
     counts = labels.sum(0)
+    class_count = len(counts)
     largest = float(np.median(counts))
-    rows = []
-    for rank, klass in enumerate(rng.permutation(len(counts))):
-        share = ratio ** (-rank / max(1, len(counts) - 1))
-        wanted = max(8, int(largest * share))
-        members = np.flatnonzero(labels[:, klass])
-        rows.append(rng.permutation(members)[:wanted])
-    return rng.permutation(np.concatenate(rows))
+    # A pool of one class has no last rank to divide by.
+    last_rank = max(1, class_count - 1)
+    order = rng.permutation(class_count)
+    kept = []
+    for rank, klass in enumerate(order):
+        share = ratio ** (-rank / last_rank)
+        wanted = int(largest * share)
+        wanted = max(SMALLEST_CLASS, wanted)
+        is_member = labels[:, klass]
+        members = np.flatnonzero(is_member)
+        shuffled = rng.permutation(members)
+        kept.append(shuffled[:wanted])
+    rows = np.concatenate(kept)
+    return rng.permutation(rows)
 
 
 def _jittered(vectors: np.ndarray, copies: int, rng: np.random.Generator) -> np.ndarray:
     repeated = np.repeat(vectors, copies, axis=0)
     noise = rng.standard_normal(repeated.shape, np.float32)
-    jittered: np.ndarray = repeated + JITTER * vectors.std(0) * noise
+    scale = JITTER * vectors.std(0)
+    jittered: np.ndarray = repeated + scale * noise
     return jittered
 
 
@@ -127,9 +176,14 @@ def _with_junk(
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """With so many more rows of no class that they are this share of all."""
-    count = round(len(vectors) * share / (1 - share))
-    originals = rng.choice(len(vectors), count)
+    size, classes = labels.shape
+    count = round(size * share / (1 - share))
+    # A row may be the original of several.
+    originals = rng.choice(size, count)
     # Each row's own features in another order: such a vector belongs to nothing in the pool.
     junk = rng.permuted(vectors[originals], axis=1)
-    no_class = np.zeros((count, labels.shape[1]), labels.dtype)
-    return np.concatenate([vectors, junk]), np.concatenate([labels, no_class])
+    no_class = np.zeros((count, classes), labels.dtype)
+    return (
+        np.concatenate([vectors, junk]),
+        np.concatenate([labels, no_class]),
+    )
