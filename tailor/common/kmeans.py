@@ -30,8 +30,9 @@ class Clusters:
     @property
     def sizes(self) -> np.ndarray:
         """(c,) int64, on the host; 0 where no row is nearest to a centre."""
-        sizes: np.ndarray = self.numbers.bincount(minlength=len(self.centres)).cpu().numpy()
-        return sizes
+        sizes = self.numbers.bincount(minlength=len(self.centres))
+        on_host: np.ndarray = sizes.cpu().numpy()
+        return on_host
 
 
 def kmeans(
@@ -48,15 +49,16 @@ def kmeans(
 
     Arthur and Vassilvitskii, "k-means++: The Advantages of Careful Seeding", 2007.
     """
-    seed_rows = max(SEED_ROWS, SEED_ROWS_EACH * count)
-    centres = _first_centres(rows[:seed_rows], count, rng)
+    seed_count = max(SEED_ROWS, SEED_ROWS_EACH * count)
+    seed_rows = rows[:seed_count]
+    centres = _first_centres(seed_rows, count, rng)
     clusters = assign(rows, centres)
     for _ in range(iterations):
         centres = _means(rows, clusters)
         moved = assign(rows, centres)
-        is_settled = bool((moved.numbers == clusters.numbers).all())
+        is_same = moved.numbers == clusters.numbers
         clusters = moved
-        if is_settled:
+        if is_same.all():
             break
     return clusters
 
@@ -69,12 +71,24 @@ def assign(rows: torch.Tensor, centres: torch.Tensor) -> Clusters:
     numbers = []
     squared = []
     for block in rows.split(BLOCK):
-        partial = torch.addmm(centre_norms, block, centres.T, alpha=-2)
+        # |x|^2 is the same for all centres of a row, and is added to the smallest alone.
+        partial = torch.addmm(
+            centre_norms,
+            block,
+            centres.T,
+            alpha=-2,
+        )
         nearest = partial.min(1)
-        distances = nearest.values + block.square().sum(1)
+        row_norms = block.square().sum(1)
+        distances = nearest.values + row_norms
+        distances.clamp_(min=0)
         numbers.append(nearest.indices)
-        squared.append(distances.clamp_(min=0))
-    return Clusters(centres, torch.cat(numbers), torch.cat(squared))
+        squared.append(distances)
+    return Clusters(
+        centres,
+        torch.cat(numbers),
+        torch.cat(squared),
+    )
 
 
 def _first_centres(
@@ -89,19 +103,27 @@ def _first_centres(
 
     norms = rows.square().sum(1)
     nearest = torch.full_like(norms, torch.inf)
-    chosen = [0]
-    while len(chosen) < min(count, len(rows)):
-        last = chosen[-1]
+    last = 0
+    chosen = [last]
+    most = min(count, len(rows))
+    while len(chosen) < most:
         sums = norms + norms[last]
-        squared = sums - 2 * (rows @ rows[last])
-        squared.masked_fill_(squared <= ROUNDING * sums, 0)
+        products = rows @ rows[last]
+        squared = sums - 2 * products
+        is_copy = squared <= ROUNDING * sums
+        squared.masked_fill_(is_copy, 0)
         nearest = torch.minimum(nearest, squared)
         # Drawn by NumPy, so that devices differ by no more than rounding.
-        totals = np.cumsum(nearest.double().cpu().numpy())
-        if totals[-1] == 0:
+        on_host = nearest.double().cpu().numpy()
+        totals = np.cumsum(on_host)
+        total = totals[-1]
+        if total == 0:
             break  # all others are copies of centres
-        drawn = rng.random() * totals[-1]
-        chosen.append(int(np.searchsorted(totals, drawn, side="right")))
+        drawn = rng.random() * total
+        # The right side, so that no row of weight 0 is drawn.
+        place = np.searchsorted(totals, drawn, side="right")
+        last = int(place)
+        chosen.append(last)
     return rows[chosen]
 
 
@@ -120,6 +142,11 @@ def _means(rows: torch.Tensor, clusters: Clusters) -> torch.Tensor:
         axis=0,
         initial=0,
     )
-    means = sums / sizes.clamp(min=1)[:, None]
+    divisors = sizes.clamp(min=1)
+    means = sums / divisors[:, None]
     is_empty = sizes == 0
-    return torch.where(is_empty[:, None], clusters.centres, means)
+    return torch.where(
+        is_empty[:, None],
+        clusters.centres,
+        means,
+    )

@@ -24,5 +24,12 @@ def unit_features(features: torch.Tensor, centre: torch.Tensor) -> torch.Tensor:
     rows = features.double() - centre
     lengths = rows.norm(dim=1, keepdim=True)
     least = ON_CENTRE * centre.norm()
-    scale = torch.where(lengths > least, 1 / lengths, 0)
+    is_off_centre = lengths > least
+    # Where the length is 0 its reciprocal is infinite, and is not used.
+    reciprocals = 1 / lengths
+    scale = torch.where(
+        is_off_centre,
+        reciprocals,
+        0,
+    )
     return rows.mul_(scale)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tailor.common.kmeans import Clusters, kmeans
 from tailor.common.unit_features import unit_features
+
+if TYPE_CHECKING:
+    import torch
 
 #: examples that are clustered, at least; all of a smaller pool
 SAMPLE = 65_536
@@ -53,41 +57,65 @@ def coverage_start(
     rng = np.random.default_rng(seed)
     if len(free) <= n:
         return rng.permutation(free)
-    count = max(SAMPLE, SAMPLE_EACH * n)
-    sampled = rng.choice(free, min(count, len(free)), replace=False)
-    positions = rng.permutation(np.concatenate([sampled, around]))
-    clusters = _cluster(rows, positions, n + len(around), rng, device)
+    wanted = max(SAMPLE, SAMPLE_EACH * n)
+    sample_size = min(wanted, len(free))
+    sampled = rng.choice(
+        free,
+        sample_size,
+        replace=False,
+    )
+    in_sequence = np.concatenate([sampled, around])
+    # k-means draws its first centres from the first rows, so these have to be random ones.
+    positions = rng.permutation(in_sequence)
+    unit_rows = _unit_rows(rows, positions)
+    clusters = kmeans(
+        unit_rows.to(device),
+        n + len(around),
+        rng,
+    )
     is_around = np.isin(positions, around)
-    chosen = positions[_nearest_to_centres(clusters, is_around)][:n]
+    nearest = _nearest_to_centres(clusters, is_around)
+    chosen = positions[nearest[:n]]
     missing = n - len(chosen)
     if missing == 0:
         return chosen
     others = np.setdiff1d(free, chosen)
-    return np.concatenate([chosen, rng.choice(others, missing, replace=False)])
+    random_others = rng.choice(
+        others,
+        missing,
+        replace=False,
+    )
+    return np.concatenate([chosen, random_others])
 
 
-def _cluster(
-    rows: FeatureRows,
-    positions: np.ndarray,
-    count: int,
-    rng: np.random.Generator,
-    device: str,
-) -> Clusters:
-    """The clusters of positions (s,), in that order."""
+def _unit_rows(rows: FeatureRows, positions: np.ndarray) -> torch.Tensor:
+    """(s, d) float32: unit features of positions (s,), measured from their mean."""
     import torch
 
     # Read in the order in which they lie, which is what files are fast at.
     order = np.argsort(positions)
+    size = len(positions)
+    parts = []
     blocks = []
-    for start in range(0, len(order), BLOCK):
-        places = order[start : start + BLOCK]
-        blocks.append(torch.from_numpy(np.asarray(rows(positions[places]))))
-    sums = [block.double().sum(0) for block in blocks]
-    centre = torch.stack(sums).sum(0) / len(positions)
-    unit = torch.empty(len(positions), len(centre))
-    for start, block in zip(range(0, len(order), BLOCK), blocks, strict=True):
-        unit[order[start : start + BLOCK]] = unit_features(block, centre).float()
-    return kmeans(unit.to(device), count, rng)
+    sums = []
+    for start in range(0, size, BLOCK):
+        end = start + BLOCK
+        part = order[start:end]
+        features = rows(positions[part])
+        array = np.asarray(features)
+        block = torch.from_numpy(array)
+        block_sum = block.double().sum(0)
+        parts.append(part)
+        blocks.append(block)
+        sums.append(block_sum)
+    total = torch.stack(sums).sum(0)
+    centre = total / size
+    unit_rows = torch.empty(size, len(centre))
+    for part, block in zip(parts, blocks, strict=True):
+        # A block at a time, since unit features are made in double precision.
+        unit_block = unit_features(block, centre)
+        unit_rows[part] = unit_block.float()
+    return unit_rows
 
 
 def _nearest_to_centres(clusters: Clusters, is_around: np.ndarray) -> np.ndarray:
@@ -97,11 +125,21 @@ def _nearest_to_centres(clusters: Clusters, is_around: np.ndarray) -> np.ndarray
     """
     numbers = clusters.numbers.cpu().numpy()
     squared = clusters.squared.cpu().numpy()
-    taken = np.unique(numbers[is_around])
-    by_distance = np.lexsort((squared, numbers))
-    clusters_there, firsts = np.unique(numbers[by_distance], return_index=True)
-    nearest = by_distance[firsts]
-    is_open = ~np.isin(clusters_there, taken)
-    sizes = clusters.sizes[clusters_there]
-    largest_first = np.argsort(-sizes[is_open], kind="stable")
-    return nearest[is_open][largest_first]
+    # By cluster, and within each by the distance from its centre: the first of each is nearest.
+    order = np.lexsort((squared, numbers))
+    ordered_numbers = numbers[order]
+    cluster_numbers, firsts = np.unique(
+        ordered_numbers,
+        return_index=True,
+    )
+    nearest = order[firsts]
+    is_open = np.isin(
+        cluster_numbers,
+        numbers[is_around],
+        invert=True,
+    )
+    open_numbers = cluster_numbers[is_open]
+    open_nearest = nearest[is_open]
+    sizes = clusters.sizes[open_numbers]
+    largest_first = np.argsort(-sizes, kind="stable")
+    return open_nearest[largest_first]

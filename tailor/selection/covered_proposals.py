@@ -70,27 +70,52 @@ class CoveredProposals:
         self._search: CoverSearch | None = None
         self._plan = plan
         pulls = np.bincount(plan, minlength=len(arms))
-        pulled = np.flatnonzero(pulls).tolist()
-        for number, members in enumerate(families_of(arms, pulled)):
-            family = arms[members[0]].strategy
-            if family.covers_pool:
-                part = view
-                wanted = pulls[members]
-            else:
-                part = self._part(number, int(pulls[members].sum()))
-                wanted = PROPOSALS * pulls[members]
-            opened = open_family(
-                [arms[arm] for arm in members],
-                part,
-                wanted.tolist(),
-                generators(seed, members),
+        pulled = np.flatnonzero(pulls)
+        families = families_of(arms, pulled.tolist())
+        for number, members in enumerate(families):
+            self._open(
+                number,
+                members,
+                pulls[members],
+                open_family,
             )
-            cursors = dict(zip(members, opened, strict=True))
-            self.cursors.update(cursors)
-            if not family.covers_pool:
-                slots = plan[np.isin(plan, members)]
-                self._collect(part, cursors, slots.tolist())
         self._cover_proposals()
+
+    def _open(
+        self,
+        number: int,
+        members: list[int],
+        pulls: np.ndarray,
+        open_family: OpenFamily,
+    ) -> None:
+        """Open the arms of a family, and let them propose unless they cover the pool themselves.
+
+        number   of the family
+        members  the numbers of its arms
+        pulls    (m,) how many slots each of them has
+        """
+        arms = [self._arms[arm] for arm in members]
+        covers_pool = arms[0].strategy.covers_pool
+        if covers_pool:
+            part = self._view
+            wanted = pulls
+        else:
+            slot_count = int(pulls.sum())
+            part = self._part(number, slot_count)
+            wanted = PROPOSALS * pulls
+        opened = open_family(
+            arms,
+            part,
+            wanted.tolist(),
+            generators(self._seed, members),
+        )
+        cursors = dict(zip(members, opened, strict=True))
+        self.cursors.update(cursors)
+        if covers_pool:
+            return
+        is_own_slot = np.isin(self._plan, members)
+        slots = self._plan[is_own_slot]
+        self._collect(part, cursors, slots.tolist())
 
     def _part(self, family: int, slots: int) -> PoolView:
         """The view of a family: a random part of what is free, or all of it where that would be
@@ -100,7 +125,9 @@ class CoveredProposals:
         free = self._view.ledger.free
         is_drawn = rng.random(len(free)) < SHARE
         drawn = free & is_drawn
-        if drawn.sum() < 2 * PROPOSALS * slots:
+        # Of at least twice as many as are proposed, so that the arms have a choice.
+        fewest = 2 * PROPOSALS * slots
+        if drawn.sum() < fewest:
             drawn = free.copy()
         return self._view.offering(drawn)
 
@@ -126,14 +153,16 @@ class CoveredProposals:
         """Begin the search among what is proposed and still free."""
         ledger = self._view.ledger
         proposed = np.array(sorted(self._proposers), np.int64)
-        offered = proposed[ledger.free[proposed]]
+        is_free = ledger.free[proposed]
+        offered = proposed[is_free]
         self._search = None
         self._entered = ledger.count
         if len(offered) == 0:
             return
         rng = self._generator(_COVER, ledger.count)
         cover = KernelCover.draw(self._view, rng)
-        self._search = CoverSearch(cover, rng.permutation(offered))
+        candidates = rng.permutation(offered)
+        self._search = CoverSearch(cover, candidates)
 
     def take(self, slot: int) -> tuple[int, int]:
         """(arm, position): of the proposals that are left, the one that adds most to the cover; in
@@ -141,11 +170,13 @@ class CoveredProposals:
         """
         self._hear_of_takes()
         planned = int(self._plan[slot])
-        if self._arms[planned].strategy.covers_pool:
+        strategy = self._arms[planned].strategy
+        if strategy.covers_pool:
+            cursor = self.cursors[planned]
             try:
-                return planned, self.cursors[planned].take()
+                return planned, cursor.take()
             except Exhausted:
-                pass
+                pass  # the slot goes to what the others proposed
         if self._search is None:
             return NOBODY, self._stand_in(slot)
         position, gain = self._search.best()
@@ -157,22 +188,32 @@ class CoveredProposals:
             position, _ = self._search.best()
         proposers = self._proposers[position]
         rng = self._generator(_CREDIT, slot)
-        credited = proposers[rng.integers(len(proposers))]
-        return credited, position
+        drawn = rng.integers(len(proposers))
+        return proposers[drawn], position
 
     def _hear_of_takes(self) -> None:
         """What was taken since, by this round or from outside, covers its surroundings."""
         ledger = self._view.ledger
         new_takes = ledger.taken[self._entered :].copy()
         self._entered = ledger.count
-        if self._search is not None and len(new_takes):
+        if self._search is None:
+            return
+        if len(new_takes):
             self._search.take(new_takes)
 
     def _stand_in(self, slot: int) -> int:
-        return random_stand_in(self._view, self._seed, len(self._arms), slot)
+        return random_stand_in(
+            self._view,
+            self._seed,
+            len(self._arms),
+            slot,
+        )
 
     def _generator(self, stream: int, number: int) -> np.random.Generator:
-        return np.random.default_rng((self._seed, len(self._arms) + stream, number))
+        # The arms' own streams have the numbers of the arms.
+        stream_number = len(self._arms) + stream
+        seeds = (self._seed, stream_number, number)
+        return np.random.default_rng(seeds)
 
 
 def check_can_cover(view: PoolView) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tailor.strategies.cover_lists import cover_references, group_by_reference
-from tailor.strategies.feature_kernel import KERNEL_UNITS, blocks
-from tailor.strategies.kernel_cover import WEIGHT_UNITS, CoverPairs, KernelCover
+from tailor.strategies.feature_kernel import blocks
+from tailor.strategies.kernel_cover import GAIN_UNITS, CoverPairs, KernelCover
 
 #: pairs of a candidate and a reference that are kept, 16 bytes each
 MOST_PAIRS = 2**23
@@ -50,20 +50,44 @@ class CoverSearch:
     ) -> None:
         self.cover = cover
         pairs = self._collect(candidates, most_pairs)
-        count = len(self.positions)
-        ties = cover.kernel.view.ties[self.positions]
+        positions = self.positions
+        by_position = np.argsort(positions)
+        self._by_position = by_position
+        self._sorted_positions = positions[by_position]
+        self._rank_by_ties()
+        self._index(pairs)
+
+    def _rank_by_ties(self) -> None:
+        """Bring the candidates into the order in which equals are picked."""
+        positions = self.positions
+        view = self.cover.kernel.view
+        ties = view.ties[positions]
         by_ties = np.argsort(ties)
-        self._positions_by_ties = self.positions[by_ties]
+        self._positions_by_ties = positions[by_ties]
         # (n,) the place of each candidate in that order.
-        self._ranks = np.empty(count, np.int64)
-        self._ranks[by_ties] = np.arange(count)
+        ranks = np.empty(len(positions), np.int64)
+        ranks[by_ties] = np.arange(len(positions))
+        self._ranks = ranks
+
+    def _index(self, pairs: CoverPairs) -> None:
+        """Sum up the gains of candidates, and keep the pairs by candidate and by reference."""
+        cover = self.cover
+        count = len(self.positions)
         ranks = self._ranks[pairs.rows]
         # (n,) int64 in the order of ties, so that the first of equals is found first: what each
         # candidate adds, in units; -1 where it is taken.
-        self._gains = np.zeros(count, np.int64)
-        np.add.at(self._gains, ranks, cover.improvements(pairs))
+        gains = np.zeros(count, np.int64)
+        np.add.at(
+            gains,
+            ranks,
+            cover.improvements(pairs),
+        )
+        self._gains = gains
         # By candidate: its pairs stand together, from its start to the next one's.
-        self._starts = np.searchsorted(pairs.rows, np.arange(count + 1))
+        self._starts = np.searchsorted(
+            pairs.rows,
+            np.arange(count + 1),
+        )
         self._references = pairs.references.astype(np.int32)
         self._values = pairs.values.astype(np.int32)
         # The same by reference.
@@ -73,9 +97,6 @@ class CoverSearch:
             self._values,
             len(cover.references),
         )
-        by_position = np.argsort(self.positions)
-        self._by_position = by_position
-        self._sorted_positions = self.positions[by_position]
 
     def _collect(self, candidates: np.ndarray, most_pairs: int) -> CoverPairs:
         """The pairs of as many candidates as there is room for; `positions` are those."""
@@ -94,6 +115,7 @@ class CoverSearch:
             row_count += len(block)
             pair_count += len(pairs.rows)
             if pair_count >= most_pairs:
+                # The order is random: those that are left out are like those that were searched.
                 break
         #: (n,) the candidates that are searched
         self.positions = np.concatenate(searched)
@@ -111,24 +133,42 @@ class CoverSearch:
             return -1, 0.0
         winner = self._gains.argmax()
         largest = self._gains[winner]
-        if largest < 0:
+        if largest < 0:  # taken, as all others are
             return -1, 0.0
-        return int(self._positions_by_ties[winner]), float(largest) / (KERNEL_UNITS * WEIGHT_UNITS)
+        position = self._positions_by_ties[winner]
+        gain = float(largest) / GAIN_UNITS
+        return int(position), gain
 
     def take(self, positions: np.ndarray) -> None:
         """These (n,) are taken, whoever took them: the cover rises, gains fall."""
-        places = np.searchsorted(self._sorted_positions, positions)
-        places[places == len(self.positions)] = 0
+        ordered = self._sorted_positions
+        places = np.searchsorted(ordered, positions)
+        is_beyond = places == len(ordered)
+        places[is_beyond] = 0  # any place will do: what stands there is another position
         is_candidate = np.zeros(len(positions), bool)
-        if len(self.positions):
-            is_candidate = self._sorted_positions[places] == positions
-        for number in self._by_position[places[is_candidate]].tolist():
-            own = slice(self._starts[number], self._starts[number + 1])
-            self._raise(self._references[own], self._values[own])
-            self._gains[self._ranks[number]] = -1
-        for block in blocks(positions[~is_candidate]):
+        if len(ordered):
+            # Only then is there anything at the places that were looked up.
+            neighbours = ordered[places]
+            is_candidate = neighbours == positions
+        candidate_places = places[is_candidate]
+        numbers = self._by_position[candidate_places]
+        for number in numbers.tolist():
+            self._take_candidate(number)
+        others = positions[~is_candidate]
+        for block in blocks(others):
+            # The pairs of these are not kept: they are measured now.
             pairs = self.cover.pairs(block)
             self._raise(pairs.references, pairs.values)
+
+    def _take_candidate(self, number: int) -> None:
+        start, end = self._starts[number : number + 2]
+        self._raise(
+            self._references[start:end],
+            self._values[start:end],
+        )
+        # Only now, since the cover's rise has taken from this gain too.
+        rank = self._ranks[number]
+        self._gains[rank] = -1
 
     def _raise(self, references: np.ndarray, values: np.ndarray) -> None:
         cover_references(

@@ -64,19 +64,20 @@ class FeatureKernel:
 
         sample  (n,) positions of random examples, one at least
         """
-        import torch
-
-        sums = []
-        for positions in blocks(sample):
-            rows = view.feature_rows(view.to_device(positions))
-            sums.append(rows.double().sum(0))
-        centre = torch.stack(sums).sum(0) / len(sample)
-        kernel = cls(view, centre, LEAST_RADIUS)
+        centre = _mean_features(view, sample)
+        # Distances are measured by the kernel itself, which has its centre before its radius.
+        kernel = cls(
+            view,
+            centre,
+            radius=LEAST_RADIUS,
+        )
         if len(view.labelled) >= 2:
             distances = kernel._labelled_distances(rng)
             radius = np.quantile(distances, quantile)
         elif len(sample) >= 2:
-            distances = kernel._sample_distances(sample[:FEW])
+            # The sample is random, and so are its first.
+            first_few = sample[:FEW]
+            distances = kernel._sample_distances(first_few)
             radius = np.median(distances)
         else:
             radius = LEAST_RADIUS
@@ -85,20 +86,23 @@ class FeatureKernel:
 
     def unit_rows(self, positions: np.ndarray) -> torch.Tensor:
         """(n, d) float64 unit features of positions (n,)."""
-        features = self.view.feature_rows(self.view.to_device(positions))
+        indices = self.view.to_device(positions)
+        features = self.view.feature_rows(indices)
         return unit_features(features, self.centre)
 
     def values(self, squared: torch.Tensor) -> torch.Tensor:
         """Squared distances (n,) -> the kernel's values (n,) int64, in units."""
-        exact = (-squared / self.radius**2).exp()
-        return (exact * KERNEL_UNITS).round().long()
+        exponents = -squared / self.radius**2
+        in_units = exponents.exp() * KERNEL_UNITS
+        return in_units.round().long()
 
     def squared_reach(self, values: np.ndarray) -> np.ndarray:
         """Values (n,) in units -> (n,) float64: squared distances from which on no value is
         larger.
         """
         highest = np.maximum(values, 0.5)  # what is below half a unit counts as 0
-        return -(self.radius**2) * np.log(highest / KERNEL_UNITS)
+        exponents = np.log(highest / KERNEL_UNITS)
+        return -(self.radius**2) * exponents
 
     def _labelled_distances(self, rng: np.random.Generator) -> np.ndarray:
         """(n,) of up to QUERIES labelled examples, to the nearest other one."""
@@ -107,29 +111,66 @@ class FeatureKernel:
         labelled = self.view.labelled
         queries = labelled
         if len(labelled) > QUERIES:
-            queries = rng.choice(labelled, QUERIES, replace=False)
+            queries = rng.choice(
+                labelled,
+                QUERIES,
+                replace=False,
+            )
         query_rows = self.unit_rows(queries)
         query_positions = self.view.to_device(queries)
         nearest = torch.full_like(query_rows[:, 0], torch.inf)
         for positions in blocks(labelled):
-            squared = squared_distances(query_rows, self.unit_rows(positions))
-            is_itself = query_positions[:, None] == self.view.to_device(positions)
+            squared = squared_distances(
+                query_rows,
+                self.unit_rows(positions),
+            )
+            # By position and not by distance: a copy of an example is a neighbour at distance 0.
+            block_positions = self.view.to_device(positions)
+            is_itself = query_positions[:, None] == block_positions
             squared.masked_fill_(is_itself, torch.inf)
-            nearest = torch.minimum(nearest, squared.amin(1))
-        return np.sqrt(nearest.cpu().numpy())
+            nearest = torch.minimum(
+                nearest,
+                squared.amin(1),
+            )
+        on_host = nearest.cpu().numpy()
+        return np.sqrt(on_host)
 
     def _sample_distances(self, sample: np.ndarray) -> np.ndarray:
         """Of every pair among a few."""
         rows = self.unit_rows(sample)
-        squared = squared_distances(rows, rows).cpu().numpy()
+        squared = squared_distances(rows, rows)
+        on_host = squared.cpu().numpy()
         pairs = np.triu_indices(len(sample), k=1)
-        return np.sqrt(squared[pairs])
+        return np.sqrt(on_host[pairs])
+
+
+def _mean_features(view: PoolView, positions: np.ndarray) -> torch.Tensor:
+    """(d,) float64: the mean features of positions (n,)."""
+    import torch
+
+    sums = []
+    for block in blocks(positions):
+        # In double precision: unit features are what is left when this mean is taken away, which
+        # may be little.
+        indices = view.to_device(block)
+        features = view.feature_rows(indices)
+        block_sum = features.double().sum(0)
+        sums.append(block_sum)
+    total = torch.stack(sums).sum(0)
+    return total / len(positions)
+
+
+def block_slices(count: int) -> Iterator[slice]:
+    """Slices that follow each other, of up to BLOCK rows each and `count` rows in all."""
+    for start in range(0, count, BLOCK):
+        stop = min(start + BLOCK, count)
+        yield slice(start, stop)
 
 
 def blocks(positions: np.ndarray) -> Iterator[np.ndarray]:
     """The positions (n,), up to BLOCK at a time."""
-    for start in range(0, len(positions), BLOCK):
-        yield positions[start : start + BLOCK]
+    for part in block_slices(len(positions)):
+        yield positions[part]
 
 
 def squared_distances(points: torch.Tensor, centres: torch.Tensor) -> torch.Tensor:
@@ -138,7 +179,9 @@ def squared_distances(points: torch.Tensor, centres: torch.Tensor) -> torch.Tens
     centre_norms = centres.square().sum(1)
     sums = point_norms[:, None] + centre_norms
     products = points @ centres.T
-    return (sums - 2 * products).clamp_(min=0)
+    squared = sums - 2 * products
+    # Rounding can leave a little less than 0 between rows that are alike.
+    return squared.clamp_(min=0)
 
 
 def pair_distances(
@@ -150,12 +193,17 @@ def pair_distances(
     """(p,) squared distances of some pairs: points[rows] from centres[columns]."""
     import torch
 
-    # A product of matrices costs less for each pair than fetching its two rows.
-    is_dense = 64 * len(rows) > len(points) * len(centres)
-    if is_dense:
-        return squared_distances(points, centres)[rows, columns]
+    all_pairs = len(points) * len(centres)
+    if 64 * len(rows) > all_pairs:
+        # A product of matrices costs less for each pair than fetching its two rows.
+        all_squared = squared_distances(points, centres)
+        return all_squared[rows, columns]
     squared = [points.new_empty(0)]
-    for some_rows, some_columns in zip(rows.split(BLOCK), columns.split(BLOCK), strict=True):
-        differences = points[some_rows] - centres[some_columns]
-        squared.append(differences.square().sum(1))
+    for part in block_slices(len(rows)):
+        # Both rows of every pair are fetched: a block at a time bounds the memory.
+        block_rows = rows[part]
+        block_columns = columns[part]
+        differences = points[block_rows] - centres[block_columns]
+        block_squared = differences.square().sum(1)
+        squared.append(block_squared)
     return torch.cat(squared)

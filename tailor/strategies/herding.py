@@ -72,7 +72,12 @@ class Herding(Strategy):
         candidates: int = 65536,
         quantile: float = 0.05,
     ) -> None:
-        self.references = check_whole(references, "references", 1, MOST_REFERENCES)
+        self.references = check_whole(
+            references,
+            "references",
+            1,
+            MOST_REFERENCES,
+        )
         self.candidates = check_whole(candidates, "candidates", self.references)
         self.quantile = check_number(quantile, "quantile", "a number in [0, 1] is needed")
         if not 0 <= self.quantile <= 1:
@@ -85,16 +90,23 @@ class Herding(Strategy):
         pulls: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
-        return [HerdingCursor(view, self, rng) for rng in rngs]
+        cursors: list[Cursor] = []
+        for rng in rngs:
+            cursor = HerdingCursor(view, self, rng)
+            cursors.append(cursor)
+        return cursors
 
     def opening_work(self, shape: PoolShape) -> OpeningWork:
         references = min(self.references, shape.examples)
         candidates = min(self.candidates, shape.examples)
         measured = candidates + shape.labelled
-        bytes_read = STORED * (measured * shape.features + references * shape.classes)
-        # A multiplication and an addition for each feature of each pair.
-        flops = 2.0 * references * measured * shape.features
-        return OpeningWork(bytes_read=bytes_read, flops=flops)
+        features_read = measured * shape.features
+        probs_read = references * shape.classes
+        return OpeningWork(
+            bytes_read=STORED * (features_read + probs_read),
+            # A multiplication and an addition for each feature of each pair.
+            flops=2.0 * references * measured * shape.features,
+        )
 
 
 class HerdingCursor(Cursor):
@@ -115,7 +127,8 @@ class HerdingCursor(Cursor):
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
         if self._search is not None:
-            self._search.take(self.unseen())
+            new_takes = self.unseen()
+            self._search.take(new_takes)
             position, gain = self._search.best()
             if gain == 0:
                 self._draw()
@@ -133,14 +146,16 @@ class HerdingCursor(Cursor):
     def _draw(self) -> None:
         """References and candidates from what is free now, and the cover of all else."""
         self.unseen()  # the cover begins with all that is taken
-        order = draw_free(self.view, self._strategy.candidates, self._rng)
-        references = order[: self._strategy.references]
+        strategy = self._strategy
+        order = draw_free(self.view, strategy.candidates, self._rng)
+        references = order[: strategy.references]
+        # The kernel stays for the round: only references and candidates are drawn anew.
         if self._kernel is None:
             self._kernel = FeatureKernel.fit(
                 self.view,
                 references,
                 self._rng,
-                self._strategy.quantile,
+                strategy.quantile,
             )
         cover = KernelCover(self._kernel, references)
         self._search = CoverSearch(cover, order)

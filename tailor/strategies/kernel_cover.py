@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Weights of references are whole multiples of 1 / WEIGHT_UNITS, and at least one such unit.
 WEIGHT_UNITS = 2**20
+#: a weight times a value of the kernel, both in units, is in units of 1 / GAIN_UNITS
+GAIN_UNITS = KERNEL_UNITS * WEIGHT_UNITS
 #: More references could make a gain too large for 64 bits.
 MOST_REFERENCES = 2**14
 #: Products of rows in single precision decide which pairs are measured exactly: this is more than
@@ -69,10 +71,17 @@ class KernelCover:
         self.weights = doubt(view, references)
         #: (R,) int64: cov_r, in units
         self.covered = np.zeros(len(references), np.int64)
-        self._rows = kernel.unit_rows(references)
-        self._rough_rows = self._rows.float()
-        self._half_norms = self._rows.square().sum(1).float() / 2
-        self.add(np.concatenate([view.labelled, view.pending, view.ledger.taken]))
+        rows = kernel.unit_rows(references)
+        squared_norms = rows.square().sum(1)
+        self._rows = rows
+        self._rough_rows = rows.float()
+        self._half_norms = squared_norms.float() / 2
+        covering = [
+            view.labelled,
+            view.pending,
+            view.ledger.taken,
+        ]
+        self.add(np.concatenate(covering))
 
     @classmethod
     def draw(
@@ -87,14 +96,24 @@ class KernelCover:
         kernel that fits this round. One example at least must be free.
         """
         order = draw_free(view, references, rng)
-        kernel = FeatureKernel.fit(view, order, rng, quantile)
+        kernel = FeatureKernel.fit(
+            view,
+            order,
+            rng,
+            quantile,
+        )
         return cls(kernel, order)
 
     def add(self, positions: np.ndarray) -> None:
         """These (n,) are labelled, pending or taken now."""
         for block in blocks(positions):
             pairs = self.pairs(block)
-            np.maximum.at(self.covered, pairs.references, pairs.values)
+            # A reference can stand in several pairs: each of them counts.
+            np.maximum.at(
+                self.covered,
+                pairs.references,
+                pairs.values,
+            )
 
     def gains(self, positions: np.ndarray) -> np.ndarray:
         """(n,) float64: what each of positions (n,) would add to the cover."""
@@ -102,14 +121,18 @@ class KernelCover:
         for block in blocks(positions):
             pairs = self.pairs(block)
             totals = np.zeros(len(block), np.int64)
-            np.add.at(totals, pairs.rows, self.improvements(pairs))
-            gains.append(totals / (KERNEL_UNITS * WEIGHT_UNITS))
+            improvements = self.improvements(pairs)
+            np.add.at(totals, pairs.rows, improvements)
+            gains.append(totals / GAIN_UNITS)
         return np.concatenate(gains)
 
     def improvements(self, pairs: CoverPairs) -> np.ndarray:
         """(p,) int64: what each pair adds to the cover, in units of both kinds."""
-        rises = pairs.values - self.covered[pairs.references]
-        return self.weights[pairs.references] * rises
+        references = pairs.references
+        covered = self.covered[references]
+        rises = pairs.values - covered
+        weights = self.weights[references]
+        return weights * rises
 
     def pairs(self, positions: np.ndarray) -> CoverPairs:
         """Each of positions (n,) with the references that it is nearer to than what covers them.
@@ -118,11 +141,24 @@ class KernelCover:
         """
         points = self.kernel.unit_rows(positions)
         rows, columns = self._near(points)
-        squared = pair_distances(points, self._rows, rows, columns)
-        values = self.kernel.values(squared).cpu().numpy()
+        squared = pair_distances(
+            points,
+            self._rows,
+            rows,
+            columns,
+        )
+        values = self.kernel.values(squared)
+        values_on_host = values.cpu().numpy()
+        rows_on_host = rows.cpu().numpy()
         references = columns.cpu().numpy()
-        rises = values > self.covered[references]
-        return CoverPairs(rows.cpu().numpy()[rises], references[rises], values[rises])
+        # The rough search lets some through that raise nothing.
+        covered = self.covered[references]
+        rises = values_on_host > covered
+        return CoverPairs(
+            rows=rows_on_host[rises],
+            references=references[rises],
+            values=values_on_host[rises],
+        )
 
     def _near(self, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """(rows, references) of all pairs that might raise a cover.
@@ -131,13 +167,24 @@ class KernelCover:
         """
         import torch
 
-        limits = self.kernel.squared_reach(self.covered) + SLACK
-        limits[self.covered == KERNEL_UNITS] = -np.inf  # these are covered as well as can be
-        half_limits = self.kernel.view.to_device(limits / 2).float()
+        kernel = self.kernel
+        covered = self.covered
+        limits = kernel.squared_reach(covered) + SLACK
+        is_full = covered == KERNEL_UNITS
+        limits[is_full] = -np.inf  # nothing can be nearer
+        half_limits = kernel.view.to_device(limits / 2)
+        offsets = half_limits.float() - self._half_norms
         rough_points = points.float()
-        half_norms = points.norm(dim=1, keepdim=True).square().float() / 2
-        excess = torch.addmm(half_limits - self._half_norms, rough_points, self._rough_rows.T)
-        rows, columns = (excess > half_norms).nonzero(as_tuple=True)
+        norms = points.norm(dim=1, keepdim=True)
+        squared_norms = norms.square()
+        half_norms = squared_norms.float() / 2
+        excess = torch.addmm(
+            offsets,
+            rough_points,
+            self._rough_rows.T,
+        )
+        is_near = excess > half_norms
+        rows, columns = is_near.nonzero(as_tuple=True)
         return rows, columns
 
 
@@ -147,7 +194,8 @@ def draw_free(view: PoolView, count: int, rng: np.random.Generator) -> np.ndarra
     Only positions are drawn, so that a pool in shards gives the same ones.
     """
     free = np.flatnonzero(view.ledger.free)
-    return rng.choice(free, min(count, len(free)), replace=False)
+    size = min(count, len(free))
+    return rng.choice(free, size, replace=False)
 
 
 def doubt(view: PoolView, positions: np.ndarray) -> np.ndarray:
@@ -157,12 +205,19 @@ def doubt(view: PoolView, positions: np.ndarray) -> np.ndarray:
     is_multi_class = isinstance(view.task, MultiClass)
     units = [np.empty(0, np.int64)]
     for block in blocks(positions):
-        probs = view.rows(view.to_device(block)).double()
+        indices = view.to_device(block)
+        rows = view.rows(indices)
+        probs = rows.double()
         if is_multi_class:
             two_largest = probs.topk(2, dim=1).values
-            sureness = two_largest[:, 0] - two_largest[:, 1]
+            first, second = two_largest.unbind(1)
+            sureness = first - second
         else:
-            sureness = (2 * probs - 1).abs().mean(1)
-        rounded = ((1 - sureness) * WEIGHT_UNITS).round().long()
-        units.append(rounded.clamp(min=1).cpu().numpy())
+            signs = 2 * probs - 1
+            sureness = signs.abs().mean(1)
+        in_units = (1 - sureness) * WEIGHT_UNITS
+        rounded = in_units.round().long()
+        rounded.clamp_(min=1)
+        on_host = rounded.cpu().numpy()
+        units.append(on_host)
     return np.concatenate(units)

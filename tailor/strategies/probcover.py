@@ -14,7 +14,7 @@ from tailor.selection.pool_view import Need, PoolView
 from tailor.strategies.base import Arm, Cursor, Strategy, random_free
 from tailor.strategies.costs import STORED, OpeningWork, PoolShape
 from tailor.strategies.feature_kernel import (
-    BLOCK,
+    block_slices,
     blocks,
     pair_distances,
     squared_distances,
@@ -85,14 +85,20 @@ class Probcover(Strategy):
         pulls: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
-        return [ProbcoverCursor(view, self, rng) for rng in rngs]
+        cursors: list[Cursor] = []
+        for rng in rngs:
+            cursor = ProbcoverCursor(view, self, rng)
+            cursors.append(cursor)
+        return cursors
 
     def opening_work(self, shape: PoolShape) -> OpeningWork:
         sample = min(self.sample, shape.examples)
-        bytes_read = STORED * (sample + shape.labelled) * shape.features
-        # A multiplication and an addition for each feature of each pair.
-        flops = 2.0 * sample * (sample + shape.labelled) * shape.features
-        return OpeningWork(bytes_read=bytes_read, flops=flops)
+        measured = sample + shape.labelled
+        return OpeningWork(
+            bytes_read=STORED * measured * shape.features,
+            # A multiplication and an addition for each feature of each pair.
+            flops=2.0 * sample * measured * shape.features,
+        )
 
 
 class ProbcoverCursor(Cursor):
@@ -105,30 +111,48 @@ class ProbcoverCursor(Cursor):
         self._rng = rng
         if self.ledger.left == 0:
             return
-        self.sample = FeatureSample(view, strategy.sample, rng)
-        size = len(self.sample.positions)
-        self._rough_rows = self.sample.rows.float()
-        clusters = kmeans(self._rough_rows, view.task.size, rng)
+        sample = FeatureSample(view, strategy.sample, rng)
+        positions = sample.positions
+        self.sample = sample
+        self._ties = view.ties[positions]
+        self._is_free = self.ledger.free[positions]
+        self._is_covered = np.zeros(len(positions), bool)
+        rough_rows = sample.rows.float()
+        self._rough_rows = rough_rows
+        clusters = kmeans(rough_rows, view.task.size, rng)
         #: (s,) the cluster of each example of the sample
         self.numbers = clusters.numbers
-        self.radius = pure_radius(self.sample.rows, self.numbers, strategy.purity)
-        self._ties = view.ties[self.sample.positions]
-        self._is_covered = np.zeros(size, bool)
-        self._is_free = self.ledger.free[self.sample.positions]
-        # (s, s) bits, symmetric; and (s,) how many in each ball are not covered.
-        self._balls = np.empty((size, (size + 7) // 8), np.uint8)
-        self._counts = np.empty(size, np.int64)
-        for start in range(0, size, BLOCK):
-            inside = self._inside(self.sample.rows[start : start + BLOCK])
-            self._balls[start : start + BLOCK] = np.packbits(inside, axis=1)
-            self._counts[start : start + BLOCK] = inside.sum(1)
+        self.radius = pure_radius(
+            sample.rows,
+            clusters.numbers,
+            strategy.purity,
+        )
+        self._measure_balls()
         self.unseen()  # all that is taken is among these
-        self._cover_by(self.sample.covering)
+        self._cover_by(sample.covering)
+
+    def _measure_balls(self) -> None:
+        """Find who is in whose ball, when nothing is covered yet."""
+        rows = self.sample.rows
+        size = len(rows)
+        bytes_a_ball = (size + 7) // 8
+        # (s, s) bits, symmetric; and (s,) how many in each ball are not covered.
+        balls = np.empty((size, bytes_a_ball), np.uint8)
+        counts = np.empty(size, np.int64)
+        for part in block_slices(size):
+            centres = rows[part]
+            inside = self._inside(centres)
+            counts[part] = inside.sum(1)
+            # A bit and not a byte for each pair: with a large sample these are most of the memory.
+            balls[part] = np.packbits(inside, axis=1)
+        self._balls = balls
+        self._counts = counts
 
     def take(self) -> int:
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
-        self._cover_by(self.unseen())
+        new_takes = self.unseen()
+        self._cover_by(new_takes)
         counts = np.where(self._is_free, self._counts, 0)
         largest = counts.max()
         if largest == 0:
@@ -138,40 +162,63 @@ class ProbcoverCursor(Cursor):
                 self._rng,
             )
         winners = np.flatnonzero(counts == largest)
-        first_by_ties = self._ties[winners].argmin()
-        return int(self.sample.positions[winners[first_by_ties]])
+        ties = self._ties[winners]
+        winner = winners[ties.argmin()]
+        position = self.sample.positions[winner]
+        return int(position)
 
     def _cover_by(self, positions: np.ndarray) -> None:
         """Balls around positions (n,) cover what is in them."""
         places = self.sample.find(positions)
-        sampled = places[places >= 0]
+        is_sampled = places >= 0
+        sampled = places[is_sampled]
         self._is_free[sampled] = False
         for place in sampled.tolist():
-            self._cover(self._members(place))
-        for block in blocks(positions[places < 0]):
-            inside = self._inside(self.sample.unit_rows(block))
-            self._cover(np.logical_or.reduce(inside))
+            members = self._members(place)
+            self._cover(members)
+        others = positions[~is_sampled]
+        for block in blocks(others):
+            # No ball is kept around what is not in the sample: it is needed only once.
+            centres = self.sample.unit_rows(block)
+            inside = self._inside(centres)
+            inside_any = np.logical_or.reduce(inside)
+            self._cover(inside_any)
 
     def _cover(self, inside: np.ndarray) -> None:
         """What is inside (s,) bool is covered: balls that hold it have less to cover."""
-        newly_covered = np.flatnonzero(inside & ~self._is_covered)
+        is_new = inside & ~self._is_covered
+        newly_covered = np.flatnonzero(is_new)
         self._is_covered[newly_covered] = True
         for place in newly_covered.tolist():
-            self._counts -= self._members(place)
+            # Balls are symmetric: those that hold this example are those that its own ball holds.
+            holders = self._members(place)
+            self._counts -= holders
 
     def _members(self, place: int) -> np.ndarray:
         """(s,) bool: what is in the ball of an example of the sample."""
-        bits = np.unpackbits(self._balls[place], count=len(self._counts))
+        bits = np.unpackbits(
+            self._balls[place],
+            count=len(self._counts),
+        )
         return bits.view(bool)
 
     def _inside(self, centres: torch.Tensor) -> np.ndarray:
         """(n, s) bool: what of the sample is in the balls of unit rows (n, d)."""
         squared_radius = self.radius**2
-        squared = squared_distances(centres.float(), self._rough_rows)
+        rough_centres = centres.float()
+        squared = squared_distances(
+            rough_centres,
+            self._rough_rows,
+        )
         inside = squared < squared_radius
-        is_close = (squared - squared_radius).abs() < SLACK
-        rows, columns = is_close.nonzero(as_tuple=True)
-        exact = pair_distances(centres, self.sample.rows, rows, columns)
+        # Single precision cannot tell on which side of the radius these lie.
+        rows, columns = _pairs_near(squared, squared_radius)
+        exact = pair_distances(
+            centres,
+            self.sample.rows,
+            rows,
+            columns,
+        )
         inside[rows, columns] = exact < squared_radius
         on_host: np.ndarray = inside.cpu().numpy()
         return on_host
@@ -191,15 +238,39 @@ def pure_radius(rows: torch.Tensor, numbers: torch.Tensor, purity: float) -> flo
     """
     import torch
 
+    ball_count = min(BALLS, len(rows))
     nearest = []
-    for start in range(0, min(BALLS, len(rows)), BLOCK):
-        stop = min(start + BLOCK, BALLS, len(rows))
-        squared = squared_distances(rows[start:stop], rows)
-        is_same = numbers[start:stop, None] == numbers
-        others = squared.masked_fill_(is_same, torch.inf)
-        nearest.append(others.amin(1))
-    # A ball is pure up to the distance of the nearest example of another cluster.
-    limits = torch.cat(nearest).sqrt().cpu().numpy()
-    impure = int((1 - purity) * len(limits) + 1e-9)
-    radius = np.sort(limits)[min(impure, len(limits) - 1)]
-    return float(np.clip(radius, LEAST_RADIUS, 2.0))
+    for part in block_slices(ball_count):
+        centres = rows[part]
+        squared = squared_distances(centres, rows)
+        own_clusters = numbers[part]
+        is_same = own_clusters[:, None] == numbers
+        squared.masked_fill_(is_same, torch.inf)
+        # A ball is pure up to the distance of the nearest example of another cluster.
+        limits = squared.amin(1)
+        nearest.append(limits)
+    distances = torch.cat(nearest).sqrt()
+    ascending = np.sort(distances.cpu().numpy())
+    # The product of a share such as 1 - 0.9 can lie just below a whole number.
+    impure = int((1 - purity) * ball_count + 1e-9)
+    last = ball_count - 1
+    place = min(impure, last)
+    radius = np.clip(
+        ascending[place],
+        LEAST_RADIUS,
+        2.0,
+    )
+    return float(radius)
+
+
+def _pairs_near(
+    squared: torch.Tensor,
+    squared_radius: float,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(rows, columns) of squared distances that differ from the squared radius by less than
+    SLACK.
+    """
+    gaps = (squared - squared_radius).abs()
+    is_near = gaps < SLACK
+    rows, columns = is_near.nonzero(as_tuple=True)
+    return rows, columns

@@ -13,7 +13,7 @@ from tailor.errors import Exhausted
 from tailor.selection.pool_view import Need, PoolView
 from tailor.strategies.base import Arm, Cursor, Strategy
 from tailor.strategies.costs import STORED, OpeningWork, PoolShape
-from tailor.strategies.feature_kernel import BLOCK, blocks, squared_distances
+from tailor.strategies.feature_kernel import block_slices, blocks, squared_distances
 from tailor.strategies.feature_sample import FeatureSample
 
 if TYPE_CHECKING:
@@ -85,15 +85,23 @@ class Typiclust(Strategy):
     ) -> list[Cursor]:
         cursors: list[Cursor] = []
         for count, rng in zip(pulls, rngs, strict=True):
-            cursors.append(TypiclustCursor(view, self, count, rng))
+            cursor = TypiclustCursor(
+                view,
+                self,
+                count,
+                rng,
+            )
+            cursors.append(cursor)
         return cursors
 
     def opening_work(self, shape: PoolShape) -> OpeningWork:
         sample = min(self.sample, shape.examples)
-        bytes_read = STORED * (sample + shape.labelled) * shape.features
-        # One pass at the least: how many it takes depends on the features.
-        flops = 2.0 * (sample + shape.labelled) * self.clusters * shape.features
-        return OpeningWork(bytes_read=bytes_read, flops=flops)
+        measured = sample + shape.labelled
+        return OpeningWork(
+            bytes_read=STORED * measured * shape.features,
+            # One pass at the least: how many it takes depends on the features.
+            flops=2.0 * measured * self.clusters * shape.features,
+        )
 
 
 class TypiclustCursor(Cursor):
@@ -116,46 +124,81 @@ class TypiclustCursor(Cursor):
     def take(self) -> int:
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
-        self._count_labels(self.unseen())
+        new_takes = self.unseen()
+        self._count_labels(new_takes)
         while True:
             for cluster in self._in_order():
                 position = self._most_typical(cluster)
                 if position is not None:
                     return position
                 self._has_free[cluster] = False
+            # Something is free and none of it is in this sample: the next one holds some.
             self._draw()
 
     def _draw(self) -> None:
         self.unseen()  # all that is taken is counted below
-        self.sample = FeatureSample(self.view, self._strategy.sample, self._rng)
-        covering = self.sample.covering
-        count = min(self._strategy.clusters, len(covering) + max(1, self._pulls))
-        self._clusters = kmeans(self.sample.rows.float(), count, self._rng)
+        strategy = self._strategy
+        sample = FeatureSample(
+            self.view,
+            strategy.sample,
+            self._rng,
+        )
+        self.sample = sample
+        covering = sample.covering
+        # A cluster for each label and each pick: so many have none to begin with.
+        picks = max(1, self._pulls)
+        wanted = len(covering) + picks
+        clusters = kmeans(
+            sample.rows.float(),
+            min(strategy.clusters, wanted),
+            self._rng,
+        )
+        self._clusters = clusters
         #: (s,) the cluster of each example of the sample
-        self.numbers = self._clusters.numbers.cpu().numpy()
-        self._sizes = self._clusters.sizes
-        self._has_free = self._sizes > 0
-        self._labels = np.zeros(len(self._sizes), np.int64)
+        numbers = clusters.numbers
+        self.numbers = numbers.cpu().numpy()
+        sizes = clusters.sizes
+        self._sizes = sizes
+        self._has_free = sizes > 0
+        self._labels = np.zeros(len(sizes), np.int64)
         self._count_labels(covering)
         self._queues: dict[int, list[int]] = {}
 
     def _count_labels(self, positions: np.ndarray) -> None:
         """Positions (n,) count as labels of their clusters."""
         places = self.sample.find(positions)
-        sampled = places[places >= 0]
-        self._labels += np.bincount(self.numbers[sampled], minlength=len(self._labels))
-        for block in blocks(positions[places < 0]):
-            rows = self.sample.unit_rows(block).float()
-            numbers = nearest_clusters(rows, self._clusters)
-            self._labels += np.bincount(numbers, minlength=len(self._labels))
+        is_sampled = places >= 0
+        sampled = places[is_sampled]
+        numbers = self.numbers[sampled]
+        self._add_labels(numbers)
+        others = positions[~is_sampled]
+        for block in blocks(others):
+            rows = self.sample.unit_rows(block)
+            # In single precision, as the clusters were made.
+            rough_rows = rows.float()
+            numbers = nearest_clusters(rough_rows, self._clusters)
+            self._add_labels(numbers)
+
+    def _add_labels(self, numbers: np.ndarray) -> None:
+        """A label more for each of the clusters (n,), which may repeat."""
+        labels = self._labels
+        labels += np.bincount(numbers, minlength=len(labels))
 
     def _in_order(self) -> list[int]:
         """Clusters that may have a free example: with the fewest labels first, of those the
         largest.
         """
         clusters = np.flatnonzero(self._has_free)
-        order = np.lexsort((clusters, -self._sizes[clusters], self._labels[clusters]))
-        return clusters[order].tolist()
+        sizes = self._sizes[clusters]
+        # The last key counts most.
+        keys = (
+            clusters,
+            -sizes,
+            self._labels[clusters],
+        )
+        order = np.lexsort(keys)
+        ordered = clusters[order]
+        return ordered.tolist()
 
     def _most_typical(self, cluster: int) -> int | None:
         """The position of the cluster's most typical free example; None where none is free."""
@@ -172,19 +215,32 @@ class TypiclustCursor(Cursor):
 
     def _ranked(self, members: np.ndarray) -> list[int]:
         """Positions of the free ones among a cluster's members (m,), the most typical last."""
-        rows = self.sample.rows[self.view.to_device(members)]
-        distances = neighbour_distances(rows, self._strategy.neighbours)
-        rounded = np.round(distances * DISTANCE_UNITS)
-        positions = self.sample.positions[members]
-        order = np.lexsort((self.view.ties[positions], rounded))
+        sample = self.sample
+        indices = self.view.to_device(members)
+        rows = sample.rows[indices]
+        distances = neighbour_distances(
+            rows,
+            self._strategy.neighbours,
+        )
+        in_units = distances * DISTANCE_UNITS
+        positions = sample.positions[members]
+        keys = (
+            self.view.ties[positions],
+            np.round(in_units),
+        )
+        order = np.lexsort(keys)
         ranked = positions[order]
-        free = ranked[self.ledger.free[ranked]]
-        return free[::-1].tolist()
+        is_free = self.ledger.free[ranked]
+        free = ranked[is_free]
+        # The end of a list is where taking one away is cheap.
+        backwards = free[::-1]
+        return backwards.tolist()
 
 
 def nearest_clusters(rows: torch.Tensor, clusters: Clusters) -> np.ndarray:
     """(n,) the number of the cluster whose centre is nearest to each of rows (n, d)."""
-    numbers: np.ndarray = assign(rows, clusters.centres).numbers.cpu().numpy()
+    assigned = assign(rows, clusters.centres)
+    numbers: np.ndarray = assigned.numbers.cpu().numpy()
     return numbers
 
 
@@ -198,13 +254,22 @@ def neighbour_distances(rows: torch.Tensor, neighbours: int) -> np.ndarray:
     if count == 0:
         return np.zeros(len(rows))
     means = []
-    for start in range(0, len(rows), BLOCK):
-        block = rows[start : start + BLOCK]
+    for part in block_slices(len(rows)):
+        block = rows[part]
         squared = squared_distances(block, rows)
-        squared.masked_fill_(squared < SAME, 0)
+        is_copy = squared < SAME
+        squared.masked_fill_(is_copy, 0)
+        # No row is a neighbour of its own.
         places = torch.arange(len(block), device=rows.device)
-        squared[places, start + places] = torch.inf  # itself
-        nearest = squared.topk(count, dim=1, largest=False).values
-        means.append(nearest.sqrt().mean(1))
-    distances: np.ndarray = torch.cat(means).cpu().numpy()
-    return distances
+        own_columns = part.start + places
+        squared[places, own_columns] = torch.inf
+        smallest = squared.topk(
+            count,
+            dim=1,
+            largest=False,
+        )
+        nearest = smallest.values.sqrt()
+        means.append(nearest.mean(1))
+    distances = torch.cat(means)
+    on_host: np.ndarray = distances.cpu().numpy()
+    return on_host

@@ -87,21 +87,29 @@ class TwoLevelThompsonSampling(Selector):
         self.device = device
 
     def reset(self) -> None:
-        contest = self.contest
         self._answers = 0  # all that was learned from, whenever
-        self._names = tuple(dict.fromkeys(contest.families))
-        numbers = {name: number for number, name in enumerate(self._names)}
+        # Families are numbered in the order of their first arms.
+        numbers: dict[str, int] = {}
+        family_of = []
+        for name in self.contest.families:
+            number = numbers.setdefault(name, len(numbers))
+            family_of.append(number)
+        names = tuple(numbers)
+        self._names = names
         #: (M,) the family of each arm
-        self._family_of = np.array([numbers[name] for name in contest.families])
+        self._family_of = np.array(family_of)
         #: of each family the arms, ascending
-        self._members = []
+        self._members: list[np.ndarray] = []
         #: of each family the posterior over its arms; None where it has only one
         self._arms: list[Posterior | None] = []
-        for number in range(len(self._names)):
-            members = np.flatnonzero(self._family_of == number)
+        for number in range(len(names)):
+            is_member = self._family_of == number
+            members = np.flatnonzero(is_member)
+            posterior = self._arm_posterior(members)
             self._members.append(members)
-            self._arms.append(self._arm_posterior(members))
-        self.families = self._posterior(_contest_of_families(contest, self._names), _family_prior)
+            self._arms.append(posterior)
+        contest = _contest_of_families(self.contest, names)
+        self.families = self._posterior(contest, _family_prior)
 
     def _arm_posterior(self, members: np.ndarray) -> Posterior | None:
         if len(members) == 1:
@@ -120,26 +128,52 @@ class TwoLevelThompsonSampling(Selector):
     def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         slots = check_slots(slots)
         v = check_weights(self.contest, weights)
-        family_of_slot = self.families.plan(slots, v, rng, device=self.device)
-        if self.lead in self._names:
-            is_lead = rng.random(slots) < self._lead_share()
-            family_of_slot[is_lead] = self._names.index(self.lead)
+        family_of_slot = self._plan_families(slots, v, rng)
+        drawn_families = np.unique(family_of_slot)
         plan = np.empty(slots, np.int64)
-        for number in np.unique(family_of_slot).tolist():
-            own_slots = np.flatnonzero(family_of_slot == number)
+        for number in drawn_families.tolist():
+            is_own = family_of_slot == number
+            own_slots = np.flatnonzero(is_own)
             members = self._members[number]
             arms = self._arms[number]
             if arms is None:
                 plan[own_slots] = members[0]
                 continue
-            drawn = arms.plan(len(own_slots), v, rng, device=self.device)
+            drawn = arms.plan(
+                len(own_slots),
+                v,
+                rng,
+                device=self.device,
+            )
             plan[own_slots] = members[drawn]
         return plan
 
+    def _plan_families(
+        self,
+        slots: int,
+        weights: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """(slots,) int64: the family of each slot."""
+        family_of_slot = self.families.plan(
+            slots,
+            weights,
+            rng,
+            device=self.device,
+        )
+        if self.lead not in self._names:
+            return family_of_slot
+        lead = self._names.index(self.lead)
+        is_lead = rng.random(slots) < self._lead_share()
+        family_of_slot[is_lead] = lead
+        return family_of_slot
+
     def _lead_share(self) -> float:
         """The chance of a slot to be the lead's, whatever was found."""
-        head_start = self.lead_labels * self.contest.task.size
-        return head_start / (head_start + self._answers)
+        classes = self.contest.task.size
+        head_start = self.lead_labels * classes
+        total = head_start + self._answers
+        return head_start / total
 
     def learn(self, outcomes: Outcomes) -> None:
         arms, _ = check_outcomes(self.contest, outcomes)
@@ -151,9 +185,13 @@ class TwoLevelThompsonSampling(Selector):
             if posterior is None:
                 continue
             is_own = families == number
+            own_arms = arms[is_own]
             # Members are ascending, so an arm's place among them is where it would be inserted.
-            places = np.searchsorted(self._members[number], arms[is_own])
-            posterior.learn(places, vectors[is_own])
+            members = self._members[number]
+            places = np.searchsorted(members, own_arms)
+            # A posterior without a pull learns too: that a round has passed, and forgets by it.
+            own_vectors = vectors[is_own]
+            posterior.learn(places, own_vectors)
 
     def beliefs(self) -> np.ndarray:
         of_families = self.families.mean()
@@ -166,18 +204,22 @@ class TwoLevelThompsonSampling(Selector):
     def state(self) -> dict[str, np.ndarray]:
         state = {"answers": np.array(self._answers)}
         for name, posterior in self._posteriors():
-            for key, array in posterior.state().items():
-                state[f"{name}/{key}"] = array
+            own_state = posterior.state()
+            for key, array in own_state.items():
+                full_key = f"{name}/{key}"
+                state[full_key] = array
         return state
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        self._answers = int(restored(state, "answers", ()))
+        answers = restored(state, "answers", ())
+        self._answers = int(answers)
         for name, posterior in self._posteriors():
             prefix = f"{name}/"
             own_state = {}
-            for key, array in state.items():
-                if key.startswith(prefix):
-                    own_state[key.removeprefix(prefix)] = array
+            for full_key, array in state.items():
+                if full_key.startswith(prefix):
+                    key = full_key.removeprefix(prefix)
+                    own_state[key] = array
             posterior.restore(own_state)
 
     def _posteriors(self) -> list[tuple[str, Posterior]]:
@@ -231,10 +273,14 @@ def _own_class_prior(
     """Every arm expects to find the class that it works for. (M, K), for Beta a pair of these."""
     classes = np.array(contest.classes)
     size = contest.task.size
-    own = np.zeros((contest.size, size))
-    with_class = np.flatnonzero(classes >= 0)
-    own[with_class, classes[with_class]] = OWN_CLASS_PRIOR
+    own_class = np.zeros((contest.size, size))
+    # An arm that works for no class has -1, which as an index would be the last one.
+    arms = np.flatnonzero(classes >= 0)
+    class_of_arm = classes[arms]
+    own_class[arms, class_of_arm] = OWN_CLASS_PRIOR
     if contest.task.kind == "multi-label":
-        uniform = np.ones_like(own)
-        return uniform + own, uniform
-    return own + OTHER_CLASSES_PRIOR / size
+        uniform = np.ones_like(own_class)
+        successes = uniform + own_class
+        return successes, uniform
+    every_class = OTHER_CLASSES_PRIOR / size
+    return own_class + every_class

@@ -36,28 +36,58 @@ class LineBuilder:
         self.view = view
         self.pending = pending
         self.multiclass = isinstance(view.task, MultiClass)
-        kind = np.where(view.free, FREE, OFF_THE_LINE)
-        self.kind = kind.astype(np.int8)
-        self.kind[view.pending] = PENDING
-        self.kind[view.labelled] = LABELLED
-        known = view.labelled  # (n,)
-        labels = view.labels.astype(np.int8)  # (n, K)
-        if pending == "predicted" and len(view.pending):
-            self.kind[view.pending] = LABELLED
-            known = np.concatenate([known, view.pending])
-            stand_ins = self.predicted(view.pending)
-            labels = np.concatenate([labels, stand_ins])
+        self.kind = self._kinds()
+        positions, labels = self._first_labels()
         # (K, n), since the labels of a class are read together.
         self._labels = np.ascontiguousarray(labels.T)
+        count = len(positions)
         # Where the label of a known example stands among those, (N,).
-        self._row = np.zeros(view.size, np.int64)
-        self._row[known] = np.arange(len(known))
-        self._known_count = len(known)
+        row = np.zeros(view.size, np.int64)
+        row[positions] = np.arange(count)
+        self._row = row
+        self._known_count = count
         self._labelled_ties = view.ties[view.labelled]
         # The probabilities that the labelled have of some neighbouring classes, (c, n), and the
         # first of those classes.
         self._block: np.ndarray | None = None
         self._block_first = 0
+
+    def _kinds(self) -> np.ndarray:
+        """(N,) int8, before anything is taken in this round."""
+        view = self.view
+        kind = np.full(
+            view.size,
+            OFF_THE_LINE,
+            np.int8,
+        )
+        kind[view.free] = FREE
+        kind[view.pending] = PENDING
+        if self.pending == "predicted":
+            # The model's own labels stand for those that have not arrived.
+            kind[view.pending] = LABELLED
+        kind[view.labelled] = LABELLED
+        return kind
+
+    def _first_labels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions (n,) of what counts as labelled, and the labels (n, K) int8.
+
+        Those with labels of their own come first.
+        """
+        view = self.view
+        labels = view.labels.astype(np.int8)
+        if self.pending != "predicted":
+            return view.labelled, labels
+        if len(view.pending) == 0:
+            return view.labelled, labels
+        positions = np.concatenate(
+            [
+                view.labelled,
+                view.pending,
+            ]
+        )
+        stand_ins = self.predicted(view.pending)
+        all_labels = np.concatenate([labels, stand_ins])
+        return positions, all_labels
 
     @cached_property
     def _labelled_max(self) -> np.ndarray:
@@ -70,9 +100,11 @@ class LineBuilder:
             return np.zeros(len(positions), np.int8)
         rows = self._row[positions]
         class_labels = self._labels[klass]
+        labels = class_labels[rows]
         # The row of an example without a label is 0, and what is read there does not count.
-        is_labelled = self.kind[positions] == LABELLED
-        return class_labels[rows] * is_labelled
+        kinds = self.kind[positions]
+        is_labelled = kinds == LABELLED
+        return labels * is_labelled
 
     def predicted(self, positions: np.ndarray) -> np.ndarray:
         """(n, K) int8: the model's own labels."""
@@ -85,9 +117,10 @@ class LineBuilder:
 
     def known_line(self, klass: int) -> tuple[LineSegment, np.ndarray]:
         """A class's line with the labelled alone (n), lowest first, and their labels (n,)."""
-        known, labels = self.known_examples(klass)
-        order = known.order()
-        return known[order], labels[order]
+        segment, labels = self.known_examples(klass)
+        order = segment.order()
+        line = segment[order]
+        return line, labels[order]
 
     def known_examples(self, klass: int) -> tuple[LineSegment, np.ndarray]:
         """As known_line, in any order."""
@@ -107,16 +140,18 @@ class LineBuilder:
 
     def _labelled_column(self, klass: int) -> np.ndarray:
         """(n,) the probabilities that the labelled have of a class."""
-        first = klass - klass % COLUMNS
-        # Neighbouring columns are kept, since classes are asked for in turn.
+        column = klass % COLUMNS
+        first = klass - column
         block = self._block
         if block is None or self._block_first != first:
+            # Neighbouring columns are kept, since classes are asked for in turn.
             end = first + COLUMNS
-            rows = self.view.labelled_rows[:, first:end]
-            block = np.ascontiguousarray(rows.T)
+            rows = self.view.labelled_rows
+            columns = rows[:, first:end]
+            block = np.ascontiguousarray(columns.T)
             self._block = block
             self._block_first = first
-        return block[klass - first]
+        return block[column]
 
     def open_ranges(self, klass: int) -> Ranges:
         """The keys of labelled neighbours that differ: open cuts lie between them.
@@ -124,8 +159,8 @@ class LineBuilder:
         Some that tie with an end but lie outside come along. They do no harm: from one such stretch
         to the next all labels are the same, so what lies there is never in an open cut.
         """
-        known, labels = self.known_examples(klass)
-        return label_changes(known, labels)
+        segment, labels = self.known_examples(klass)
+        return label_changes(segment, labels)
 
     def line(self, ids: np.ndarray, klass: int) -> LineGraph:
         """The line over ids (s,), lowest first; what is set aside is left out."""
@@ -133,7 +168,11 @@ class LineBuilder:
         on_line = kind != OFF_THE_LINE
         ids = ids[on_line]
         labels = self.labels(ids, klass)
-        return LineGraph(ids, kind[on_line], labels)
+        return LineGraph(
+            ids,
+            kind[on_line],
+            labels,
+        )
 
     def mark(
         self,
@@ -201,13 +240,17 @@ class LineBuilder:
         """The line over some examples, which come in any order."""
         view = self.view
         rows = view.to_device(ids)
-        prob = column[rows].cpu().numpy()
+        column_part = column[rows]
+        prob = column_part.cpu().numpy()
         key = prob
         if self.multiclass:
             row_max = view.row_max[rows]
             key = line_key(prob, row_max.cpu().numpy())
-        ties = view.ties[ids]
-        order = line_order(key, prob, ties)
+        order = line_order(
+            key,
+            prob,
+            view.ties[ids],
+        )
         return self.line(ids[order], klass)
 
 

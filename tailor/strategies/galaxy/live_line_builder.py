@@ -31,14 +31,15 @@ class LiveLineBuilder(LineBuilder):
         self.graphs: dict[int, LiveGraph] = {}
         self.news: set[int] = set()
         # Whether each label from before the round has not been withdrawn.
-        self._first_stands = np.ones(len(view.labelled), bool)
+        first_count = len(view.labelled)
+        self._first_stands = np.ones(first_count, bool)
         # Where each example that came later stands in the arrays below.
         self._place: dict[int, int] = {}
-        classes = view.task.size
+        shape = (0, view.task.size)
         dtype = view.labelled_rows.dtype
-        self._later_rows = np.empty((0, classes), dtype)
+        self._later_rows = np.empty(shape, dtype)
         self._later_max = np.empty(0, dtype)  # the largest of each row
-        self._later_labels = np.empty((0, classes), np.int8)
+        self._later_labels = np.empty(shape, np.int8)
         self._later_stands = np.empty(0, bool)  # whether each has not been withdrawn
         # How much of the ledger was heard.
         self._heard_taken = 0
@@ -64,16 +65,21 @@ class LiveLineBuilder(LineBuilder):
         new = revealed[self._heard_labels :]
         self._heard_labels = len(revealed)
         # Of an example that was told several times the last label counts.
-        last_labels = dict[int, np.ndarray | None]()
+        last_labels: dict[int, np.ndarray | None] = {}
         for index, label in new:
-            if self.kind[index] != OFF_THE_LINE:
-                last_labels[index] = label
+            kind = self.kind[index]
+            if kind == OFF_THE_LINE:
+                continue
+            last_labels[index] = label
         # All rows are read together, before any label is entered in its place.
         later = []
         for index, label in last_labels.items():
-            was_labelled = self.kind[index] == LABELLED
-            if label is not None and not was_labelled:
-                later.append(index)
+            if label is None:
+                continue
+            kind = self.kind[index]
+            if kind == LABELLED:
+                continue
+            later.append(index)
         positions = np.array(later, np.int64)
         self._add(positions)
         for index, label in last_labels.items():
@@ -111,20 +117,29 @@ class LiveLineBuilder(LineBuilder):
         end = first + len(new)
         if end > len(self._later_rows):
             # At least twice as many: adding costs O(1) on average.
-            room = max(64, len(new), first)
+            room = max(
+                64,
+                len(new),
+                first,
+            )
             self._make_room(room)
-        new_positions = np.array(new, np.int64)
+        part = slice(first, end)
+        self._fill(part, new)
+        places = range(first, end)
+        self._place.update(zip(new, places))
+
+    def _fill(self, part: slice, positions: list[int]) -> None:
+        """Write the rows and the model's own labels of positions into a part of the arrays."""
         view = self.view
+        new_positions = np.array(positions, np.int64)
         indices = view.to_device(new_positions)
         rows = view.rows(indices)
         largest = rows.amax(1)
         predicted = view.task.predicted(rows)
-        self._later_rows[first:end] = rows.cpu().numpy()
-        self._later_max[first:end] = largest.cpu().numpy()
-        self._later_labels[first:end] = predicted.cpu().numpy()
-        self._later_stands[first:end] = True
-        places = range(first, end)
-        self._place.update(zip(new, places))
+        self._later_rows[part] = rows.cpu().numpy()
+        self._later_max[part] = largest.cpu().numpy()
+        self._later_labels[part] = predicted.cpu().numpy()
+        self._later_stands[part] = True
 
     def _make_room(self, count: int) -> None:
         self._later_rows = _longer(self._later_rows, count)
@@ -136,7 +151,10 @@ class LiveLineBuilder(LineBuilder):
         if self.pending != "predicted":
             return super().stand_ins(taken, klass)
         # The rows of what was taken were read when the ledger was heard.
-        rows = [self._place[index] for index in taken.tolist()]
+        rows = []
+        for index in taken.tolist():
+            row = self._place[index]
+            rows.append(row)
         return self._later_labels[rows, klass]
 
     def known_examples(self, klass: int) -> tuple[LineSegment, np.ndarray]:
@@ -186,21 +204,36 @@ class LiveLineBuilder(LineBuilder):
         line, labels = self.known_line(klass)
         if len(line) == 0:
             return line.key, line.key
-        key = np.concatenate([[-1], line.key, [1]])  # no key lies beyond these ends
+        key = np.concatenate(
+            [
+                [-1],  # no key lies below this end, nor above the other
+                line.key,
+                [1],
+            ]
+        )
         key = key.astype(line.key.dtype)
         # Above this key the model's own label, which stands in there, is positive.
         threshold = 0.5
         if self.multiclass:
             threshold = 0
         likely = key > threshold
-        known_labels = np.concatenate([[0], labels, [1]])
+        known_labels = np.concatenate(
+            [
+                [0],
+                labels,
+                [1],
+            ]
+        )
         # A known label against the model's word opens a cut beside it as soon as one is taken.
         is_odd = known_labels != likely
-        odd_end = is_odd[1:] | is_odd[:-1]
-        changes = np.diff(known_labels) | np.diff(likely)
-        can_open = changes | odd_end
-        neighbours = np.flatnonzero(can_open)
-        return key[neighbours], key[neighbours + 1]
+        has_odd_end = is_odd[1:] | is_odd[:-1]
+        label_changes = np.diff(known_labels)
+        likely_changes = np.diff(likely)
+        changes = label_changes | likely_changes
+        can_open = changes | has_odd_end
+        lower = np.flatnonzero(can_open)
+        upper = lower + 1
+        return key[lower], key[upper]
 
 
 def _longer(array: np.ndarray, count: int) -> np.ndarray:
