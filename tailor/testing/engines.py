@@ -162,11 +162,13 @@ def check_same_picks(
     skipped: float = 0.0,
     never: int | None = None,
     dtype: Any = np.float64,
+    cover: bool = False,
 ) -> None:
     """Raises AssertionError where a round to the last free example, its arms in random turns,
     differs.
 
     shard     rows of a shard
+    cover     whether what the arms propose is covered
     labelled, pending, skipped, never, dtype  as make_view takes them
     """
 
@@ -185,8 +187,10 @@ def check_same_picks(
     sharded_view = in_shards(engine, pool, make(), folder, shard, seed)
     arms = make_arms(families, pool.task)
     plan = np.random.default_rng((seed, 3)).integers(0, len(arms), view.ledger.left)
-    expected = Round(view, arms, plan, seed).batch()
-    batch = Round(sharded_view, arms, plan, seed).batch()
+    in_memory = Round(view, arms, plan, seed, cover=cover)
+    expected = in_memory.batch()
+    over_shards = Round(sharded_view, arms, plan, seed, cover=cover)
+    batch = over_shards.batch()
     for slot in range(len(expected)):
         wanted = (int(expected.indices[slot]), expected.arms[slot])
         picked = (int(batch.indices[slot]), batch.arms[slot])

@@ -80,6 +80,23 @@ def test_all_families_in_one_round(kind):
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_round_that_covers_what_its_arms_propose(kind, dtype, tmp_path):
+    pool = make_pool(KINDS[kind](4), 300, seed=3, dims=8)
+    check_same_picks(
+        LocalEngine(),
+        pool,
+        ["auto", "random"],
+        tmp_path,
+        seed=5,
+        shard=64,
+        dtype=dtype,
+        labelled=0.05,
+        cover=True,
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_larger_pool(kind, dtype, tmp_path):
     pool = make_pool(KINDS[kind](6), 2000, seed=3, dims=8)
     families = [f for f in families_for(pool.task) if f != "cluster-margin"]
