@@ -208,13 +208,14 @@ class Probe(NeuralModel):
             return super()._choose_correction(positions, targets, seed, progress)
         from tailor.models import cross_validation
         from tailor.models.heads import Head
+        from tailor.models.linear_cross_validation import choose_linear
         from tailor.models.losses import class_weights
 
         if len(targets) < cross_validation.SMALLEST_SAMPLE:
             return Correction(tau=self._fixed_tau())
         net = self._fresh_network(seed)
         assert isinstance(net, Head)
-        return cross_validation.choose_linear(
+        return choose_linear(
             self.task,
             self._embedded(net, positions),
             targets,

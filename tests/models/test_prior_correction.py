@@ -14,6 +14,7 @@ from tailor.errors import InputError
 from tailor.models import Notice, make_model
 from tailor.models import cross_validation as cv
 from tailor.models.convex import shrinkage, solve
+from tailor.models.linear_cross_validation import choose_linear, principal_components
 from tailor.models.losses import make_loss
 from tailor.models.prior_correction import Correction, centred_log_shares
 from tailor.models.stacked_solver import StackedProblem, solve_stacked
@@ -175,7 +176,7 @@ def test_the_choice_is_that_of_separate_fits(kind, seed):
         task = MultiLabel(2)
         targets = (features[:, :2] > 0.8).astype(np.float32)
     candidates = cv.Candidates(cv.taus_for(task), cv.TEMPERATURES, cv.VARIANCES)
-    chosen = cv.choose_linear(task, torch.from_numpy(features), targets, None, candidates, seed)
+    chosen = choose_linear(task, torch.from_numpy(features), targets, None, candidates, seed)
     losses = slow_choice(task, features, targets, cv.VARIANCES, seed)
     variance, _, tau = min(losses, key=losses.get)
     assert (chosen.logit_variance, chosen.tau) == (variance, tau)
@@ -238,12 +239,12 @@ def test_principal_components_keep_products():
     rng = np.random.default_rng(0)
     for shape in ((8, 20), (20, 8)):
         features = torch.from_numpy(rng.normal(size=shape).astype(np.float32))
-        components = cv.principal_components(features, 256)
+        components = principal_components(features, 256)
         assert components.shape == (shape[0], 8)
         torch.testing.assert_close(
             components @ components.T, features @ features.T, atol=1e-4, rtol=1e-4
         )
-        assert cv.principal_components(features, 3).shape == (shape[0], 3)
+        assert principal_components(features, 3).shape == (shape[0], 3)
 
 
 def test_folds_spread_every_class():
