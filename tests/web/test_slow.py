@@ -262,7 +262,8 @@ def test_nothing_is_handed_over_to_web_sockets(project, monkeypatch, parser):
         running(project, patience=Patience(seconds=1e6)) as (url, _),
         connect(url, asked) as connection,
     ):
-        read_picture(connection)
+        picture = read_picture(connection)
+    assert picture
 
 
 class Wire:
