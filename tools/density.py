@@ -4,11 +4,11 @@
 
 Prints a Markdown table with a column for each folder. It counts, over all .py files below it:
 
-nodes a line                   nodes of the syntax tree (as `ast` has them: names, calls,
-                               operators, and what they are used for) in the bodies of functions,
-                               over the lines of those bodies; docstrings, signatures and blank
-                               lines between statements are left out
-nodes in the median function   the same, of the function in the middle
+nodes a line of code           nodes of the syntax tree (as `ast` has them: names, calls,
+                               operators, and what they are used for) over the lines of code:
+                               blank lines, comments and docstrings are left out
+nodes a line within functions  the same of the functions' bodies, without signatures
+nodes in the median function   nodes of the body of the function in the middle
 attributes assigned in tuples  of all attributes that are assigned, those in a tuple, as in
                                `self.a, self.b = x, y`
 lines that are comments        of all lines, those with nothing but a comment
@@ -26,6 +26,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 DEFAULT = Path(__file__).parents[1] / "tailor"
+#: tokens that a line of code needs more than
+NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
 
 
 def function_bodies(tree: ast.AST) -> Iterator[list[ast.stmt]]:
@@ -45,13 +54,29 @@ def count_nodes(statements: Sequence[ast.stmt]) -> int:
     return count
 
 
-def count_lines(statements: Sequence[ast.stmt]) -> int:
-    """The lines that the statements take; blank ones between them do not count."""
-    count = 0
-    for statement in statements:
-        last = statement.end_lineno or statement.lineno
-        count += last - statement.lineno + 1
-    return count
+def lines_of(statement: ast.stmt) -> set[int]:
+    """The numbers of the lines that a statement takes."""
+    last = statement.end_lineno or statement.lineno
+    return set(range(statement.lineno, last + 1))
+
+
+def docstring_lines(tree: ast.AST) -> set[int]:
+    """The numbers of the lines that docstrings take."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    numbers: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, documented) and ast.get_docstring(node) is not None:
+            numbers |= lines_of(node.body[0])
+    return numbers
+
+
+def code_lines(text: str, tree: ast.AST) -> set[int]:
+    """The numbers of the lines that hold code: no blank line, no comment, no docstring."""
+    numbers: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in NO_CODE:
+            numbers.update(range(token.start[0], token.end[0] + 1))
+    return numbers - docstring_lines(tree)
 
 
 def attribute_targets(tree: ast.AST) -> Iterator[bool]:
@@ -83,23 +108,30 @@ def count_comments(text: str) -> int:
 
 def measure(folder: Path) -> dict[str, str]:
     """The figures of a folder, by name."""
+    all_nodes = 0
+    all_code = 0
     node_counts: list[int] = []
-    body_lines = 0
+    body_code = 0
     in_tuples: list[bool] = []
     comments = 0
     all_lines = 0
     for path in sorted(folder.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text)
+        code = code_lines(text, tree)
+        all_nodes += sum(1 for _ in ast.walk(tree))
+        all_code += len(code)
         for statements in function_bodies(tree):
             node_counts.append(count_nodes(statements))
-            body_lines += count_lines(statements)
+            for statement in statements:
+                body_code += len(lines_of(statement) & code)
         in_tuples += attribute_targets(tree)
         comments += count_comments(text)
         all_lines += len(text.splitlines())
     packed_share = statistics.mean(in_tuples) if in_tuples else 0.0
     return {
-        "nodes a line": f"{sum(node_counts) / body_lines:.1f}",
+        "nodes a line of code": f"{all_nodes / all_code:.2f}",
+        "nodes a line within functions": f"{sum(node_counts) / body_code:.2f}",
         "nodes in the median function": f"{statistics.median(node_counts):.0f}",
         "attributes assigned in tuples": f"{packed_share:.0%}",
         "lines that are comments": f"{comments / all_lines:.1%}",
