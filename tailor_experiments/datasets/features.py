@@ -26,6 +26,7 @@ def load_features(
     path: str | os.PathLike[str],
     *,
     classes: int | None = None,
+    examples: int | None = None,
     long_tail: float = 1.0,
     copies: int = 1,
     junk: float = 0.0,
@@ -37,6 +38,7 @@ def load_features(
     class numbers or (N, K) of 0 and 1, and `classes` (K,), their names.
 
     classes    keep so many, all others become one, as the paper's K-class versions do
+    examples   a random sample of so many from the pool; the test set stays as it is
     long_tail  the pool's largest class is so many times the smallest, exponentially in between;
                the test set stays as it is
     copies     every example of the pool this often, jittered
@@ -57,6 +59,10 @@ def load_features(
         targets = targets[is_pool]
     else:
         test_vectors, test_targets, _ = _read(folder / "test.npz")
+    if examples is not None:
+        sample = _sample(len(vectors), examples)
+        vectors = vectors[sample]
+        targets = targets[sample]
     task, labels = _labels(
         targets,
         names,
@@ -98,6 +104,14 @@ def _random_half(count: int) -> np.ndarray:
     rng = np.random.default_rng(1)
     luck = rng.random(count)
     return luck < 0.5
+
+
+def _sample(count: int, examples: int) -> np.ndarray:
+    """(examples,) positions of a pool of `count`, the same each time."""
+    if not 1 <= examples <= count:
+        raise InputError(f"examples is {examples}: take 1 to {count}, which the pool has")
+    rng = np.random.default_rng(2)
+    return np.sort(rng.permutation(count)[:examples])
 
 
 def _labels(

@@ -51,6 +51,19 @@ def test_a_long_tail_falls_by_its_ratio_and_the_test_set_stays(folder):
     assert len(data.test_labels) == 60
 
 
+def test_a_sample_is_the_same_each_time_and_the_test_set_stays(folder):
+    whole = load_features(folder)
+    sample = load_features(folder, examples=50)
+    again = load_features(folder, examples=50)
+    assert np.array_equal(rows_of(sample.pool), rows_of(again.pool))
+    originals = {tuple(row) for row in rows_of(whole.pool).tolist()}
+    assert all(tuple(row) in originals for row in rows_of(sample.pool).tolist())
+    assert sample.labels.shape == (50, 3)
+    assert sample.test_labels.shape == (60, 3)
+    with pytest.raises(InputError, match="examples is 401: take 1 to 400"):
+        load_features(folder, examples=401)
+
+
 def test_copies_lie_near_their_originals(folder):
     plain = load_features(folder)
     data = load_features(folder, copies=3)
