@@ -178,6 +178,10 @@ def report(
     focus: Annotated[
         str | None, typer.Option(help="Contender that is compared with all others; else TAILOR.")
     ] = None,
+    reach: Annotated[
+        str | None,
+        typer.Option(help="Contender whose last score the others are to reach; else random."),
+    ] = None,
 ) -> None:
     """Tables, figures (PNG and PDF) and one self-contained HTML page."""
     from tailor.capacity.machine import cores
@@ -188,8 +192,9 @@ def report(
 
     experiments = load(*results)
     contenders = [contender for experiment in experiments for contender in experiment.contenders]
-    if focus is not None and focus not in contenders:
-        raise UnknownName("contender", focus, dict.fromkeys(contenders))
+    for label in (focus, reach):
+        if label is not None and label not in contenders:
+            raise UnknownName("contender", label, dict.fromkeys(contenders))
     with progress_bars() as step:
         page = write_report(
             experiments,
@@ -197,10 +202,11 @@ def report(
             target,
             smooth,
             focus,
+            reach=reach,
             workers=cores(),
             progress=step,
         )
-    show_tables(all_tables(experiments, target, focus))
+    show_tables(all_tables(experiments, target, focus, reach))
     typer.echo(f"Page and figures: {page}")
 
 

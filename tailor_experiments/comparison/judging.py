@@ -102,6 +102,17 @@ def fair_means(
     return means
 
 
+def common_contenders(experiments: Sequence[Results]) -> tuple[list[str], list[str]]:
+    """Contenders that all experiments have, in the order of the first one, and by name those that
+    some lack.
+    """
+    contender_sets = [set(results.contenders) for results in experiments]
+    in_all = set.intersection(*contender_sets)
+    everyone = set.union(*contender_sets)
+    common = [contender for contender in experiments[0].contenders if contender in in_all]
+    return common, sorted(everyone - in_all)
+
+
 def rivals(results: Results, ours: str, metric: str | None = None) -> dict[str, str | None]:
     """Whom a contender is measured by: a contender, or None, for each of RIVALS.
 

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from tailor.models.base import ProgressCallback, quiet
-from tailor_experiments.comparison import report_tables
+from tailor_experiments.comparison import label_efficiency, report_tables
 from tailor_experiments.comparison.page import page
 from tailor_experiments.comparison.pictures import (
     draw_all,
@@ -21,7 +21,7 @@ from tailor_experiments.comparison.results import Results
 from tailor_experiments.comparison.table_format import Table, markdown
 
 PAGE = "report.html"
-SHORT = "report.md"  # a table an experiment, for pages of a repository
+SHORT = "report.md"  # two tables an experiment, for pages of a repository
 
 
 def tables_of_all(experiments: Sequence[Results], focus: str | None = None) -> list[Table]:
@@ -30,6 +30,7 @@ def tables_of_all(experiments: Sequence[Results], focus: str | None = None) -> l
         report_tables.yardsticks(experiments, focus),
         report_tables.yardsticks(experiments, focus, "imbalance"),
         report_tables.ranks(experiments),
+        label_efficiency.ranks_by_area(experiments),
     ]
     return [table for table in candidates if table is not None]
 
@@ -38,11 +39,15 @@ def tables_of_one(
     results: Results,
     target: float | None = None,
     focus: str | None = None,
+    reach: str | None = None,
 ) -> list[Table]:
-    """Tables of one experiment. target: see report_tables.to_target."""
+    """Tables of one experiment. target: see report_tables.to_target; reach: see
+    label_efficiency.efficiency.
+    """
     candidates = [
         report_tables.final(results),
         report_tables.differences(results, focus),
+        label_efficiency.efficiency(results, focus, reach),
         report_tables.to_target(results, target),
         report_tables.seconds(results),
     ]
@@ -53,11 +58,12 @@ def all_tables(
     experiments: Sequence[Results],
     target: float | None = None,
     focus: str | None = None,
+    reach: str | None = None,
 ) -> list[Table]:
     """Those of all experiments together, then those of each."""
     tables = tables_of_all(experiments, focus)
     for results in experiments:
-        tables += tables_of_one(results, target, focus)
+        tables += tables_of_one(results, target, focus, reach)
     return tables
 
 
@@ -68,6 +74,7 @@ def write_report(
     window: int = 3,
     focus: str | None = None,
     *,
+    reach: str | None = None,
     workers: int = 1,
     progress: ProgressCallback = quiet,
 ) -> Path:
@@ -76,6 +83,7 @@ def write_report(
     target   labels needed to reach this score are counted; by default what random reaches
     window   rounds over which curves are smoothed
     focus    the contender that the others are compared with; by default TAILOR
+    reach    the contender whose last score the others are to reach; by default random
     workers  processes that draw
     """
     out.mkdir(parents=True, exist_ok=True)
@@ -88,7 +96,7 @@ def write_report(
     pictures_of_all, *pictures_of_each = groups
     sections = []
     for results, pictures_of_one in zip(experiments, pictures_of_each):
-        tables = tables_of_one(results, target, focus)
+        tables = tables_of_one(results, target, focus, reach)
         sections.append((results, tables, pictures_of_one))
     text = page(
         tables_of_all(experiments, focus),
@@ -96,13 +104,22 @@ def write_report(
         sections,
     )
     (out / PAGE).write_text(text, encoding="utf-8")
-    (out / SHORT).write_text(short(experiments, focus), encoding="utf-8")
+    (out / SHORT).write_text(short(experiments, focus, reach), encoding="utf-8")
     return out / PAGE
 
 
-def short(experiments: Sequence[Results], focus: str | None = None) -> str:
-    """Markdown: how the contender in focus fares on all experiments, and one table for each."""
+def short(
+    experiments: Sequence[Results],
+    focus: str | None = None,
+    reach: str | None = None,
+) -> str:
+    """Markdown: how the contender in focus fares on all experiments, and for each one what it
+    came to and how many labels that took.
+    """
     tables = tables_of_all(experiments, focus)
     for results in experiments:
         tables.append(report_tables.summary(results, focus))
+        efficiency = label_efficiency.efficiency(results, focus, reach)
+        if efficiency is not None:
+            tables.append(efficiency)
     return "\n".join(map(markdown, tables))

@@ -10,6 +10,7 @@ import numpy as np
 from tailor_experiments.comparison import stats
 from tailor_experiments.comparison.judging import (
     BEST_SINGLE,
+    common_contenders,
     compared_metrics,
     difference,
     fair_means,
@@ -23,6 +24,7 @@ from tailor_experiments.comparison.table_format import (
     NO_NUMBER,
     Table,
     interval,
+    label_count,
     number,
     with_error,
 )
@@ -142,12 +144,13 @@ def to_target(results: Results, target: float | None = None) -> Table | None:
         final_scores = results.final_values(base, metric)
         target = float(final_scores.mean())
         reason = f"what {base} reaches in the end"
+    total = results.total_labels
     rows = []
     for contender in results.contenders:
         needed = results.labels_to(contender, metric, target)
-        median = _label_count(np.median(needed), results)
-        fewest = _label_count(needed.min(), results)
-        most = _label_count(needed.max(), results)
+        median = label_count(float(np.median(needed)), total)
+        fewest = label_count(needed.min(), total)
+        most = label_count(needed.max(), total)
         span = fewest
         if most != fewest:
             span = f"{fewest} to {most}"
@@ -160,13 +163,6 @@ def to_target(results: Results, target: float | None = None) -> Table | None:
         tuple(rows),
         "over all trials; one that never reaches it needs more labels than it had",
     )
-
-
-def _label_count(labels: float, results: Results) -> str:
-    """Infinitely many are more than there were."""
-    if np.isfinite(labels):
-        return f"{labels:.0f}"
-    return f"> {results.total_labels}"
 
 
 def seconds(results: Results) -> Table:
@@ -262,10 +258,7 @@ def ranks(experiments: Sequence[Results]) -> Table | None:
     """The mean rank over experiments, of contenders that all of them have."""
     if len(experiments) < 2:
         return None
-    contender_sets = [set(results.contenders) for results in experiments]
-    in_all = set.intersection(*contender_sets)
-    in_order = experiments[0].contenders
-    common = [contender for contender in in_order if contender in in_all]
+    common, left_out = common_contenders(experiments)
     scores = {}
     for results in experiments:
         scores[results.name] = fair_means(results, common)
@@ -284,8 +277,6 @@ def ranks(experiments: Sequence[Results]) -> Table | None:
         metric = results.metric_label(judged_by(results))
         columns.append(f"{results.name}, {metric}")
     note = "by the mean after the last round over the seeds that all of these have, 1 is best"
-    everyone = set.union(*contender_sets)
-    left_out = sorted(everyone - in_all)
     if left_out:
         names = "; ".join(left_out)
         note += f"; not in all experiments: {names}"

@@ -1,5 +1,5 @@
-"""Statistics over trials: means with standard errors, paired differences, areas, labels to a
-target, ranks.
+"""Statistics over trials: means with standard errors, paired differences, areas, first quarters,
+labels to a target, ranks.
 """
 
 from __future__ import annotations
@@ -111,6 +111,24 @@ def area(labels: np.ndarray, scores: np.ndarray) -> float:
     return float(np.trapezoid(scores, labels) / width)
 
 
+def first_quarter(scores: np.ndarray) -> np.ndarray:
+    """scores (..., rounds) -> (...), the mean over the first quarter of the rounds: a quarter of
+    their number, rounded down, but at least one.
+
+    >>> float(first_quarter(np.array([0.25, 0.5, 0.6, 0.7, 0.7, 0.8, 0.8, 0.9])))
+    0.375
+    """
+    rounds = scores.shape[-1]
+    if rounds == 0:
+        raise InputError("scores of no rounds have no first quarter: give at least one round")
+    return scores[..., : quarter_of(rounds)].mean(-1)
+
+
+def quarter_of(rounds: int) -> int:
+    """How many rounds the first quarter has."""
+    return max(1, rounds // 4)
+
+
 def labels_to(labels: np.ndarray, scores: np.ndarray, target: float) -> float:
     """labels (n,), scores (n,) -> the fewest labels at which a measured score was at least the
     target; infinite where it never was.
@@ -120,6 +138,25 @@ def labels_to(labels: np.ndarray, scores: np.ndarray, target: float) -> float:
         return float("inf")
     first = reached[0]
     return float(labels[first])
+
+
+def labels_to_between(labels: np.ndarray, scores: np.ndarray, target: float) -> float:
+    """labels (n,) ascending, scores (n,) -> the fewest labels at which the curve, drawn straight
+    from one measured score to the next, is at least the target; infinite where it never is.
+
+    >>> labels_to_between(np.array([10, 20]), np.array([0.5, 0.75]), 0.625)
+    15.0
+    """
+    reached = np.flatnonzero(scores >= target)
+    if len(reached) == 0:
+        return float("inf")
+    after = reached[0]
+    if after == 0:
+        return float(labels[0])
+    before = after - 1
+    rise = scores[after] - scores[before]  # above 0: the target lies between the two
+    share = (target - scores[before]) / rise
+    return float(labels[before] + share * (labels[after] - labels[before]))
 
 
 def smooth(values: np.ndarray, window: int = 3) -> np.ndarray:

@@ -58,6 +58,17 @@ def interval(difference: Difference, metric: str) -> str:
     return text
 
 
+def label_count(labels: float, total: int) -> str:
+    """A number of labels as text; infinitely many are more than the total that there was.
+
+    >>> label_count(float("inf"), 420)
+    '> 420'
+    """
+    if np.isfinite(labels):
+        return f"{labels:.0f}"
+    return f"> {total}"
+
+
 def markdown(table: Table) -> str:
     """The table with its title and note, for pages of a repository."""
     rule = ("---",) * len(table.columns)

@@ -44,7 +44,7 @@ def test_a_window_of_1100_pixels_shows_whole_tables(browser, report):
     tab.page.set_viewport_size({"width": 1100, "height": 800})
     tab.open("")
     found = sizes(tab)
-    assert len(found) == 7
+    assert len(found) == 8
     assert all(there <= seen for seen, there in found), found
     tab.close()
 

@@ -42,6 +42,20 @@ def rows_of(scores, *, experiment="made up", families=None):
     return found
 
 
+def rows_of_curves(curves, *, experiment="made up", batch=10):
+    """contender -> seed -> a test score for each round, as rows; the first is that of round 0."""
+    found = []
+    for contender, trials in curves.items():
+        template = rows_of({contender: [0.0]}, experiment=experiment)[0]
+        for seed, scores in trials.items():
+            for number, score in enumerate(scores):
+                place = {"seed": seed, "round": number, "rounds": len(scores) - 1}
+                found.append(
+                    template | place | {"labels": batch * (number + 1), "test_score": score}
+                )
+    return found
+
+
 SCORES = {
     "TAILOR": [0.80, 0.82, 0.81, 0.83],
     "TAILOR, wide": [0.81, 0.82, 0.82, 0.83],

@@ -93,13 +93,19 @@ def test_report_and_compare(complete, tmp_path):
         "1",
         "--focus",
         "random",
+        "--reach",
+        "TAILOR",
     )
     assert done.returncode == 0, done.stderr
     assert "random minus" in done.stdout
+    assert "Labels to reach TAILOR: the fewest labels" in " ".join(done.stdout.split())
     assert (tmp_path / "report.html").is_file()
     done = main_here("bench", "compare", complete, complete)
     assert done.returncode == 0, done.stderr
     assert "B minus A" in done.stdout
+    done = main_here("bench", "report", complete, "--out", tmp_path, "--reach", "rondom")
+    assert done.returncode == 2
+    assert "rondom" in done.stderr
 
 
 def test_wrong_input_is_refused(toml, tmp_path):

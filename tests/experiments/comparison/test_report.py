@@ -264,6 +264,7 @@ def test_a_target_of_ones_own(whole):
     kinds = (
         "after 60 labels",
         "TAILOR minus",
+        "label efficiency, balanced accuracy (test)",
         "labels to balanced accuracy (test)",
         "seconds a round",
     )

@@ -59,6 +59,42 @@ def test_labels_to_a_target():
     assert stats.labels_to(labels, scores, 0.71) == np.inf
 
 
+def test_the_first_quarter_has_at_least_one_round():
+    scores = np.arange(13.0)
+    for rounds in range(1, 14):
+        first = [scores[at] for at in range(rounds) if at == 0 or (at + 1) * 4 <= rounds]
+        assert stats.first_quarter(scores[:rounds]) == sum(first) / len(first)
+    assert stats.first_quarter(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist() == [1, 3]
+    with pytest.raises(InputError, match="no first quarter"):
+        stats.first_quarter(np.empty((2, 0)))
+
+
+def test_labels_to_a_target_between_rounds():
+    labels = np.array([10.0, 20.0, 40.0])
+    scores = np.array([0.5, 0.75, 0.25])
+    for target, expected in ((0.4, 10), (0.5, 10), (0.625, 15), (0.75, 20), (0.76, np.inf)):
+        assert stats.labels_to_between(labels, scores, target) == expected
+
+
+def test_labels_between_rounds_against_a_walk_along_the_curve():
+    rng = np.random.default_rng(0)
+    never = 0
+    for _ in range(50):
+        labels = np.cumsum(rng.integers(1, 9, 6))
+        scores = rng.random(6)
+        target = rng.random()
+        walk = np.arange(labels[0], labels[-1] + 0.001, 0.001)
+        heights = np.interp(walk, labels, scores)
+        high_enough = [at for at, height in zip(walk, heights) if height >= target]
+        found = stats.labels_to_between(labels, scores, target)
+        if high_enough:
+            assert high_enough[0] - 0.001 <= found <= high_enough[0] + 1e-9
+        else:
+            never += 1
+            assert found == np.inf
+    assert 0 < never < 50
+
+
 def test_smoothing():
     values = np.array([[0.0, 3.0, 6.0, 0.0]])
     assert stats.smooth(values, 3).tolist() == [[1.5, 3.0, 3.0, 3.0]]
