@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tailor.errors import InputError
-from tailor.run.events import AnswersTold, RunEvent, SeveralEvents, VoteCast, read_event
+from tailor.run.events import (
+    AnswersTold,
+    RunEvent,
+    SeveralEvents,
+    VoteCast,
+    read_event,
+)
 from tailor.storage.base import Store
 
 LONGEST_NAME = 200
@@ -57,7 +63,12 @@ class Annotators:
             for annotator, position in _answers_in(event):
                 self.record_answer(annotator, position, stored.time)
 
-    def record_answer(self, annotator: str, position: int, time: float) -> None:
+    def record_answer(
+        self,
+        annotator: str,
+        position: int,
+        time: float,
+    ) -> None:
         if annotator not in self._activities:
             self._activities[annotator] = AnnotatorActivity(annotator)
         activity = self._activities[annotator]

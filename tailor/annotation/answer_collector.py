@@ -137,7 +137,12 @@ def checked_label(task: Task, id: str, label: Sequence[str] | None) -> str | lis
     if label is None:
         return None
     try:
-        class_names = check_list(label, "label", "class names", ordered=False)
+        class_names = check_list(
+            label,
+            "label",
+            "class names",
+            ordered=False,
+        )
         names = [check_text(name, "label") for name in class_names]
     except InputError:
         raise InputError(

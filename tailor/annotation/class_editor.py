@@ -26,12 +26,22 @@ class ClassEditor:
         self._session.add_class(name, by=by)
         return self._classes_after_edit()
 
-    def rename(self, old: str, new: str, by: str) -> tuple[str, ...]:
+    def rename(
+        self,
+        old: str,
+        new: str,
+        by: str,
+    ) -> tuple[str, ...]:
         check_annotator(by)
         self._session.rename_class(old, new, by=by)
         return self._classes_after_edit()
 
-    def merge(self, old: str, into: str, by: str) -> tuple[str, ...]:
+    def merge(
+        self,
+        old: str,
+        into: str,
+        by: str,
+    ) -> tuple[str, ...]:
         """What was labelled `old` is labelled `into`, and `old` is no class any more."""
         check_annotator(by)
         self._session.merge_classes(old, into, by=by)

@@ -11,7 +11,13 @@ from tailor.annotation.answer_collector import AnswerCollector
 from tailor.annotation.assignment import Assignment
 from tailor.annotation.batch_progress import BatchProgress
 from tailor.annotation.class_editor import ClassEditor
-from tailor.annotation.items import Item, NextItems, Receipt, has_answer, make_item
+from tailor.annotation.items import (
+    Item,
+    NextItems,
+    Receipt,
+    has_answer,
+    make_item,
+)
 from tailor.annotation.leases import Leases
 from tailor.annotation.overview import Overview
 from tailor.annotation.pick_explanation import explain_pick
@@ -61,7 +67,12 @@ class Coordinator:
         """clock is what leases end by: it must never jump, whatever is done to the machine's time
         of day. wall_clock is what events are dated by.
         """
-        check_instance(source, (Project, Session), "source", "a Project or a Session")
+        check_instance(
+            source,
+            (Project, Session),
+            "source",
+            "a Project or a Session",
+        )
         overlap = check_whole(overlap, "overlap")
         _check_overlap_share(overlap_share)
         _check_lease(lease)
@@ -160,7 +171,12 @@ class Coordinator:
             items = tuple(self._item(position) for position in positions)
             return NextItems(items, "ready")
 
-    def answer(self, annotator: str, id: str, label: Sequence[str] | None) -> Receipt:
+    def answer(
+        self,
+        annotator: str,
+        id: str,
+        label: Sequence[str] | None,
+    ) -> Receipt:
         """Take an answer in: class names (multi-class: exactly one; multi-label: none is an answer
         too), or None to skip.
 
@@ -168,9 +184,19 @@ class Coordinator:
         """
         return self._answer_collector.collect(annotator, id, label)
 
-    def settle(self, id: str, label: Sequence[str] | None, by: str) -> Receipt:
+    def settle(
+        self,
+        id: str,
+        label: Sequence[str] | None,
+        by: str,
+    ) -> Receipt:
         """Take in the label that counts, whatever the votes say."""
-        return self._answer_collector.collect(by, id, label, settles=True)
+        return self._answer_collector.collect(
+            by,
+            id,
+            label,
+            settles=True,
+        )
 
     def history(self, annotator: str, n: int = 20) -> list[Item]:
         """An annotator's latest answers, newest first; skips too, but nothing whose answer was

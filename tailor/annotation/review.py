@@ -77,7 +77,12 @@ class Review:
         # Outside of the lock: with many annotators and classes it takes a while.
         return agreement(task, votes)
 
-    def _page(self, positions: list[int], offset: int, limit: int) -> ItemPage:
+    def _page(
+        self,
+        positions: list[int],
+        offset: int,
+        limit: int,
+    ) -> ItemPage:
         offset = check_whole(offset, "offset", least=0)
         limit = check_whole(limit, "limit", 0, LARGEST_PAGE)
         run_state = self._session.run_state

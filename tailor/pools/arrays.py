@@ -178,7 +178,12 @@ class Arrays(Pool):
         return description
 
 
-def _open_file(path: Path, array: str | None, ids: Any, labels: Any) -> NpzArrays:
+def _open_file(
+    path: Path,
+    array: str | None,
+    ids: Any,
+    labels: Any,
+) -> NpzArrays:
     """The arrays of a .npy or .npz file; labels may be the path of another .npy file."""
     if not path.is_file():
         raise InputError(f"no file at {path}: give an existing .npy or .npz file")

@@ -141,7 +141,12 @@ class FileCache:
                 os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
         return file
 
-    def _fetch_copy(self, path: Path, size: int, fetch: Callable[[str], None]) -> BinaryIO:
+    def _fetch_copy(
+        self,
+        path: Path,
+        size: int,
+        fetch: Callable[[str], None],
+    ) -> BinaryIO:
         """As _open_copy, of a copy that is fetched now."""
         writer = f"{os.getpid()}.{threading.get_ident()}"
         partial = self.folder / f"{path.name}.{writer}.part"

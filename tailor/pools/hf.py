@@ -7,7 +7,13 @@ from typing import Any
 
 from tailor.errors import InputError
 from tailor.pools import columns, convert
-from tailor.pools.base import Pool, Unreadable, check_positions, check_unique, row_numbers
+from tailor.pools.base import (
+    Pool,
+    Unreadable,
+    check_positions,
+    check_unique,
+    row_numbers,
+)
 from tailor.pools.image_decoding import check_decoding, decode_image, in_threads
 
 #: Rows in memory at once while a whole column is read.

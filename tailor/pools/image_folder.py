@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from tailor.errors import InputError
-from tailor.pools.base import Pool, Unreadable, check_positions, check_unique, without_none
+from tailor.pools.base import (
+    Pool,
+    Unreadable,
+    check_positions,
+    check_unique,
+    without_none,
+)
 from tailor.pools.image_decoding import (
     IMAGE_SUFFIXES,
     check_decoding,
@@ -95,7 +101,10 @@ class ImageFolder(Pool):
         return len(new_ids)
 
     def _walk(
-        self, folder: str, prefix: str, parents: tuple[tuple[int, int], ...]
+        self,
+        folder: str,
+        prefix: str,
+        parents: tuple[tuple[int, int], ...],
     ) -> Iterator[str]:
         """Relative paths of the images below a folder.
 

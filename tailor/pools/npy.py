@@ -30,7 +30,12 @@ class NpyRows:
     Raises InputError where it is not a whole .npy file of plain values.
     """
 
-    def __init__(self, path: Path, start: int = 0, length: int | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        start: int = 0,
+        length: int | None = None,
+    ) -> None:
         self.path = path
         try:
             with open(path, "rb") as file:
@@ -120,7 +125,10 @@ class NpyRows:
         return runs
 
     def _read_run(
-        self, descriptor: int, first: int, count: int
+        self,
+        descriptor: int,
+        first: int,
+        count: int,
     ) -> dict[int, np.ndarray | Unreadable]:
         content = _read_bytes(
             descriptor,

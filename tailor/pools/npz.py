@@ -37,7 +37,12 @@ class NpzArrays:
     labels: Any
 
 
-def open_npz(path: Path, array: str | None, ids: Any, labels: Any) -> NpzArrays:
+def open_npz(
+    path: Path,
+    array: str | None,
+    ids: Any,
+    labels: Any,
+) -> NpzArrays:
     """The examples, ids and labels in an .npz file. Only compressed examples are read into memory.
 
     array   the name of the examples' array; None where there is only one it can be

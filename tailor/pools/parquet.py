@@ -19,7 +19,12 @@ from tailor.pools.base import (
     without_none,
 )
 from tailor.pools.file_rows import FileRows
-from tailor.pools.image_decoding import check_decoding, decode_image, decoding_key, in_threads
+from tailor.pools.image_decoding import (
+    check_decoding,
+    decode_image,
+    decoding_key,
+    in_threads,
+)
 from tailor.pools.parquet_files import (
     ParquetListing,
     TableFile,

@@ -12,7 +12,12 @@ from typing import Any, BinaryIO
 from tailor.errors import InputError
 
 #: The format of a file, by the end of its name.
-FORMAT_BY_SUFFIX = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+FORMAT_BY_SUFFIX = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -61,7 +66,12 @@ class Jsonl:
             raise ValueError(f"a {type(values).__name__} where an object must be")
         return values
 
-    def records(self, file: BinaryIO, start: int, line: int) -> Iterator[Record]:
+    def records(
+        self,
+        file: BinaryIO,
+        start: int,
+        line: int,
+    ) -> Iterator[Record]:
         """All records from byte `start`, which is the beginning of this line. Blank lines are
         passed over.
         """
@@ -93,7 +103,12 @@ class Csv:
     header  the names of the columns; until it is set, columns are named by their number
     """
 
-    def __init__(self, encoding: str, delimiter: str, header: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        encoding: str,
+        delimiter: str,
+        header: list[str] | None = None,
+    ) -> None:
         self.encoding = encoding
         self.delimiter = delimiter
         self.header = header
@@ -118,7 +133,12 @@ class Csv:
             raise ValueError(f"{len(row)} columns, the header has {expected}")
         return dict(zip(self.header, row))
 
-    def records(self, file: BinaryIO, start: int, line: int) -> Iterator[Record]:
+    def records(
+        self,
+        file: BinaryIO,
+        start: int,
+        line: int,
+    ) -> Iterator[Record]:
         """All records from byte `start`, which is the beginning of this line.
 
         Python's csv reader says where a record ends. Where it fails, only the first line of the

@@ -20,7 +20,12 @@ from tailor.pools.base import (
 )
 from tailor.pools.file_cache import FileCache
 from tailor.pools.file_rows import FileRows
-from tailor.pools.image_decoding import check_decoding, decode_image, decoding_key, in_threads
+from tailor.pools.image_decoding import (
+    check_decoding,
+    decode_image,
+    decoding_key,
+    in_threads,
+)
 from tailor.pools.image_folder import check_labels_option, folder_labels, readable_name
 from tailor.pools.local_copies import LocalCopies
 from tailor.pools.remote_files import RemoteFile, RemoteStorage, StorageUnreachable

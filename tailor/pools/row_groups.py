@@ -57,7 +57,12 @@ class RowGroups:
                 values.update(dict.fromkeys(group_rows, unreadable))
         return values
 
-    def _read(self, file: TableFile, group: int, offsets: list[int]) -> list[Any]:
+    def _read(
+        self,
+        file: TableFile,
+        group: int,
+        offsets: list[int],
+    ) -> list[Any]:
         """The values at these offsets in a row group, ascending."""
         import pyarrow.parquet as pq
 
@@ -83,7 +88,12 @@ class RowGroups:
                 total += leaf.total_uncompressed_size
         return total
 
-    def _streamed(self, parquet: Any, group: int, offsets: list[int]) -> list[Any]:
+    def _streamed(
+        self,
+        parquet: Any,
+        group: int,
+        offsets: list[int],
+    ) -> list[Any]:
         values: list[Any] = []
         batch_start = 0
         remaining = iter(offsets)

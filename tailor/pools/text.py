@@ -20,7 +20,12 @@ from tailor.pools.base import (
 )
 from tailor.pools.columns import LABEL_COLUMNS, choose_label
 from tailor.pools.record_index import IndexEntry, RecordIndex, digest
-from tailor.pools.records import FORMAT_BY_SUFFIX, Csv, Record, make_format
+from tailor.pools.records import (
+    FORMAT_BY_SUFFIX,
+    Csv,
+    Record,
+    make_format,
+)
 
 #: Records of a JSONL file that are looked at to find its columns.
 _RECORDS_TRIED = 100

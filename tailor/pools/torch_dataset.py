@@ -9,7 +9,13 @@ import numpy as np
 
 from tailor.errors import InputError
 from tailor.pools import convert
-from tailor.pools.base import Pool, Unreadable, check_positions, check_unique, row_numbers
+from tailor.pools.base import (
+    Pool,
+    Unreadable,
+    check_positions,
+    check_unique,
+    row_numbers,
+)
 from tailor.pools.image_decoding import pixels, to_rgb
 
 #: Items that are looked at to find out what kind they are and whether they have labels.

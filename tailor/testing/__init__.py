@@ -11,7 +11,12 @@ from __future__ import annotations
 
 from tailor.testing.models_contract import check_model
 from tailor.testing.pools_contract import check_pool
-from tailor.testing.selectors import SELECTOR_CHECKS, check_selector, make_contest, make_outcomes
+from tailor.testing.selectors import (
+    SELECTOR_CHECKS,
+    check_selector,
+    make_contest,
+    make_outcomes,
+)
 from tailor.testing.simulated_pools import SimulatedPool, make_pool, make_view
 from tailor.testing.store_contract import STORE_CHECKS, check_store
 from tailor.testing.strategies import STRATEGY_CHECKS, check_strategy, take_all

@@ -11,7 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tailor import strategies
-from tailor.compute import Engine, Predictions, Sharded, ShardedView
+from tailor.compute import (
+    Engine,
+    Predictions,
+    Sharded,
+    ShardedView,
+)
 from tailor.selection.array_view import ArrayView
 from tailor.selection.learner import Learner
 from tailor.selection.round import Round
@@ -67,7 +72,12 @@ def in_shards(
 
     probs = view.probs.numpy()
     features = None if view.features is None else view.features.numpy()
-    predictions = write("predictions", probs, features, str(probs.dtype))
+    predictions = write(
+        "predictions",
+        probs,
+        features,
+        str(probs.dtype),
+    )
     return Sharded(predictions, engine, finetune, dropout).round_view(
         view.task,
         labelled=view.labelled,
@@ -184,12 +194,25 @@ def check_same_picks(
         )
 
     view = make()
-    sharded_view = in_shards(engine, pool, make(), folder, shard, seed)
+    sharded_view = in_shards(
+        engine,
+        pool,
+        make(),
+        folder,
+        shard,
+        seed,
+    )
     arms = make_arms(families, pool.task)
     plan = np.random.default_rng((seed, 3)).integers(0, len(arms), view.ledger.left)
     in_memory = Round(view, arms, plan, seed, cover=cover)
     expected = in_memory.batch()
-    over_shards = Round(sharded_view, arms, plan, seed, cover=cover)
+    over_shards = Round(
+        sharded_view,
+        arms,
+        plan,
+        seed,
+        cover=cover,
+    )
     batch = over_shards.batch()
     for slot in range(len(expected)):
         wanted = (int(expected.indices[slot]), expected.arms[slot])

@@ -74,7 +74,12 @@ class Server:
         name = run or f"run-{uuid.uuid4().hex[:12]}"
         return f"postgresql://{USER}:{self.password}@127.0.0.1:{self.port}/{database}?run={name}"
 
-    def execute(self, statement: str, *values: Any, database: str = "postgres") -> list[Any]:
+    def execute(
+        self,
+        statement: str,
+        *values: Any,
+        database: str = "postgres",
+    ) -> list[Any]:
         """Run one statement on a connection of its own -> the rows that it gives."""
         import psycopg
 
@@ -118,7 +123,12 @@ class Server:
     def running(self) -> bool:
         return self._run("pg_ctl", "status", check=False) == 0
 
-    def _run(self, program: str, *words: str, check: bool = True) -> int:
+    def _run(
+        self,
+        program: str,
+        *words: str,
+        check: bool = True,
+    ) -> int:
         command = [str(self._programs / program), "-D", str(self.folder / "data"), *words]
         # Into a file: the server inherits it, and a pipe would stay open as long as it runs.
         with tempfile.TemporaryFile("w+") as output:

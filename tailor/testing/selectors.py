@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 
 from tailor import bandits
-from tailor.bandits.base import Contest, Fit, Outcomes, Selector
+from tailor.bandits.base import (
+    Contest,
+    Fit,
+    Outcomes,
+    Selector,
+)
 from tailor.task import MultiClass, Task
 
 #: a contest -> a selector that has begun

@@ -19,7 +19,13 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tailor.errors import InputError, TailorError
-from tailor.storage import Event, Store, StoreBusy, StoreError, StoreMissing
+from tailor.storage import (
+    Event,
+    Store,
+    StoreBusy,
+    StoreError,
+    StoreMissing,
+)
 
 
 class Opener(Protocol):
@@ -99,7 +105,12 @@ def check_events(place: Place) -> None:
     before = time.time()
     nested = {"n": 1, "nested": [{"a": None}, 0.1, True]}
     odd_text = {"text": "ü 猫 \0 \ud800 \"'\\"}
-    odd_numbers = {"b": 1, "a": 2, "large": 2**60, "small": 5e-324}
+    odd_numbers = {
+        "b": 1,
+        "a": 2,
+        "large": 2**60,
+        "small": 5e-324,
+    }
     added: list[tuple[str, dict[str, Any], bytes | None]] = [
         ("told", nested, None),
         ("told", {}, b""),

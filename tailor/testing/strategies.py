@@ -28,7 +28,12 @@ def check_strategy(strategy: Strategy, task: Task) -> None:
         check(strategy, task)
 
 
-def take_all(arm: Arm, view: PoolView, seed: int = 0, others: float = 0.0) -> list[int]:
+def take_all(
+    arm: Arm,
+    view: PoolView,
+    seed: int = 0,
+    others: float = 0.0,
+) -> list[int]:
     """Take from one arm until nothing is left, entering each in the ledger; its own picks in order.
 
     others  how often another arm takes a random example in between
@@ -380,7 +385,13 @@ class WatchedAnnotator:
 
 
 def _pool(task: Task) -> SimulatedPool:
-    return make_pool(task, SIZE, seed=0, grid=64, copies=0.2)
+    return make_pool(
+        task,
+        SIZE,
+        seed=0,
+        grid=64,
+        copies=0.2,
+    )
 
 
 def _view(task: Task, seed: int, **options: Any) -> ArrayView:

@@ -21,7 +21,13 @@ class NoisyAnnotator:
     mistake.
     """
 
-    def __init__(self, known: KnownLabels, task: Task, rate: float, seed: int = 0) -> None:
+    def __init__(
+        self,
+        known: KnownLabels,
+        task: Task,
+        rate: float,
+        seed: int = 0,
+    ) -> None:
         if not 0 <= rate <= 1:
             raise InputError(f"noise is {rate}: it must lie in [0, 1]")
         self._known_labels = known

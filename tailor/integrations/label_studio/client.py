@@ -102,7 +102,12 @@ class ProjectItems:
     path  with or without a slash at its end; the paths of its items follow it
     """
 
-    def __init__(self, transport: StudioTransport, project: int, path: str) -> None:
+    def __init__(
+        self,
+        transport: StudioTransport,
+        project: int,
+        path: str,
+    ) -> None:
         self._transport = transport
         self._project = project
         self.path = path

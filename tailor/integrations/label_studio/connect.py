@@ -123,7 +123,10 @@ class _Connecting:
         tasks = self._source_of_tasks(is_begun)
         self.run.mkdir(parents=True, exist_ok=True)
         project_link = ProjectLink.find_or_create(
-            self.run, self.studio.url, project_settings, tasks
+            self.run,
+            self.studio.url,
+            project_settings,
+            tasks,
         )
         task_pool = None
         example_of: Callable[[int, dict[str, Any]], str | None] = _pushed_example
@@ -198,7 +201,10 @@ class _Connecting:
         try:
             add_classes(session, config)
             publisher = Publisher(
-                task_mirror, session, creates_tasks=task_pool is None, say=self.say
+                task_mirror,
+                session,
+                creates_tasks=task_pool is None,
+                say=self.say,
             )
             ahead = self.ahead
             if ahead is None:

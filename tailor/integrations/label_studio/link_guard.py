@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import (
+    IPv4Address,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
 from urllib.parse import SplitResult, urlsplit
 
 from tailor.errors import InputError, TailorError
@@ -77,7 +83,12 @@ class LinkGuard:
             )
         return allowed
 
-    def _allows(self, host: str, port: int, address: IpAddress) -> bool:
+    def _allows(
+        self,
+        host: str,
+        port: int,
+        address: IpAddress,
+    ) -> bool:
         if host.lower() in self._allowed_hosts:
             return True
         for network in self._allowed_networks:

@@ -183,7 +183,12 @@ class Publisher:
             tab_data = tab.get("data") or {}
             if tab_data.get("title") == TAB:
                 return
-        was_asked = column_filter(f"data.{ROUND_KEY}", "greater", "Number", -1)
+        was_asked = column_filter(
+            f"data.{ROUND_KEY}",
+            "greater",
+            "Number",
+            -1,
+        )
         column = f"tasks:data.{ROUND_KEY}"
         self.studio.tabs.add(
             data={

@@ -41,7 +41,14 @@ class StudioTasks:
             filters = [column_filter("id", "greater", "Number", last_id)]
             if since is not None:
                 moment = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-                filters.append(column_filter("updated_at", "greater", "Datetime", moment))
+                filters.append(
+                    column_filter(
+                        "updated_at",
+                        "greater",
+                        "Datetime",
+                        moment,
+                    )
+                )
             query = {
                 "filters": {"conjunction": "and", "items": filters},
                 "ordering": ["tasks:id"],
@@ -137,7 +144,12 @@ class StudioTasks:
         return data
 
 
-def column_filter(column: str, operator: str, kind: str, value: Any) -> dict[str, Any]:
+def column_filter(
+    column: str,
+    operator: str,
+    kind: str,
+    value: Any,
+) -> dict[str, Any]:
     """A filter of the Data Manager on a column of the tasks; `kind` is "Number", "Datetime", ..."""
     return {
         "filter": f"filter:tasks:{column}",

@@ -25,7 +25,12 @@ class TaskContents:
     say  called with a message about each example that can't be shown
     """
 
-    def __init__(self, pool: Pool, studio_tasks: StudioTasks, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        studio_tasks: StudioTasks,
+        say: Callable[[str], None],
+    ) -> None:
         self._pool = pool
         self._studio_tasks = studio_tasks
         self._say = say

@@ -79,7 +79,12 @@ class StudioTransport:
     def close(self) -> None:
         self._client.close()
 
-    def call(self, method: str, path: str, **request: Any) -> Any:
+    def call(
+        self,
+        method: str,
+        path: str,
+        **request: Any,
+    ) -> Any:
         """The JSON that Label Studio answers; None for an empty answer.
 
         request  what httpx.Client.request takes besides: params, json, files
@@ -124,9 +129,19 @@ class StudioTransport:
         access_token: str = response.json()["access"]
         return access_token
 
-    def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
+    def _send(
+        self,
+        method: str,
+        path: str,
+        **request: Any,
+    ) -> httpx.Response:
         try:
-            return self._client.request(method, path, headers=self.authorization(), **request)
+            return self._client.request(
+                method,
+                path,
+                headers=self.authorization(),
+                **request,
+            )
         except import_httpx().HTTPError as error:
             raise self._unreachable(error) from None
 
