@@ -28,8 +28,10 @@ ANSWER_KINDS = (AnswersTold.kind, VoteCast.kind, SeveralEvents.kind)
 
 def check_annotator(name: str) -> None:
     """Raises InputError where this can't be an annotator's name."""
-    if isinstance(name, str) and 1 <= len(name) <= LONGEST_NAME:
-        return
+    if isinstance(name, str):
+        is_long_enough = len(name) >= 1
+        if is_long_enough and len(name) <= LONGEST_NAME:
+            return
     shown = str(name)[:50]
     raise InputError(f"the name {shown!r} won't do: 1 to {LONGEST_NAME} characters are needed")
 
@@ -59,9 +61,17 @@ class Annotators:
             # Others may hold large arrays, which are not read here.
             if stored.kind not in ANSWER_KINDS:
                 continue
-            event = read_event(stored.kind, stored.body, stored.data)
+            event = read_event(
+                stored.kind,
+                stored.body,
+                stored.data,
+            )
             for annotator, position in _answers_in(event):
-                self.record_answer(annotator, position, stored.time)
+                self.record_answer(
+                    annotator,
+                    position,
+                    stored.time,
+                )
 
     def record_answer(
         self,
@@ -69,20 +79,22 @@ class Annotators:
         position: int,
         time: float,
     ) -> None:
-        if annotator not in self._activities:
-            self._activities[annotator] = AnnotatorActivity(annotator)
-        activity = self._activities[annotator]
+        activity = self._activities.get(annotator)
+        if activity is None:
+            activity = AnnotatorActivity(annotator)
+            self._activities[annotator] = activity
         activity.last = time
-        if position in activity.recent:
+        recent = activity.recent
+        if position in recent:
             # A correction: no further answer, but it moves to the end, where the latest stands.
-            activity.recent.pop(position)
+            recent.pop(position)
         else:
             activity.answered += 1
             self._answer_times.append(time)
-        activity.recent[position] = None
-        if len(activity.recent) > REMEMBERED:
-            oldest = next(iter(activity.recent))
-            activity.recent.pop(oldest)
+        recent[position] = None
+        if len(recent) > REMEMBERED:
+            oldest = next(iter(recent))
+            recent.pop(oldest)
 
     def recent(self, annotator: str) -> list[int]:
         """The positions that an annotator answered lately, each once, newest first."""
@@ -101,7 +113,9 @@ class Annotators:
         if not times:
             return 0.0
         since_first = now - times[0]
-        return len(times) / max(since_first, SHORTEST_WINDOW)
+        # One answer a moment ago would otherwise look like a pace of hundreds a second.
+        window = max(since_first, SHORTEST_WINDOW)
+        return len(times) / window
 
     def __iter__(self) -> Iterator[AnnotatorActivity]:
         return iter(self._activities.values())
@@ -114,7 +128,10 @@ def _answers_in(event: RunEvent) -> Iterator[tuple[str, int]]:
             yield from _answers_in(inner)
     elif isinstance(event, VoteCast):
         yield event.by, event.position
-    elif isinstance(event, AnswersTold) and event.by:
+    elif isinstance(event, AnswersTold):
+        # Answers that came from outside, such as an import, are nobody's.
+        if not event.by:
+            return
         for position, _ in event.answers:
             yield event.by, position
         for position in event.skipped:

@@ -42,7 +42,11 @@ class AnswerCollector:
         self._annotators = annotators
         self._planner = planner
         self._wall_clock = wall_clock
-        self._group_commit = GroupCommit(session, self._events_of, self._acknowledge)
+        self._group_commit = GroupCommit(
+            session,
+            self._events_of,
+            self._acknowledge,
+        )
 
     def collect(
         self,
@@ -129,7 +133,11 @@ class AnswerCollector:
         )
 
 
-def checked_label(task: Task, id: str, label: Sequence[str] | None) -> str | list[str] | None:
+def checked_label(
+    task: Task,
+    id: str,
+    label: Sequence[str] | None,
+) -> str | list[str] | None:
     """A label as the task encodes it: one class name in a multi-class task, else a list of them.
 
     id: of the example, for the message of the InputError that is raised for what is no label.

@@ -51,7 +51,11 @@ class Assignment:
     def _run_state(self) -> RunState:
         return self._session.run_state
 
-    def assign(self, annotator: str, n: int) -> tuple[list[int], Shortage | None]:
+    def assign(
+        self,
+        annotator: str,
+        n: int,
+    ) -> tuple[list[int], Shortage | None]:
         """The positions of up to n examples, leased to the annotator, first those already in hand;
         and where they are fewer than n, why.
         """
@@ -118,13 +122,7 @@ class Assignment:
     def _pick_more(self) -> Shortage | None:
         """Make further picks of the open round, or of the next one; returns why there are none."""
         session = self._session
-        n = PICKS_AHEAD
-        if self._leases.count_active() <= 1:
-            # With one annotator each label reaches the arms before the next pick.
-            n = 1
-        budget = session.budget_left()
-        if budget is not None:
-            n = min(n, budget)
+        n = self._picks_at_once()
         if n < 1:
             spent = "the budget is spent once the waiting examples are answered"
             return Shortage("stopped", session.why_stop() or spent)
@@ -135,8 +133,20 @@ class Assignment:
             if reason:
                 return Shortage("stopped", reason)
             self._planner.enter_round()
+        # The next round is late: people go on with picks beyond the batch.
         if session.take(n) or session.take(n, spare=True):
             return None
         if self._planner.nothing_left and session.batch_is_asked():
             return Shortage("stopped", self._planner.nothing_left)
         return Shortage("preparing", self._planner.trouble)
+
+    def _picks_at_once(self) -> int:
+        """How many picks to make now, within the budget; 0 or less where it is spent."""
+        n = PICKS_AHEAD
+        if self._leases.count_active() <= 1:
+            # With one annotator each label reaches the arms before the next pick.
+            n = 1
+        budget = self._session.budget_left()
+        if budget is not None:
+            n = min(n, budget)
+        return n

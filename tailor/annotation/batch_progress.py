@@ -24,6 +24,7 @@ class BatchProgress:
         # After a restart there is no round in memory until the next pick.
         if session_round:
             picked = max(picked, session_round.slot)
+        # Spare picks go beyond the batch.
         return max(0, current.size - picked)
 
     def unanswered(self) -> int:

@@ -8,7 +8,9 @@ from tailor.annotation.annotators import check_annotator
 from tailor.annotation.items import has_answer
 from tailor.annotation.planner import Planner
 from tailor.common.checks import check_whole
+from tailor.run.class_merges import Merge
 from tailor.run.session import Session
+from tailor.run.state import RunState
 from tailor.selection.class_edits import merged
 
 
@@ -83,19 +85,29 @@ class ClassEditor:
             into = merge.target
             if merge.target > merge.source:
                 into -= 1
-            coming_back = 0
-            for position in merge.labels:
-                if (position, None) not in merge.since:
-                    coming_back += 1
-            answered_since = set()
-            for position, annotator in merge.since:
-                if has_answer(run_state, position, annotator):
-                    answered_since.add(position)
             return {
                 "event": merge.event,
                 "old": merge.old,
                 "into": run_state.task.classes[into],
                 "by": merge.by,
-                "labels": coming_back,
-                "since": len(answered_since),
+                "labels": _labels_coming_back(merge),
+                "since": _answered_since(run_state, merge),
             }
+
+
+def _labels_coming_back(merge: Merge) -> int:
+    """How many labels of the merged class nobody has changed since."""
+    count = 0
+    for position in merge.labels:
+        if (position, None) not in merge.since:
+            count += 1
+    return count
+
+
+def _answered_since(run_state: RunState, merge: Merge) -> int:
+    """How many examples were answered after the merge and still are."""
+    positions = set()
+    for position, annotator in merge.since:
+        if has_answer(run_state, position, annotator):
+            positions.add(position)
+    return len(positions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tailor.annotation.annotators import Annotators, check_annotator
@@ -78,10 +79,13 @@ class Coordinator:
         _check_lease(lease)
         check_function(clock, "clock")
         check_function(wall_clock, "wall_clock")
+        # What annotators need not know: a session alone says nothing of where its files lie.
+        private_folders: Sequence[Path] = ()
         if isinstance(source, Session):
             self.session = source
         else:
             self.session = source.session()
+            private_folders = source.folders
         self._lock = self.session.lock
         self._closed = False
         self._leases = Leases(lease, clock)
@@ -91,7 +95,7 @@ class Coordinator:
             self.session,
             self._annotators.pace,
             self._batch.unassigned,
-            folders=[] if isinstance(source, Session) else source.folders,
+            folders=private_folders,
         )
         self._assignment = Assignment(
             self.session,
@@ -166,10 +170,13 @@ class Coordinator:
             self._leases.expire()
             positions, shortage = self._assignment.assign(annotator, n)
             self.planner.wake()
+            # With something in hand, what is lacking need not be told yet.
             if shortage is not None and not positions:
                 return NextItems((), shortage.state, shortage.reason)
-            items = tuple(self._item(position) for position in positions)
-            return NextItems(items, "ready")
+            items = []
+            for position in positions:
+                items.append(self._item(position))
+            return NextItems(tuple(items), "ready")
 
     def answer(
         self,
@@ -252,11 +259,13 @@ class Coordinator:
 
 def _check_overlap_share(overlap_share: float) -> None:
     needed = "a share from 0 to 1 is needed"
-    if not 0 <= check_number(overlap_share, "overlap_share", needed) <= 1:
+    share = check_number(overlap_share, "overlap_share", needed)
+    if not 0 <= share <= 1:
         raise InputError(f"overlap_share is {overlap_share}: {needed}")
 
 
 def _check_lease(lease: float) -> None:
     needed = "more than 0 seconds are needed"
-    if check_number(lease, "lease", needed) <= 0:
+    seconds = check_number(lease, "lease", needed)
+    if seconds <= 0:
         raise InputError(f"lease is {lease}: {needed}")

@@ -73,11 +73,13 @@ class GroupCommit:
                 group[answer.id] = answer
             except Exception as error:
                 answer.error = error
+        # To the front again, in the order in which they came.
         self._queue.extendleft(reversed(postponed))
         try:
             self._session.record(events)
             for answer in group.values():
                 answer.receipt = self._receipt_of(answer)
         except BaseException as error:
+            # Each of them is raised in the thread that waits for it, an interrupt too.
             for answer in group.values():
                 answer.error = error

@@ -68,15 +68,19 @@ class ItemPage:
     total: int
 
 
-def make_item(run_state: RunState, position: int, probs: np.ndarray | None) -> Item:
+def make_item(
+    run_state: RunState,
+    position: int,
+    probs: np.ndarray | None,
+) -> Item:
     """The item of the example at a position. probs (N, K): what the model says now, if there is
     one.
     """
-    task = run_state.task
     label_names = None
     label = run_state.label_of(position)
     if label is not None:
-        label_names = _class_names(task, np.flatnonzero(label))
+        classes = np.flatnonzero(label)
+        label_names = _class_names(run_state.task, classes)
     arm_name = ""
     round_number = -1
     pick = run_state.label_table.picks.get(position)
@@ -85,10 +89,6 @@ def make_item(run_state: RunState, position: int, probs: np.ndarray | None) -> I
         round_number = pick.round
     labelled_by, labelled_at = run_state.answered_by.get(position, (None, None))
     prediction = prediction_before_label(run_state, position, probs)
-    votes = []
-    for annotator, vote in run_state.consensus.on(position).items():
-        vote_names = _class_names(task, vote.classes)
-        votes.append(ItemVote(annotator, vote_names, vote.at))
     return Item(
         id=run_state.ids[position],
         label=label_names,
@@ -97,13 +97,28 @@ def make_item(run_state: RunState, position: int, probs: np.ndarray | None) -> I
         at=labelled_at,
         arm=arm_name,
         round=round_number,
-        predicted=likeliest(task, prediction),
-        votes=tuple(votes),
+        predicted=likeliest(run_state.task, prediction),
+        votes=_votes_on(run_state, position),
     )
 
 
+def _votes_on(run_state: RunState, position: int) -> tuple[ItemVote, ...]:
+    votes = []
+    votes_by_annotator = run_state.consensus.on(position)
+    for annotator, vote in votes_by_annotator.items():
+        item_vote = ItemVote(
+            by=annotator,
+            label=_class_names(run_state.task, vote.classes),
+            at=vote.at,
+        )
+        votes.append(item_vote)
+    return tuple(votes)
+
+
 def prediction_before_label(
-    run_state: RunState, position: int, probs: np.ndarray | None
+    run_state: RunState,
+    position: int,
+    probs: np.ndarray | None,
 ) -> np.ndarray | None:
     """(K,) what a model that had not learned the example's label said of it, or None.
 
@@ -130,11 +145,16 @@ def likeliest(task: Task, probs: np.ndarray | None) -> dict[str, float]:
     predicted: dict[str, float] = {}
     for k in best.tolist():
         name = task.classes[k]
-        predicted[name] = round(float(probs[k]), 4)
+        probability = float(probs[k])
+        predicted[name] = round(probability, 4)
     return predicted
 
 
-def has_answer(run_state: RunState, position: int, annotator: str | None) -> bool:
+def has_answer(
+    run_state: RunState,
+    position: int,
+    annotator: str | None,
+) -> bool:
     """Whether an example has a label, is skipped, or has this annotator's vote."""
     if run_state.label_of(position) is not None:
         return True
@@ -143,7 +163,10 @@ def has_answer(run_state: RunState, position: int, annotator: str | None) -> boo
     return annotator in run_state.consensus.on(position)
 
 
-def _class_names(task: Task, classes: Iterable[int] | None) -> tuple[str, ...] | None:
+def _class_names(
+    task: Task,
+    classes: Iterable[int] | None,
+) -> tuple[str, ...] | None:
     if classes is None:
         return None
     return tuple(task.classes[k] for k in classes)

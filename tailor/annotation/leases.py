@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, KeysView
 
+#: positions; a dictionary without values keeps their order, oldest first
+OrderedPositions = dict[int, None]
+#: an annotator and a position
+Lease = tuple[str, int]
 #: revoked leases that are remembered; an answer to an older one counts as unasked
 REMEMBERED = 10_000
 
@@ -18,17 +22,19 @@ class Leases:
         self.seconds = seconds
         self.last_seen: dict[str, float] = {}  # annotator -> last sign of life
         self._clock = clock
-        # As dictionaries without values, since these keep their order: oldest first.
-        self._held: dict[str, dict[int, None]] = {}  # annotator -> positions
-        self._holders: dict[int, set[str]] = {}  # position -> annotators
-        self._revoked: dict[tuple[str, int], None] = {}  # taken back before there was an answer
+        # Both ways, since either side is asked for: by annotator, and by position.
+        self._held: dict[str, OrderedPositions] = {}
+        self._holders: dict[int, set[str]] = {}
+        # Taken back before there was an answer, oldest first.
+        self._revoked: dict[Lease, None] = {}
 
     def heartbeat(self, annotator: str) -> None:
         """Take note of a sign of life."""
         self.last_seen[annotator] = self._clock()
 
     def grant(self, annotator: str, position: int) -> None:
-        self._revoked.pop((annotator, position), None)
+        lease = (annotator, position)
+        self._revoked.pop(lease, None)
         held = self._held.setdefault(annotator, {})
         held[position] = None
         holders = self._holders.setdefault(position, set())
@@ -36,7 +42,8 @@ class Leases:
 
     def end(self, annotator: str, position: int) -> None:
         """End a lease whose example is answered, if there is one."""
-        self._revoked.pop((annotator, position), None)
+        lease = (annotator, position)
+        self._revoked.pop(lease, None)
         held = self._held.get(annotator, {})
         held.pop(position, None)
         holders = self.holders(position)
@@ -71,18 +78,22 @@ class Leases:
 
     def was_revoked(self, annotator: str, position: int) -> bool:
         """Whether this example was leased to the annotator, and taken back without an answer."""
-        return (annotator, position) in self._revoked
+        lease = (annotator, position)
+        return lease in self._revoked
 
     def expire(self) -> None:
         """End the leases of those who gave no sign of life for too long."""
         oldest_alive = self._oldest_alive()
         # Over a copy: release() takes entries away.
-        for annotator, seen in list(self.last_seen.items()):
+        annotators = list(self.last_seen)
+        for annotator in annotators:
+            seen = self.last_seen[annotator]
             if seen < oldest_alive:
                 self.release(annotator)
 
     def _oldest_alive(self) -> float:
-        return self._clock() - self.seconds
+        now = self._clock()
+        return now - self.seconds
 
     def held_by(self, annotator: str) -> list[int]:
         """The positions that an annotator holds, oldest lease first."""

@@ -40,13 +40,15 @@ class Overview:
 
     def as_json(self) -> dict[str, Any]:
         run_state = self._session.run_state
+        unpicked = self._batch.unpicked()
+        answers_a_minute = 60 * self._annotators.pace()
         return {
             "classes": list(run_state.task.classes),
             "kind": run_state.task.kind,
             "progress": self._progress(run_state),
-            "rounds": open_rounds(run_state, self._batch.unpicked()),
+            "rounds": open_rounds(run_state, unpicked),
             "unreadable": unreadable(run_state),
-            "pace": round(60 * self._annotators.pace(), 1),
+            "pace": round(answers_a_minute, 1),
             "counts": class_counts(run_state),
             "holdout": holdout_estimates(run_state),
             "arms": arm_counts(run_state),
@@ -56,15 +58,20 @@ class Overview:
         }
 
     def _progress(self, run_state: RunState) -> dict[str, Any]:
+        batch_size = 0
+        round_number = None
         current = run_state.current
+        if current is not None:
+            batch_size = current.size
+            round_number = current.number
         return {
             "answered": run_state.answered(),
             "examples": len(run_state.ids),
             "waiting": len(run_state.waiting),
             "disputed": len(run_state.consensus.disputed),
             "left": self._batch.unanswered(),
-            "batch": current.size if current else 0,
-            "round": current.number if current else None,
+            "batch": batch_size,
+            "round": round_number,
         }
 
     def _training(self) -> dict[str, Any]:
@@ -78,15 +85,17 @@ class Overview:
         }
 
     def _annotator_rows(self) -> list[dict[str, Any]]:
-        return [
-            {
+        rows = []
+        for activity in self._annotators:
+            leases = self._leases.held_by(activity.name)
+            row = {
                 "name": activity.name,
                 "answered": activity.answered,
                 "last": activity.last,
-                "leases": len(self._leases.held_by(activity.name)),
+                "leases": len(leases),
             }
-            for activity in self._annotators
-        ]
+            rows.append(row)
+        return rows
 
 
 def class_counts(run_state: RunState) -> list[dict[str, Any]]:
@@ -135,6 +144,8 @@ def _round_row(run_state: RunState, number: int) -> dict[str, Any]:
     positions = positions[is_of_round]
     has_label = label_table.has_label(positions)
     is_skipped = label_table.answers.skipped[positions]
+    # Beyond the batch, as the next round was late.
+    beyond_batch = max(0, record.asked - record.size)
     voted = 0
     waiting = 0
     for position in positions.tolist():
@@ -148,7 +159,7 @@ def _round_row(run_state: RunState, number: int) -> dict[str, Any]:
         "skipped": int(is_skipped.sum()),
         "voted": voted,  # and someone else is to vote too
         "left": waiting - voted,
-        "spare": max(0, record.asked - record.size),  # beyond the batch, as the next round was late
+        "spare": beyond_batch,
     }
 
 
@@ -162,10 +173,14 @@ def unreadable(run_state: RunState) -> dict[str, Any]:
         _by_id(run_state, run_state.aside),
         _by_id(run_state, vanished),
     )
+    first_reasons = islice(reasons, MOST_NAMES)
     some = []
-    for name, reason in islice(reasons, MOST_NAMES):
+    for name, reason in first_reasons:
         some.append({"name": name, "reason": reason})
-    return {"count": count, "some": some}
+    return {
+        "count": count,
+        "some": some,
+    }
 
 
 def _by_id(run_state: RunState, reasons: dict[int, str]) -> Iterator[tuple[str, str]]:
@@ -180,44 +195,55 @@ def holdout_estimates(run_state: RunState) -> list[dict[str, Any]]:
     estimates = []
     asked_before = 0
     for record in run_state.rounds:
-        estimate = record.estimate
-        if estimate is not None:
-            estimates.append(
-                {
-                    "round": record.number,
-                    # a round that did not write its number of labels down asked all before it
-                    "labels": asked_before if record.labels is None else record.labels,
-                    "examples": estimate.examples,
-                    "accuracy": estimate.accuracy,
-                    "lower": estimate.lower,
-                    "upper": estimate.upper,
-                    "balanced_accuracy": estimate.balanced_accuracy,
-                }
-            )
+        labels = record.labels
+        if labels is None:
+            # A round that did not write its number of labels down asked all before it.
+            labels = asked_before
         asked_before += record.asked
+        estimate = record.estimate
+        if estimate is None:
+            continue
+        row = {
+            "round": record.number,
+            "labels": labels,
+            "examples": estimate.examples,
+            "accuracy": estimate.accuracy,
+            "lower": estimate.lower,
+            "upper": estimate.upper,
+            "balanced_accuracy": estimate.balanced_accuracy,
+        }
+        estimates.append(row)
     return estimates
 
 
 def arm_counts(run_state: RunState) -> list[dict[str, Any]]:
     """Every arm that was pulled, the most pulled first, with the labels that its picks found."""
     arm_statistics = run_state.arm_statistics
-    class_names = run_state.task.classes
     rows = []
     for arm, pulls in arm_statistics.pulls.most_common():
         name = run_state.arm_name(arm)
-        labels = arm_statistics.found.get(arm)
-        label_counts: dict[str, int] = {}
-        if labels is not None:
-            for k in np.flatnonzero(labels).tolist():
-                class_name = class_names[k]
-                label_counts[class_name] = int(labels[k])
-        rows.append(
-            {
-                "name": name,
-                "family": run_state.learner.arms[arm].family if arm >= 0 else name,
-                "pulls": pulls,
-                "round_pulls": arm_statistics.pulls_now[arm],
-                "found": label_counts,
-            }
-        )
+        family = name
+        # Numbers below 0 stand for picks that no arm made.
+        if arm >= 0:
+            family = run_state.learner.arms[arm].family
+        row = {
+            "name": name,
+            "family": family,
+            "pulls": pulls,
+            "round_pulls": arm_statistics.pulls_now[arm],
+            "found": _labels_found(run_state, arm),
+        }
+        rows.append(row)
     return rows
+
+
+def _labels_found(run_state: RunState, arm: int) -> dict[str, int]:
+    """Labels that an arm's picks found, by class; classes of which there are none are left out."""
+    labels = run_state.arm_statistics.found.get(arm)
+    if labels is None:
+        return {}
+    label_counts: dict[str, int] = {}
+    for k in np.flatnonzero(labels).tolist():
+        class_name = run_state.task.classes[k]
+        label_counts[class_name] = int(labels[k])
+    return label_counts

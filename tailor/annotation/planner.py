@@ -74,7 +74,11 @@ class Planner:
 
     def start(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="tailor-planner", daemon=True)
+            self._thread = threading.Thread(
+                target=self._run,
+                name="tailor-planner",
+                daemon=True,
+            )
             self._thread.start()
 
     def close(self) -> None:
@@ -124,7 +128,11 @@ class Planner:
 
     def _report(self, error: Exception) -> None:
         is_away = isinstance(error, StoreUnreachable)
-        log.error("the next round could not be prepared: %s", error, exc_info=not is_away)
+        log.error(
+            "the next round could not be prepared: %s",
+            error,
+            exc_info=not is_away,
+        )
         if is_away:
             reason = NO_DATABASE
         else:
@@ -196,7 +204,10 @@ class Planner:
             answers_known = session.run_state.answered()
             is_start = not session.can_train()
             task = session.run_state.task
-            spare = START_SPARE if is_start else self._spare_picks()
+            if is_start:
+                spare = START_SPARE
+            else:
+                spare = self._spare_picks()
         session_round = session.draft(spare, quick=True)
         with session.lock:
             if session.run_state.task != task:

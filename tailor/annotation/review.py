@@ -88,7 +88,10 @@ class Review:
         run_state = self._session.run_state
         probs = self._session.probs
         end = offset + limit
-        items = [make_item(run_state, position, probs) for position in positions[offset:end]]
+        items = []
+        for position in positions[offset:end]:
+            item = make_item(run_state, position, probs)
+            items.append(item)
         return ItemPage(tuple(items), len(positions))
 
 
@@ -111,10 +114,7 @@ def labelled_positions(
         arm_number = _arm_number(run_state, arm)
         positions = _asked_by(run_state, positions, arm_number)
     if klass is not None:
-        labels = label_table.labels_of(positions)
-        column = run_state.task.index(klass)
-        has_class = labels[:, column] > 0
-        positions = positions[has_class]
+        positions = _labelled_with(run_state, positions, klass)
     if disagrees:
         labels = label_table.labels_of(positions)
         is_other = _model_disagrees(
@@ -125,21 +125,41 @@ def labelled_positions(
         )
         positions = positions[is_other]
     if annotator is not None:
-        is_answered = np.zeros(len(positions), bool)
-        for row, position in enumerate(positions.tolist()):
-            is_answered[row] = _answered_by(run_state, position, annotator)
-        positions = positions[is_answered]
+        positions = _answered_by(run_state, positions, annotator)
     return positions
 
 
-def _answered_by(run_state: RunState, position: int, annotator: str) -> bool:
-    labelled_by, _ = run_state.answered_by.get(position, (None, None))
-    if labelled_by == annotator:
-        return True
-    return annotator in run_state.consensus.on(position)
+def _labelled_with(
+    run_state: RunState,
+    positions: np.ndarray,
+    klass: str,
+) -> np.ndarray:
+    """Those of the positions whose label has the class."""
+    labels = run_state.label_table.labels_of(positions)
+    column = run_state.task.index(klass)
+    has_class = labels[:, column] > 0
+    return positions[has_class]
 
 
-def _asked_by(run_state: RunState, positions: np.ndarray, arm: int | None) -> np.ndarray:
+def _answered_by(
+    run_state: RunState,
+    positions: np.ndarray,
+    annotator: str,
+) -> np.ndarray:
+    """Those of the positions that the annotator gave the label of, or a vote on."""
+    is_answered = np.zeros(len(positions), bool)
+    for row, position in enumerate(positions.tolist()):
+        labelled_by, _ = run_state.answered_by.get(position, (None, None))
+        votes = run_state.consensus.on(position)
+        is_answered[row] = labelled_by == annotator or annotator in votes
+    return positions[is_answered]
+
+
+def _asked_by(
+    run_state: RunState,
+    positions: np.ndarray,
+    arm: int | None,
+) -> np.ndarray:
     """Those of the positions that the arm asked for; None: those that nobody asked for."""
     picks = run_state.label_table.picks
     if arm is None:
@@ -182,7 +202,9 @@ def _arm_number(run_state: RunState, name: str) -> int | None:
     """None for the name "": examples that nobody asked for."""
     if not name:
         return None
-    numbers = {arm_name: number for number, arm_name in NO_ARM_NAMES.items()}
+    numbers: dict[str, int] = {}
+    for number, label in NO_ARM_NAMES.items():
+        numbers[label] = number
     for number, arm in enumerate(run_state.learner.arms):
         numbers[arm.name] = number
     if name not in numbers:

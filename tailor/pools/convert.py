@@ -144,7 +144,9 @@ def label_cell(cell: Any, separator: str | None) -> Any:
 
 
 def labels_by_id(
-    ids: Iterable[str], values: Iterable[Any], class_names: Sequence[str] | None
+    ids: Iterable[str],
+    values: Iterable[Any],
+    class_names: Sequence[str] | None,
 ) -> dict[str, Any]:
     """Stored labels, one for each id, as `Pool.labels` gives them; ids without a label are left
     out.

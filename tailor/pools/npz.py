@@ -93,7 +93,11 @@ def _members(path: Path) -> dict[str, zipfile.ZipInfo]:
     return members
 
 
-def _read_member(path: Path, members: dict[str, zipfile.ZipInfo], name: str) -> np.ndarray:
+def _read_member(
+    path: Path,
+    members: dict[str, zipfile.ZipInfo],
+    name: str,
+) -> np.ndarray:
     array = _open_member(path, members, name)
     if isinstance(array, NpyRows):
         return array.all()
@@ -101,7 +105,9 @@ def _read_member(path: Path, members: dict[str, zipfile.ZipInfo], name: str) -> 
 
 
 def _open_member(
-    path: Path, members: dict[str, zipfile.ZipInfo], name: str
+    path: Path,
+    members: dict[str, zipfile.ZipInfo],
+    name: str,
 ) -> NpyRows | np.ndarray:
     if name not in members:
         raise UnknownName("array", name, members)

@@ -206,7 +206,11 @@ class ParquetPool(Pool):
             files.append(file)
         return files
 
-    def _file_ids(self, file: TableFile, first_position: int) -> tuple[list[str], list[int]]:
+    def _file_ids(
+        self,
+        file: TableFile,
+        first_position: int,
+    ) -> tuple[list[str], list[int]]:
         """The ids of a file's rows, and the rows whose key is empty."""
         if self.key is None:
             return row_numbers(first_position, file.rows), []

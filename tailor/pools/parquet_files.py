@@ -151,7 +151,11 @@ class ParquetListing:
                 listed[unique_name] = file
         return listed
 
-    def _of_split(self, folder: Path, files: dict[str, Path]) -> dict[str, Path]:
+    def _of_split(
+        self,
+        folder: Path,
+        files: dict[str, Path],
+    ) -> dict[str, Path]:
         names_by_split: dict[str, list[str]] = {}
         for name in files:
             split_names = names_by_split.setdefault(_split_of(name), [])

@@ -109,7 +109,11 @@ class TextFile(Pool):
         self._text_columns = text_columns
         for name in (column, key, label):
             if name is not None and name not in self._columns:
-                raise UnknownName(f"column of {self.path.name}", name, self._columns)
+                raise UnknownName(
+                    f"column of {self.path.name}",
+                    name,
+                    self._columns,
+                )
         if column is None:
             column = self._choose_column()
         self.column = column

@@ -73,7 +73,11 @@ class TorchDataset(Pool):
             raise InputError(f"{id_count} ids for {size} items: give one id an item")
         check_unique(self._ids)
         if classes is None:
-            classes = getattr(dataset, "classes", None)  # as torchvision's datasets have it
+            classes = getattr(
+                dataset,
+                "classes",
+                None,
+            )  # as torchvision's datasets have it
         self.classes: list[str] | None = None
         if classes is not None:
             self.classes = [str(name) for name in classes]

@@ -51,7 +51,9 @@ def in_shards(
         features: Any = None,
         dtype: str = "float64",
     ) -> Predictions:
-        width = 0 if features is None else features.shape[1]
+        width = 0
+        if features is not None:
+            width = features.shape[1]
         predictions = Predictions(
             str(folder / name),
             len(pool),
@@ -63,22 +65,31 @@ def in_shards(
         return predictions.write_all(probs, features)
 
     def finetune(epochs: int) -> Predictions:
+        # As the view in memory teaches: what is labelled, and the model's own word otherwise.
         targets = view.rows(slice(None)).clone()
         targets[view.labelled] = targets.new_tensor(view.labels)
-        return write("tuned", pool.finetune(targets, epochs))
+        tuned = pool.finetune(targets, epochs)
+        return write("tuned", tuned)
 
     def dropout() -> list[Predictions]:
-        return [write(f"pass-{number}", probs) for number, probs in enumerate(pool.dropout())]
+        passes = []
+        for number, probs in enumerate(pool.dropout()):
+            written = write(f"pass-{number}", probs)
+            passes.append(written)
+        return passes
 
     probs = view.probs.numpy()
-    features = None if view.features is None else view.features.numpy()
+    features = None
+    if view.features is not None:
+        features = view.features.numpy()
     predictions = write(
         "predictions",
         probs,
         features,
         str(probs.dtype),
     )
-    return Sharded(predictions, engine, finetune, dropout).round_view(
+    sharded = Sharded(predictions, engine, finetune, dropout)
+    return sharded.round_view(
         view.task,
         labelled=view.labelled,
         labels=view.labels,
@@ -118,6 +129,7 @@ def check_same_learning(
     bit, from one that learns in memory, or where this process takes all of the pool's rows to tell
     it how the model fares.
     """
+    # Rounded once, so that both sides start from the same bits.
     probs = pool.probs.astype(np.float32)
     predictions = FewRows(
         str(folder / "learning"),
@@ -143,20 +155,39 @@ def check_same_learning(
     for _ in range(rounds):
         expected = in_memory.ask(probs).indices
         asked = over_shards.ask(sharded).indices
-        state = over_shards.selector.state()
-        for name, wanted in in_memory.selector.state().items():
-            if not np.array_equal(state[name], wanted):
-                raise AssertionError(
-                    f"{engine.name} engine: {selector}'s {name} is {state[name]}, in memory "
-                    f"{wanted}"
-                )
+        # The state first: where it differs, it says why the picks do.
+        _require_same_state(
+            engine,
+            over_shards,
+            in_memory,
+            selector,
+        )
         if expected.tolist() != asked.tolist():
             raise AssertionError(
                 f"{engine.name} engine: {selector} asked for {asked}, in memory {expected}"
             )
+        # One is skipped each time: selectors must not credit it to anybody.
+        skipped = expected[:1]
+        answered = expected[1:]
+        answers = pool.truth[answered]
         for learner in (in_memory, over_shards):
-            learner.skip(expected[:1])
-            learner.tell(expected[1:], pool.truth[expected[1:]])
+            learner.skip(skipped)
+            learner.tell(answered, answers)
+
+
+def _require_same_state(
+    engine: Engine,
+    over_shards: Learner,
+    in_memory: Learner,
+    selector: str,
+) -> None:
+    state = over_shards.selector.state()
+    expected_state = in_memory.selector.state()
+    for name, expected in expected_state.items():
+        if not np.array_equal(state[name], expected):
+            raise AssertionError(
+                f"{engine.name} engine: {selector}'s {name} is {state[name]}, in memory {expected}"
+            )
 
 
 def check_same_picks(
@@ -193,6 +224,7 @@ def check_same_picks(
             dtype=dtype,
         )
 
+    # A view each: what a round takes is entered in its view's ledger.
     view = make()
     sharded_view = in_shards(
         engine,
@@ -203,8 +235,20 @@ def check_same_picks(
         seed,
     )
     arms = make_arms(families, pool.task)
-    plan = np.random.default_rng((seed, 3)).integers(0, len(arms), view.ledger.left)
-    in_memory = Round(view, arms, plan, seed, cover=cover)
+    # A slot for every free example, so that arms may run dry and others inherit their slots.
+    plan_rng = np.random.default_rng((seed, 3))
+    plan = plan_rng.integers(
+        0,
+        len(arms),
+        view.ledger.left,
+    )
+    in_memory = Round(
+        view,
+        arms,
+        plan,
+        seed,
+        cover=cover,
+    )
     expected = in_memory.batch()
     over_shards = Round(
         sharded_view,

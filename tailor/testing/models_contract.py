@@ -62,6 +62,7 @@ def check_shapes(make: MakeModel, task: Task, kind: str) -> None:
         atol=1e-2,
         rtol=1e-3,
     )
+    # Nothing of a pool may be free, or nothing of a shard.
     no_positions = np.empty(0, np.int64)
     nothing = model.predict(no_positions)
     assert nothing.probs.shape == (0, task.size)
@@ -122,6 +123,7 @@ def _same_bytes(first: np.ndarray, second: np.ndarray) -> bool:
 def check_save(make: MakeModel, task: Task, kind: str) -> None:
     """A model that loads what another saved predicts the same; no pickle is written."""
     model, pool = _trained_model(make, task, kind)
+    # Over another pool object, as in another process: nothing may come from the first.
     same_pool = make_toy_pool(task, kind)
     loaded = make(task, same_pool)
     with tempfile.TemporaryDirectory() as name:
@@ -195,6 +197,7 @@ def check_dropout(make: MakeModel, task: Task, kind: str) -> None:
         _check_probabilities(task, probs, len(pool))
     first_pass = passes[0]
     second_pass = passes[1]
+    # Equal passes would make every example look certain to BALD.
     are_equal = np.array_equal(first_pass, second_pass)
     assert not are_equal, "two dropout passes are the same"
     same_seed = model.dropout(3, seed=1)
@@ -265,7 +268,8 @@ def check_unreadable(make: MakeModel, task: Task, kind: str) -> None:
     positions = np.array(unreadable)
     of_unreadable = model.predict(positions)
     assert_allclose(of_unreadable.probs, uniform)
-    labelled = np.arange(6)  # an unreadable one is among them
+    # An unreadable one is among them: a label may have come before the file was lost.
+    labelled = np.arange(6)
     labels = toy_labels(task, pool, labelled)
     model.fit(labelled, labels, seed=0)
     probs = _predict_all(model, pool)
@@ -287,6 +291,7 @@ def check_growth(make: MakeModel, task: Task, kind: str) -> None:
         unreadable=(38,),
     )
     reads_before = pool.reads
+    # 40 examples, of which 8 appear later.
     at_first = np.arange(32)
     old = model.predict(at_first)
     assert pool.refresh() == 8

@@ -78,6 +78,7 @@ def _positions(pool: Pool) -> list[int]:
 def _check_rereading(pool: Pool, examples: Sequence[Any]) -> None:
     """In another order, one by one, and by an array of positions. examples: all of the pool's."""
     everything = _positions(pool)
+    # Backwards, as a pool may read in one direction; and again, as it may cache.
     backwards = everything[::-1]
     mixed = [*backwards, 0, everything[-1], 0]
     second_time = pool.read(mixed)
@@ -110,10 +111,11 @@ def check_example(kind: str, example: Any) -> None:
         assert isinstance(example.reason, str), "a reason is not text"
         assert example.reason, "Unreadable without a reason"
         return
+    example_type = type(example)
     if kind == "text":
-        assert isinstance(example, str), f"{type(example)} where a text must be"
+        assert isinstance(example, str), f"{example_type} where a text must be"
         return
-    assert isinstance(example, np.ndarray), f"{type(example)} where an array must be"
+    assert isinstance(example, np.ndarray), f"{example_type} where an array must be"
     dtype = example.dtype
     shape = example.shape
     if kind == "image":
@@ -133,6 +135,7 @@ def check_range(make: MakePool) -> None:
     methods: list[Callable[[list[int]], Any]] = [pool.read]
     if pool.content_keys([0]) is not None:
         methods.append(pool.content_keys)
+    # -1 would be the last entry to a list, and go unnoticed.
     for position in (-1, size, 10**9):
         for method in methods:
             message = _refusal(method, [0, position])
@@ -141,7 +144,10 @@ def check_range(make: MakePool) -> None:
             assert str(position) in message, "the message does not give the position"
 
 
-def _refusal(method: Callable[[list[int]], Any], positions: list[int]) -> str | None:
+def _refusal(
+    method: Callable[[list[int]], Any],
+    positions: list[int],
+) -> str | None:
     """The message of the InputError that a method raises, None where it raises none."""
     try:
         method(positions)
@@ -188,6 +194,7 @@ def check_keys(make: MakePool) -> None:
     backwards = positions[::-1]
     keys_backwards = pool_again.content_keys(backwards)
     assert keys_backwards == keys[::-1], "opened again, the content keys differ"
+    # Equal content may have several keys; one key for two contents would mix features up.
     content_by_key: dict[str, Any] = {}
     examples = pool.read(positions)
     for key, example in zip(keys, examples):
@@ -237,7 +244,8 @@ def check_description(make: MakePool) -> None:
     except InputError:
         return
     # Through JSON, as a run keeps it.
-    kept = json.loads(json.dumps(described))
+    written = json.dumps(described)
+    kept = json.loads(written)
     reopened = open_pool(kept)
     assert type(reopened) is type(pool)
     assert list(reopened.ids) == list(pool.ids)

@@ -30,7 +30,9 @@ def check_selector(selector: str | Selector, task: Task) -> None:
     prototype = bandits.make_selector(selector)
 
     def factory(contest: Contest) -> Selector:
-        return deepcopy(prototype).begin(contest)
+        # A copy: checks must not see what an earlier one has taught.
+        selector = deepcopy(prototype)
+        return selector.begin(contest)
 
     for check in SELECTOR_CHECKS:
         check(factory, task)
@@ -78,12 +80,14 @@ def make_outcomes(
     rng = np.random.default_rng((seed, number))
     task = contest.task
     size = len(plan)
-    predicted = rng.random((size, task.size)).astype(np.float32)
-    labels: Any = rng.random((size, task.size)) < 0.4
+    shape = (size, task.size)
+    predicted = rng.random(shape).astype(np.float32)
+    labels: Any = rng.random(shape) < 0.4
     if isinstance(task, MultiClass):
         predicted /= predicted.sum(1, keepdims=True)
         classes = rng.integers(task.size, size=size)
-        labels = np.eye(task.size)[classes]
+        one_hot = np.eye(task.size)
+        labels = one_hot[classes]
     fit = Fit(
         rng.random(size),
         rng.uniform(0.1, 1, size),
@@ -106,11 +110,11 @@ def plans_arms(factory: Factory, task: Task) -> None:
     """
     contest = make_contest(task)
     selector = factory(contest)
+    # The contest announces 12: the last batch may be smaller, and a user may ask for more.
     for number, slots in enumerate((1, 12, 50)):
         plan = _plan(selector, slots, seed=number)
-        is_array = isinstance(plan, np.ndarray)
         _expect(
-            is_array and plan.shape == (slots,) and plan.dtype.kind == "i",
+            _is_plan(plan, slots),
             f"{selector.name!r} planned {plan!r} for {slots} slots: give ({slots},) integers",
         )
         is_arm = (plan >= 0) & (plan < contest.size)
@@ -119,6 +123,14 @@ def plans_arms(factory: Factory, task: Task) -> None:
             f"{selector.name!r} planned arm {plan.max()}, there are {contest.size}",
         )
         _learn(selector, plan, number)
+
+
+def _is_plan(plan: Any, slots: int) -> bool:
+    if not isinstance(plan, np.ndarray):
+        return False
+    if plan.shape != (slots,):
+        return False
+    return plan.dtype.kind == "i"
 
 
 def same_seed_same_plan(factory: Factory, task: Task) -> None:
@@ -131,7 +143,11 @@ def same_seed_same_plan(factory: Factory, task: Task) -> None:
         np.array_equal(first, second),
         f"{selector.name!r} planned {first} and, again, {second}",
     )
-    _same(selector.state(), before, f"planning changed the state of {selector.name!r}")
+    _same(
+        selector.state(),
+        before,
+        f"planning changed the state of {selector.name!r}",
+    )
 
 
 def state_is_all_there_is(factory: Factory, task: Task) -> None:
@@ -139,6 +155,7 @@ def state_is_all_there_is(factory: Factory, task: Task) -> None:
     original = _experienced(factory, task)
     restored = factory(make_contest(task))
     restored.restore(original.state())
+    # Over several rounds: what is missing in a state may show only after learning.
     for number in range(2, 5):
         plan = _plan(original, 20, seed=number)
         restored_plan = _plan(restored, 20, seed=number)
@@ -161,15 +178,17 @@ def state_is_a_copy(factory: Factory, task: Task) -> None:
     """
     selector = _experienced(factory, task)
     state = selector.state()
+    # A run writes them to its store, where Python objects can't go.
+    types = [type(value) for value in state.values()]
     for value in state.values():
         is_array = isinstance(value, np.ndarray)
         _expect(
             is_array and value.dtype != object,
-            f"the state of {selector.name!r} must be plain arrays, got "
-            f"{list(map(type, state.values()))}",
+            f"the state of {selector.name!r} must be plain arrays, got {types}",
         )
     kept = {name: array.copy() for name, array in state.items()}
-    _learn(selector, np.zeros(6, np.int64), 2)
+    first_arm_alone = np.zeros(6, np.int64)
+    _learn(selector, first_arm_alone, 2)
     _same(
         state,
         kept,
@@ -206,7 +225,8 @@ def leaves_its_inputs_alone(factory: Factory, task: Task) -> None:
     """Neither plan() nor learn() writes into the arrays that it is given."""
     selector = factory(make_contest(task))
     weights = _weights(task)
-    plan = selector.plan(9, weights, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    plan = selector.plan(9, weights, rng)
     outcomes = make_outcomes(
         selector.contest,
         plan,
@@ -214,6 +234,7 @@ def leaves_its_inputs_alone(factory: Factory, task: Task) -> None:
         0,
         seed=5,
     )
+    # Drawn anew from the same seed, with weights that plan() has not seen.
     untouched = make_outcomes(
         selector.contest,
         plan,
@@ -234,7 +255,8 @@ def leaves_its_inputs_alone(factory: Factory, task: Task) -> None:
 def learns_from_nothing(factory: Factory, task: Task) -> None:
     """A round in which all examples were skipped is learned from too, and planning goes on."""
     selector = factory(make_contest(task))
-    _learn(selector, np.zeros(0, np.int64), 0)
+    nothing = np.zeros(0, np.int64)
+    _learn(selector, nothing, 0)
     plan = _plan(selector, 4, seed=0)
     _expect(len(plan) == 4, f"{selector.name!r} planned {plan} after a round without answers")
 
@@ -275,12 +297,15 @@ SELECTOR_CHECKS: tuple[Callable[[Factory, Task], None], ...] = (
 
 def _weights(task: Task) -> np.ndarray:
     """(K,) of the classes, all different."""
-    return np.linspace(0.3, 1.0, task.size) / task.size
+    # Equal ones would hide a selector that mixes the classes up.
+    weights = np.linspace(0.3, 1.0, task.size)
+    return weights / task.size
 
 
 def _plan(selector: Selector, slots: int, seed: int) -> np.ndarray:
     weights = _weights(selector.contest.task)
-    return selector.plan(slots, weights, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    return selector.plan(slots, weights, rng)
 
 
 def _learn(selector: Selector, plan: np.ndarray, number: int) -> None:
@@ -322,5 +347,6 @@ def _same(
 
 
 def _expect(holds: bool, message: str) -> None:
+    # Not `assert`: python -O would leave the contract out.
     if not holds:
         raise AssertionError(message)

@@ -90,7 +90,11 @@ def make_pool(
     )
 
 
-def _originals(size: int, share: float, rng: np.random.Generator) -> np.ndarray:
+def _originals(
+    size: int,
+    share: float,
+    rng: np.random.Generator,
+) -> np.ndarray:
     """(N,) the example that each one looks like: itself, or for this share any example."""
     luck = rng.random(size)
     copied = rng.integers(size, size=size)
@@ -115,6 +119,7 @@ def _multi_class(
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities (N, K), and labels (N, K) drawn from them."""
+    # Below 1: probabilities lean to few classes, as those of a model that has learned something.
     concentration = np.full(task.size, 0.7)
     probs = rng.dirichlet(concentration, size)
     # Divided by their sum once more: rounding takes some of them further from 1 than choice() lets

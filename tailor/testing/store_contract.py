@@ -26,6 +26,7 @@ from tailor.storage import (
     StoreError,
     StoreMissing,
 )
+from tailor.testing.odd_ids import ODD_IDS
 
 
 class Opener(Protocol):
@@ -35,43 +36,10 @@ class Opener(Protocol):
 
 
 Place = Callable[[], Opener]
-
-#: ids that something on the way might take for something else: quotes, escapes, the marks of COPY,
-#: long ones
-ODD_IDS = [
-    "",
-    " ",
-    "plain",
-    "plain ",
-    "PLAIN",
-    "a/b/../c.jpg",
-    "ü",
-    "u\N{COMBINING DIAERESIS}",
-    "猫",
-    "😀",
-    "\u202eabc",
-    "\ufeff",
-    "'",
-    '"',
-    "%s",
-    "{}",
-    "$1",
-    "?",
-    ":x",
-    "\\",
-    "\\N",
-    "\\.",
-    "\\x00",
-    "NULL",
-    "tab\there",
-    "line\nbreak",
-    "\r\n",
-    "\x7f\x01",
-    "x" * 10_000,
-    "y" * 2_000,
-    "é" * 1_001,
-    "".join(chr(0x4E00 + i * 7 % 20_000) for i in range(3_000)),
-]
+#: numbers of events by the thread that added them and its own count
+NumbersByThread = dict[tuple[int, int], int]
+#: the kind, body and data of an event
+EventContent = tuple[str, dict[str, Any], bytes | None]
 
 
 def check_store(place: Place) -> None:
@@ -103,25 +71,13 @@ def check_events(place: Place) -> None:
     """
     open_it = place()
     before = time.time()
-    nested = {"n": 1, "nested": [{"a": None}, 0.1, True]}
-    odd_text = {"text": "ü 猫 \0 \ud800 \"'\\"}
-    odd_numbers = {
-        "b": 1,
-        "a": 2,
-        "large": 2**60,
-        "small": 5e-324,
-    }
-    added: list[tuple[str, dict[str, Any], bytes | None]] = [
-        ("told", nested, None),
-        ("told", {}, b""),
-        ("asked", odd_text, bytes(range(256))),
-        ("ü", odd_numbers, b"x" * 300_000),
-    ]
+    added = _odd_events()
     with open_it() as store:
         assert list(store.events()) == []
         assert store.last() is None
         for number, (kind, body, data) in enumerate(added, 1):
             assert store.append(kind, body, data) == number
+    # Opened again, to write and to read: nothing may come from the memory of the first.
     for readonly in (False, True):
         with open_it(readonly) as store:
             assert event_numbers(store) == [1, 2, 3, 4]
@@ -131,21 +87,57 @@ def check_events(place: Place) -> None:
             # A dict equals another one whatever the order of its keys.
             keys = list(events[3].body)
             assert keys == ["b", "a", "large", "small"], "keys change places"
-            times = [event.time for event in events]
-            assert before <= times[0]
-            assert times == sorted(times)
-            assert times[-1] <= time.time()
-            assert list(store.events(after=2)) == events[2:]
-            assert list(store.events(after=4)) == []
-            assert list(store.events(after=99)) == []
-            assert store.last() == events[-1]
+            _check_times(events, before)
+            _check_later_events(store, events)
+
+
+def _odd_events() -> list[EventContent]:
+    """Contents that something on the way might change: deep ones, odd text, numbers at the limits
+    of their types, every byte.
+    """
+    nested = {
+        "n": 1,
+        "nested": [{"a": None}, 0.1, True],
+    }
+    # A null character, half of a surrogate pair, quotes and a backslash.
+    odd_text = {"text": "ü 猫 \0 \ud800 \"'\\"}
+    odd_numbers = {
+        "b": 1,
+        "a": 2,
+        "large": 2**60,
+        "small": 5e-324,
+    }
+    every_byte = bytes(range(256))
+    return [
+        ("told", nested, None),
+        ("told", {}, b""),
+        ("asked", odd_text, every_byte),
+        ("ü", odd_numbers, b"x" * 300_000),
+    ]
+
+
+def _check_times(events: list[Event], before: float) -> None:
+    times = [event.time for event in events]
+    assert before <= times[0]
+    assert times == sorted(times)
+    assert times[-1] <= time.time()
+
+
+def _check_later_events(store: Store, events: list[Event]) -> None:
+    assert list(store.events(after=2)) == events[2:]
+    assert list(store.events(after=4)) == []
+    assert list(store.events(after=99)) == []
+    assert store.last() == events[-1]
 
 
 def check_many_events(place: Place) -> None:
     """More of them than are read at once, small and large."""
 
     def data_of(number: int) -> bytes:
-        length = 2_000_000 if number % 30 == 7 else number % 3
+        length = number % 3
+        # Few of them: a store may read so many events at once, or so many bytes.
+        if number % 30 == 7:
+            length = 2_000_000
         return b"x" * length
 
     with place()() as store:
@@ -184,6 +176,7 @@ def check_no_holes(place: Place) -> None:
     open_it = place()
     with open_it() as store:
         store.add_examples(["a"])
+        # The first of each pair is new: it must not stay behind when the second is refused.
         for refused_ids in (["b", "a"], ["c", "c"], ["d", "\ud800"]):
             with refused(TailorError):
                 store.add_examples(refused_ids)
@@ -234,6 +227,7 @@ def check_one_writer(place: Place) -> None:
     with open_it() as store, open_it(True) as reader:
         assert list(reader.events()) == []
         store.append("told", {"n": 1})
+        # In the same process too: a lock that only other processes see is not enough.
         with refused(StoreBusy):
             open_it()
         bodies = [event.body for event in reader.events()]
@@ -254,7 +248,7 @@ def check_closing(place: Place) -> None:
     store = open_it()
     store.append("told", {})
     store.close()
-    store.close()
+    store.close()  # as a context manager does after its block has closed it
     for use in (
         lambda: store.append("told", {}),
         lambda: list(store.events()),
@@ -269,43 +263,59 @@ def check_closing(place: Place) -> None:
 
 def check_threads(place: Place) -> None:
     """Threads share a store: every event once, in the order of the numbers that append gave."""
-    numbers: dict[tuple[int, int], int] = {}  # that append() gave, by thread and count
+    numbers: NumbersByThread = {}  # that append() gave
 
     def work(store: Store, thread: int) -> None:
         for count in range(15):
-            number = store.append("told", {"thread": thread, "n": count})
+            body = {
+                "thread": thread,
+                "n": count,
+            }
+            number = store.append("told", body)
             store.add_examples([f"{thread}-{count}"])
             up_to_here = event_numbers(store)[:number]
-            assert up_to_here == list(range(1, number + 1))
+            without_gap = list(range(1, number + 1))
+            assert up_to_here == without_gap
             numbers[thread, count] = number
 
     open_it = place()
     with open_it() as store:
         threads = []
         for thread_number in range(4):
-            arguments = (store, thread_number)
-            threads.append(threading.Thread(target=work, args=arguments))
+            thread = threading.Thread(
+                target=work,
+                args=(store, thread_number),
+            )
+            threads.append(thread)
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         # An assertion that fails in a thread ends that thread alone.
         assert len(numbers) == 4 * 15, "a thread failed"
-        told = {}
-        for event in store.events():
-            body = event.body
-            if event.kind == "told":
-                told[body["thread"], body["n"]] = event.number
-        assert told == numbers
+        assert _numbers_by_thread(store) == numbers
+        # Each of the 60 turns wrote an event of its own and one that counts its example.
         all_numbers = list(range(1, 121))
         assert event_numbers(store) == all_numbers
         assert len(store.examples()) == 60
+
+
+def _numbers_by_thread(store: Store) -> NumbersByThread:
+    numbers: NumbersByThread = {}
+    for event in store.events():
+        if event.kind != "told":
+            continue
+        thread = event.body["thread"]
+        count = event.body["n"]
+        numbers[thread, count] = event.number
+    return numbers
 
 
 def check_restore(place: Place) -> None:
     """Everything of another store, numbers and times too; nothing where it fails; never over
     something.
     """
+    # Times that a decimal fraction rounds, and the last one earlier than the one before.
     events = [
         Event(
             1,
@@ -335,6 +345,7 @@ def check_restore(place: Place) -> None:
         raise StoreError("what arrived differs")
 
     with open_it() as store:
+        # Called when all has arrived, before it counts: the last chance to refuse.
         with refused():
             store.restore(ODD_IDS, events, fails)
         assert list(store.events()) == []

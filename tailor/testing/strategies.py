@@ -11,10 +11,17 @@ import numpy as np
 from tailor.errors import Exhausted, InputError
 from tailor.selection.array_view import ArrayView
 from tailor.selection.learner import Learner
-from tailor.selection.pool_view import PoolView
-from tailor.strategies.base import Arm, Cursor, Strategy
+from tailor.strategies.base import Arm, Strategy
 from tailor.task import Task
+from tailor.testing.arm_pulls import (
+    expect,
+    open_arm,
+    require,
+    take,
+    take_all,
+)
 from tailor.testing.simulated_pools import SimulatedPool, make_pool, make_view
+from tailor.testing.watched_annotator import WatchedAnnotator
 
 #: examples in the pools that families are checked on
 SIZE = 40
@@ -28,91 +35,49 @@ def check_strategy(strategy: Strategy, task: Task) -> None:
         check(strategy, task)
 
 
-def take_all(
-    arm: Arm,
-    view: PoolView,
-    seed: int = 0,
-    others: float = 0.0,
-) -> list[int]:
-    """Take from one arm until nothing is left, entering each in the ledger; its own picks in order.
-
-    others  how often another arm takes a random example in between
-    """
-    ledger = view.ledger
-    pulls = max(1, ledger.left)
-    arm_rng = np.random.default_rng(seed)
-    cursor = arm.open(view, pulls, arm_rng)
-    # Its own generator: how much the arm draws must not decide what the others take.
-    others_rng = np.random.default_rng(seed)
-    picks = []
-    while ledger.left:
-        if others_rng.random() < others:
-            free = np.flatnonzero(ledger.free)
-            taken = others_rng.choice(free)
-            ledger.take(int(taken))
-            continue
-        index = _take_free(arm, cursor, view)
-        ledger.take(index)
-        picks.append(index)
-    try:
-        extra = cursor.take()
-    except Exhausted:
-        return picks
-    raise AssertionError(
-        f"arm {arm.name!r} gave example {extra} when none was free: it must raise Exhausted"
-    )
-
-
-def _take_free(arm: Arm, cursor: Cursor, view: PoolView) -> int:
-    """The arm's next pick; AssertionError where it is not a free example of the pool."""
-    index = _take(arm, cursor)
-    _expect(
-        0 <= index < view.size,
-        arm,
-        f"gave position {index}, the pool has {view.size} examples",
-    )
-    _expect(
-        bool(view.ledger.free[index]),
-        arm,
-        f"gave example {index}, which is labelled, taken or set aside",
-    )
-    return index
-
-
 def names(strategy: Strategy, task: Task) -> None:
     """Arms are named after the family, with the class in brackets where there is one a class."""
     name = strategy.name
     is_trimmed = name == name.strip()
-    _require(
+    require(
         bool(name) and is_trimmed,
         f"{strategy!r} has no name",
     )
-    _require(
+    require(
         task.kind in strategy.tasks,
         f"{name!r} is not for {task.kind} tasks: check it on another task",
     )
     arms = strategy.arms(task)
     arm_names = [arm.name for arm in arms]
-    classes = [arm.klass for arm in arms]
-    wanted_names = [name]
-    wanted_classes: list[int | None] = [None]
-    if strategy.per_class:
-        wanted_names = [f"{name}[{class_name}]" for class_name in task.classes]
-        wanted_classes = list(range(task.size))
-    _require(
+    wanted_names = _wanted_names(strategy, task)
+    require(
         arm_names == wanted_names,
         f"arms of {name!r} are named {arm_names}, not {wanted_names}",
     )
-    _require(
+    # In the order of the task's classes, as contests list them.
+    classes = [arm.klass for arm in arms]
+    wanted_classes: list[int | None] = [None]
+    if strategy.per_class:
+        wanted_classes = list(range(task.size))
+    require(
         classes == wanted_classes,
         f"arms of {name!r} have classes {classes}",
     )
     for arm in arms:
-        _expect(
+        expect(
             arm.strategy is strategy and arm.family == name,
             arm,
             "does not belong to its family",
         )
+
+
+def _wanted_names(strategy: Strategy, task: Task) -> list[str]:
+    if not strategy.per_class:
+        return [strategy.name]
+    wanted_names = []
+    for class_name in task.classes:
+        wanted_names.append(f"{strategy.name}[{class_name}]")
+    return wanted_names
 
 
 def gives_every_free_example_once(strategy: Strategy, task: Task) -> None:
@@ -124,7 +89,7 @@ def gives_every_free_example_once(strategy: Strategy, task: Task) -> None:
         picks = take_all(arm, view)
         picks.sort()
         free = view.free_ids.tolist()
-        _expect(
+        expect(
             picks == free,
             arm,
             f"gave {picks}, free were {view.free_ids}",
@@ -136,9 +101,10 @@ def same_seed_same_picks(strategy: Strategy, task: Task) -> None:
     for arm in _first_and_last(strategy, task):
         view = _view(task, 2)
         first = take_all(arm, view)
+        # Another view of the same round: the ledger of the first one is used up.
         same_view = _view(task, 2)
         second = take_all(arm, same_view)
-        _expect(
+        expect(
             first == second,
             arm,
             f"gave {first} and then, with the same seed, {second}",
@@ -151,7 +117,7 @@ def respects_other_arms(strategy: Strategy, task: Task) -> None:
         view = _view(task, 3, pending=0.1)
         picks = take_all(arm, view, others=0.5)
         different = set(picks)
-        _expect(
+        expect(
             len(picks) == len(different),
             arm,
             f"gave an example twice: {picks}",
@@ -164,26 +130,31 @@ def one_example_left(strategy: Strategy, task: Task) -> None:
         view = _view(task, 4, labelled=1.0)
         picks = take_all(arm, view)
         free = view.free_ids.tolist()
-        _expect(picks == free, arm, "did not give the last free example")
+        expect(picks == free, arm, "did not give the last free example")
+        # In a pool of one that is free, nothing is labelled.
         if _needs_labels(arm, task):
             continue
         pool_of_one = make_pool(task, 1, seed=0)
         view = make_view(pool_of_one, 4, labelled=0.0)
         picks = take_all(arm, view)
-        _expect(picks == [0], arm, "did not give the only example of a pool of one")
+        expect(
+            picks == [0],
+            arm,
+            "did not give the only example of a pool of one",
+        )
 
 
 def nothing_labelled(strategy: Strategy, task: Task) -> None:
     """With no label at all an arm works, or says it is exhausted; it does not fail."""
     for arm in _first_and_last(strategy, task):
         view = _view(task, 5, labelled=0.0)
-        cursor = _open(arm, view, pulls=3)
+        cursor = open_arm(arm, view, pulls=3)
         try:
             index = cursor.take()
         except Exhausted:
             # Without labels an arm may have nothing to go by.
             continue
-        _expect(
+        expect(
             bool(view.free[index]),
             arm,
             f"gave example {index}, which was not free",
@@ -196,9 +167,10 @@ def opened_together_as_alone(strategy: Strategy, task: Task) -> None:
     count = len(arms)
     view = _view(task, 6)
     pulls = [3] * count
+    # A generator for each arm: what one draws must not depend on whether others are open.
     rngs = [np.random.default_rng(seed) for seed in range(count)]
     together = strategy.open(arms, view, pulls, rngs)
-    _require(
+    require(
         len(together) == count,
         f"{strategy.name!r} opened {len(together)} cursors for {count} arms",
     )
@@ -206,9 +178,9 @@ def opened_together_as_alone(strategy: Strategy, task: Task) -> None:
         same_view = _view(task, 6)
         same_rng = np.random.default_rng(seed)
         alone = arm.open(same_view, 3, same_rng)
-        pick = _take(arm, together[seed])
-        pick_alone = _take(arm, alone)
-        _expect(
+        pick = take(arm, together[seed])
+        pick_alone = take(arm, alone)
+        expect(
             pick == pick_alone,
             arm,
             "gives another example when opened alone",
@@ -220,11 +192,12 @@ def pulls_are_a_hint(strategy: Strategy, task: Task) -> None:
     for arm in _first_and_last(strategy, task):
         view = _view(task, 7)
         ledger = view.ledger
-        cursor = _open(arm, view, pulls=1)
+        # Told that it will be asked once, asked for everything.
+        cursor = open_arm(arm, view, pulls=1)
         for _ in range(ledger.left):
-            pick = _take(arm, cursor)
+            pick = take(arm, cursor)
             ledger.take(pick)
-        _expect(
+        expect(
             ledger.left == 0,
             arm,
             f"stopped with {ledger.left} examples left",
@@ -236,27 +209,36 @@ def never_reads_a_hidden_label(strategy: Strategy, task: Task) -> None:
     label.
     """
     pool = _pool(task)
+    # Every label moved on by one class: none stays as it was.
     other_truth = np.roll(pool.truth, 1, axis=1)
     expected = _first_batch(strategy, pool, pool.truth)
     batch = _first_batch(strategy, pool, other_truth)
-    _require(
+    require(
         expected == batch,
         f"{strategy.name!r} took {expected}, and {batch} when labels that nobody had told were "
         "others",
     )
+    _check_labels_unchanged(strategy, pool)
+
+
+def _check_labels_unchanged(strategy: Strategy, pool: SimulatedPool) -> None:
     view = make_view(pool, 8, pending=0.2)
     told = view.labels.copy()
-    first_arm = strategy.arms(task)[0]
+    first_arm = strategy.arms(pool.task)[0]
     take_all(first_arm, view)
     # The length first: a changed one can't be compared with what was told.
     has_right_length = len(view.labels) == len(view.labelled)
-    _require(
+    require(
         has_right_length and bool((view.labels == told).all()),
         f"{strategy.name!r} changed view.labels: it holds exactly the labels told before the round",
     )
 
 
-def _first_batch(strategy: Strategy, pool: SimulatedPool, truth: np.ndarray) -> list[int]:
+def _first_batch(
+    strategy: Strategy,
+    pool: SimulatedPool,
+    truth: np.ndarray,
+) -> list[int]:
     """The first of three rounds after eight labels of the pool were told. truth (N, K): what the
     annotator answers.
     """
@@ -291,17 +273,18 @@ def _first_batch(strategy: Strategy, pool: SimulatedPool, truth: np.ndarray) -> 
 def leaves_its_inputs_alone(strategy: Strategy, task: Task) -> None:
     """The caller's arrays, and what all arms share, are as they were."""
     view = _view(task, 9, pending=0.1, skipped=0.1)
+    # A deep copy: the arrays themselves would change along with the view's.
     before = deepcopy(_shared_arrays(view))
     for arm in _first_and_last(strategy, task):
-        cursor = _open(arm, view, pulls=3)
+        cursor = open_arm(arm, view, pulls=3)
         pulls = min(3, view.ledger.left)
         for _ in range(pulls):
-            pick = _take(arm, cursor)
+            pick = take(arm, cursor)
             view.ledger.take(pick)
     after = _shared_arrays(view)
     for name, array in before.items():
         is_same = np.array_equal(array, after[name])
-        _require(is_same, f"{strategy.name!r} changed the {name} it was given")
+        require(is_same, f"{strategy.name!r} changed the {name} it was given")
 
 
 def _shared_arrays(view: ArrayView) -> dict[str, np.ndarray]:
@@ -323,6 +306,7 @@ def needs_are_enough(strategy: Strategy, task: Task) -> None:
         view = _view(task, 10, needs=strategy.needs)
         try:
             take_all(arm, view)
+        # What is missing may show as None, as a refusal of the view, or as no pick at all.
         except (AttributeError, TypeError, AssertionError, InputError) as error:
             raise AssertionError(
                 f"arm {arm.name!r} fails with only its needs {set(strategy.needs)}: {error}"
@@ -337,7 +321,7 @@ def single_and_half_precision(strategy: Strategy, task: Task) -> None:
             picks = take_all(arm, view)
             picks.sort()
             free = view.free_ids.tolist()
-            _expect(
+            expect(
                 picks == free,
                 arm,
                 f"fails on {np.dtype(dtype)} inputs",
@@ -360,31 +344,8 @@ STRATEGY_CHECKS: tuple[Callable[[Strategy, Task], None], ...] = (
 )
 
 
-class WatchedAnnotator:
-    """Knows all labels, and raises AssertionError if one is wanted that was not asked for.
-
-    truth  (N, K)
-    asked  positions that were asked for
-    """
-
-    def __init__(self, truth: np.ndarray) -> None:
-        self._truth = truth
-        self.asked = set[int]()
-
-    def answer(self, positions: np.ndarray) -> np.ndarray:
-        """(n, K) the labels of positions (n,)."""
-        early = []
-        for index in positions.tolist():
-            if index not in self.asked:
-                early.append(index)
-        _require(
-            not early,
-            f"the label of example {early[:1]} was read before it was asked",
-        )
-        return self._truth[positions]
-
-
 def _pool(task: Task) -> SimulatedPool:
+    # Ties and exact copies are where arms go wrong: a grid makes many of them.
     return make_pool(
         task,
         SIZE,
@@ -411,39 +372,8 @@ def _needs_labels(arm: Arm, task: Task) -> bool:
     """Whether an arm is exhausted, as it may be, where nothing is labelled."""
     view = _view(task, 5, labelled=0.0)
     try:
-        cursor = _open(arm, view, pulls=1)
+        cursor = open_arm(arm, view, pulls=1)
         cursor.take()
     except Exhausted:
         return True
     return False
-
-
-def _open(arm: Arm, view: PoolView, pulls: int) -> Cursor:
-    """A cursor of the arm with a generator that is the same each time."""
-    rng = np.random.default_rng(0)
-    return arm.open(view, pulls, rng)
-
-
-def _take(arm: Arm, cursor: Cursor) -> int:
-    """The arm's next pick; AssertionError where it is exhausted or gives no position."""
-    try:
-        index = cursor.take()
-    except Exhausted as error:
-        raise AssertionError(
-            f"arm {arm.name!r} is exhausted while examples are free: {error}"
-        ) from error
-    _expect(
-        isinstance(index, (int, np.integer)),
-        arm,
-        f"gave {index!r}, not a position",
-    )
-    return int(index)
-
-
-def _expect(holds: bool, arm: Arm, message: str) -> None:
-    _require(holds, f"arm {arm.name!r} {message}")
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise AssertionError(message)

@@ -11,7 +11,16 @@ import numpy as np
 from tailor.pools.base import Pool, Unreadable
 from tailor.task import MultiClass, Task
 
-WORDS = ("river", "stone", "cloud", "ember", "harbour", "meadow", "lantern", "copper")
+WORDS = (
+    "river",
+    "stone",
+    "cloud",
+    "ember",
+    "harbour",
+    "meadow",
+    "lantern",
+    "copper",
+)
 
 
 class ToyPool(Pool):
@@ -83,6 +92,7 @@ class ToyVectors(ToyPool):
     kind = "vector"
 
     def example(self, position: int, class_index: int) -> np.ndarray:
+        # By position, so that an example reads the same each time.
         rng = np.random.default_rng(position)
         vector = rng.normal(size=8)
         is_class = np.arange(8) == class_index
@@ -97,8 +107,11 @@ class ToyImages(ToyPool):
 
     def example(self, position: int, class_index: int) -> np.ndarray:
         rng = np.random.default_rng(position)
-        shape = (16, 16 + position % 2, 3)
+        # Two sizes: a model must not stack pictures as they come.
+        width = 16 + position % 2
+        shape = (16, width, 3)
         picture = rng.integers(0, 60, shape, np.uint8)
+        # Four places and three channels tell twelve classes apart.
         top = 4 * (class_index % 4)
         channel = class_index % 3
         bright = picture[top : top + 4, :, channel]

@@ -47,16 +47,27 @@ class NoisyAnnotator:
         (encoded,) = self._task.encode([label])
         has_class = encoded > 0.5
         if not isinstance(self._task, MultiClass):
-            is_flipped = rng.random(len(has_class)) < self._rate
-            answered = has_class ^ is_flipped
-            return np.flatnonzero(answered).tolist()
+            return self._flipped(has_class, rng)
         if rng.random() >= self._rate:
             return label
         wrong_classes = np.flatnonzero(~has_class)
         choice = rng.integers(len(wrong_classes))
         return int(wrong_classes[choice])
 
+    def _flipped(
+        self,
+        has_class: np.ndarray,
+        rng: np.random.Generator,
+    ) -> list[int]:
+        """The classes of a multi-label answer, each flipped at the rate. has_class (K,) bool"""
+        draws = rng.random(len(has_class))
+        is_flipped = draws < self._rate
+        answered = has_class ^ is_flipped
+        classes: list[int] = np.flatnonzero(answered).tolist()
+        return classes
+
     def _generator(self, id: str) -> np.random.Generator:
+        # Not hash(), which differs from process to process.
         key = self._seed.to_bytes(8, "little")
         keyed_hash = blake2b(id.encode(), digest_size=8, key=key)
         seed = int.from_bytes(keyed_hash.digest(), "little")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import (
+    Callable,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from typing import Any
 
 import numpy as np
@@ -21,6 +26,8 @@ from tailor.run.session import SKIP, Session
 
 #: Ends the name under which an annotator of Label Studio is kept in the run.
 VIA_STUDIO = " (Label Studio)"
+#: By example: an answer as Session.tell takes it.
+Answers = dict[str, Any]
 
 
 class AnnotationReader:
@@ -49,7 +56,7 @@ class AnnotationReader:
         """Compare the annotations of these examples, which are in the run, with its labels, and
         tell or withdraw what differs.
         """
-        answers_by_annotator: dict[str, dict[str, Any]] = {}
+        answers_by_annotator: dict[str, Answers] = {}
         withdrawn: list[str] = []
         with_tasks = set(examples) & self.task_mirror.tasks_by_example.keys()
         for example in sorted(with_tasks):
@@ -57,25 +64,40 @@ class AnnotationReader:
             answer = settled(annotations)
             if self._is_withdrawn(example, answer):
                 withdrawn.append(example)
-            if answer is None or not self._is_new(example, answer):
+            if answer is None:
                 continue
-            if self._fits_task(example, answer):
-                user_name = self.task_mirror.studio.user_name(answer.user)
-                answers = answers_by_annotator.setdefault(user_name + VIA_STUDIO, {})
-                answers[example] = self._as_told(answer)
+            if not self._is_new(example, answer):
+                continue
+            if not self._fits_task(example, answer):
+                continue
+            annotator = self._annotator(answer)
+            answers = answers_by_annotator.setdefault(annotator, {})
+            answers[example] = self._as_told(answer)
         # First, as an example that was withdrawn may be among the new answers, as a skip.
         if withdrawn:
             self.session.withdraw(withdrawn)
             self._skipped_in_studio.difference_update(withdrawn)
         for annotator, answers in answers_by_annotator.items():
-            self.session.tell(answers, by=annotator)
-            for example, told in answers.items():
-                if told is SKIP:
-                    self._skipped_in_studio.add(example)
-                else:
-                    self._skipped_in_studio.discard(example)
+            self._tell(annotator, answers)
 
-    def _is_withdrawn(self, example: str, answer: SettledAnswer | None) -> bool:
+    def _annotator(self, answer: SettledAnswer) -> str:
+        """The name under which the run keeps who gave an answer."""
+        user_name = self.task_mirror.studio.user_name(answer.user)
+        return user_name + VIA_STUDIO
+
+    def _tell(self, annotator: str, answers: Answers) -> None:
+        self.session.tell(answers, by=annotator)
+        for example, told in answers.items():
+            if told is SKIP:
+                self._skipped_in_studio.add(example)
+            else:
+                self._skipped_in_studio.discard(example)
+
+    def _is_withdrawn(
+        self,
+        example: str,
+        answer: SettledAnswer | None,
+    ) -> bool:
         """Whether what the run has from Label Studio is no longer there: it was deleted, or a skip
         took the place of a label.
         """
@@ -104,19 +126,26 @@ class AnnotationReader:
         """Whether the run can have this answer; the user is told once where it can't."""
         if answer.classes is None:
             return True
-        task = self.session.run_state.task
-        unknown = [name for name in answer.classes if name not in task.classes]
-        count = len(answer.classes)
-        if unknown:
-            problem = f"{unknown[0]!r}, which is no class of this run"
-        elif task.kind == "multi-class" and count != 1:
-            problem = f"{count} classes"
-        else:
+        problem = self._problem_with(answer.classes)
+        if not problem:
             return True
-        if (example, problem) not in self._reported:
+        # Read again at every refresh, but told to the user once.
+        report = (example, problem)
+        if report not in self._reported:
             self._say(f"{example} was annotated with {problem}: it is left out.")
-            self._reported.add((example, problem))
+            self._reported.add(report)
         return False
+
+    def _problem_with(self, classes: Sequence[str]) -> str:
+        """What keeps these classes from being a label of the run; "" where nothing does."""
+        task = self.session.run_state.task
+        for name in classes:
+            if name not in task.classes:
+                return f"{name!r}, which is no class of this run"
+        count = len(classes)
+        if task.kind == "multi-class" and count != 1:
+            return f"{count} classes"
+        return ""
 
     def _as_told(self, answer: SettledAnswer) -> Any:
         """An answer as Session.tell takes it."""
@@ -177,6 +206,7 @@ class AnnotationReader:
                 for position, _ in event.answers:
                     positions.discard(position)
                 annotator = event.by or ""
+                # Skips of others stay whatever becomes of the annotations.
                 if annotator.endswith(VIA_STUDIO):
                     positions.update(event.skipped)
             elif isinstance(event, (AnswersWithdrawn, OfferedAgain)):
@@ -186,7 +216,11 @@ class AnnotationReader:
 
     def _answer_events(self) -> Iterator[RunEvent]:
         """The events of the run that may concern skips, those written together one by one."""
-        single_kinds = (AnswersTold.kind, AnswersWithdrawn.kind, OfferedAgain.kind)
+        single_kinds = (
+            AnswersTold.kind,
+            AnswersWithdrawn.kind,
+            OfferedAgain.kind,
+        )
         for stored in self.session.store.events():
             # Events of other kinds may hold large arrays, which are not read here.
             if stored.kind == SeveralEvents.kind:

@@ -26,7 +26,11 @@ class Annotation:
     classes: tuple[str, ...] | None
 
     @classmethod
-    def read(cls, annotation: dict[str, Any], config: LabelConfig) -> Annotation:
+    def read(
+        cls,
+        annotation: dict[str, Any],
+        config: LabelConfig,
+    ) -> Annotation:
         """From an annotation as Label Studio's API gives it."""
         user = annotation.get("completed_by") or 0
         if isinstance(user, dict):
@@ -35,13 +39,15 @@ class Annotation:
         chosen = config.chosen(result)
         # Submitted without a choice where there must be one: nothing is known from it.
         is_empty = not chosen and config.kind == "multi-class"
-        is_skipped = annotation.get("was_cancelled") or is_empty
+        classes: tuple[str, ...] | None = chosen
+        if is_empty or annotation.get("was_cancelled"):
+            classes = None
         updated_at = datetime.fromisoformat(annotation["updated_at"])
         return cls(
             id=annotation["id"],
             user=user,
             time=updated_at.timestamp(),
-            classes=None if is_skipped else chosen,
+            classes=classes,
         )
 
 
@@ -61,18 +67,15 @@ def settled(annotations: Iterable[Annotation]) -> SettledAnswer | None:
     Of several annotations by one person the latest counts. A skip counts where nobody gave an
     answer.
     """
-    latest_by_user: dict[int, Annotation] = {}
-    by_time = sorted(annotations, key=lambda annotation: (annotation.time, annotation.id))
-    for annotation in by_time:
-        latest_by_user[annotation.user] = annotation
-    if not latest_by_user:
+    latest = _latest_of_each_user(annotations)
+    if not latest:
         return None
     votes = []
-    for annotation in latest_by_user.values():
+    for annotation in latest:
         if annotation.classes is not None:
             votes.append(annotation)
     if not votes:  # all of them skipped it
-        votes = list(latest_by_user.values())
+        votes = latest
     counts = Counter(vote.classes for vote in votes)
 
     def rank(vote: Annotation) -> tuple[int, float, int]:
@@ -80,3 +83,14 @@ def settled(annotations: Iterable[Annotation]) -> SettledAnswer | None:
 
     winner = max(votes, key=rank)
     return SettledAnswer(winner.classes, winner.user, winner.time)
+
+
+def _latest_of_each_user(annotations: Iterable[Annotation]) -> list[Annotation]:
+    def age(annotation: Annotation) -> tuple[float, int]:
+        # Two may bear the same time: the number tells which came later.
+        return annotation.time, annotation.id
+
+    latest_by_user: dict[int, Annotation] = {}
+    for annotation in sorted(annotations, key=age):
+        latest_by_user[annotation.user] = annotation
+    return list(latest_by_user.values())

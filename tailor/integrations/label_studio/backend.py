@@ -56,7 +56,14 @@ def make_app(sync: StudioSync, secret: str) -> FastAPI:
         tasks = _task_list(body.get("tasks"))
         # Read once: the loop may put newer ones there meanwhile.
         frozen_predictions = sync.frozen_predictions
-        results = [_predictions(sync, frozen_predictions, task) for task in tasks]
+        results = [
+            _predictions(
+                sync,
+                frozen_predictions,
+                task,
+            )
+            for task in tasks
+        ]
         return {
             "results": results,
             "model_version": frozen_predictions.version,

@@ -54,7 +54,11 @@ class LabelConfig:
         """
         tags = _parse(xml)
         control = _find_control(tags)
-        subjects = {tag.get("name"): tag for tag in tags if tag.tag in SUBJECT_TAGS}
+        subjects: dict[str | None, ElementTree.Element] = {}
+        for tag in tags:
+            if tag.tag in SUBJECT_TAGS:
+                name = tag.get("name")
+                subjects[name] = tag
         subject_name = control.get("toName")
         if subject_name not in subjects:
             raise InputError(
@@ -62,18 +66,16 @@ class LabelConfig:
             )
         subject = subjects.pop(subject_name)
         _check_attributes(control, subject)
-        choices = list(control.iter("Choice"))
-        if any(len(choice) for choice in choices):
-            raise InputError(
-                "a <Choice> lies inside another: only a flat list of choices can be worked with"
-            )
+        classes = _class_names(control)
+        choice_kind = control.get("choice", "single")
+        key = _data_key(subject)
+        other_keys = [_data_key(tag) for tag in subjects.values()]
         return cls(
-            kind=KIND_BY_CHOICE[control.get("choice", "single")],
-            # The alias, where there is one, is what annotations hold.
-            classes=tuple(choice.get("alias") or choice.get("value") or "" for choice in choices),
+            kind=KIND_BY_CHOICE[choice_kind],
+            classes=classes,
             shows=SUBJECT_TAGS[subject.tag],
-            key=_data_key(subject),
-            other_keys=tuple(_data_key(tag) for tag in subjects.values()),
+            key=key,
+            other_keys=tuple(other_keys),
             control=control.get("name") or "",
             subject=subject_name or "",
         )
@@ -97,8 +99,11 @@ class LabelConfig:
         """
         names: set[str] = set()
         for entry in result:
-            if entry.get("from_name") == self.control:
-                names.update(entry.get("value", {}).get("choices", []))
+            # Further questions may have been asked and taken away again.
+            if entry.get("from_name") != self.control:
+                continue
+            value = entry.get("value", {})
+            names.update(value.get("choices", []))
         return tuple(sorted(names))
 
 
@@ -108,15 +113,31 @@ def _parse(xml: str) -> list[ElementTree.Element]:
     if "<!DOCTYPE" in xml or "<!ENTITY" in xml:
         raise InputError("the label config declares entities: write it without a DOCTYPE")
     try:
-        tags = list(ElementTree.fromstring(xml).iter())
+        root = ElementTree.fromstring(xml)
     except ElementTree.ParseError as error:
         raise InputError(f"the label config is no XML ({error}): mend it in Label Studio") from None
+    tags = list(root.iter())
+    tag_names = {tag.tag for tag in tags}
     supported = {*LAYOUT_TAGS, *SUBJECT_TAGS, "Choices", "Choice"}
-    unsupported = sorted({tag.tag for tag in tags} - supported)
+    unsupported = sorted(tag_names - supported)
     if unsupported:
         names = ", ".join(f"<{name}>" for name in unsupported)
         raise InputError(f"the label config has {names}: {SUPPORTED}")
     return tags
+
+
+def _class_names(control: ElementTree.Element) -> tuple[str, ...]:
+    names = []
+    for choice in control.iter("Choice"):
+        has_inner_choices = len(choice) > 0
+        if has_inner_choices:
+            raise InputError(
+                "a <Choice> lies inside another: only a flat list of choices can be worked with"
+            )
+        # The alias, where there is one, is what annotations hold.
+        name = choice.get("alias") or choice.get("value")
+        names.append(name or "")
+    return tuple(names)
 
 
 def _find_control(tags: Sequence[ElementTree.Element]) -> ElementTree.Element:
@@ -137,9 +158,10 @@ def _check_attributes(control: ElementTree.Element, subject: ElementTree.Element
         (subject, "valueList"),
     )
     for tag, attribute in unsupported:
-        if tag.get(attribute) not in (None, "false"):
+        value = tag.get(attribute)
+        if value not in (None, "false"):
             raise InputError(
-                f"<{tag.tag} {attribute}={tag.get(attribute)!r}> can't be worked with: "
+                f"<{tag.tag} {attribute}={value!r}> can't be worked with: "
                 f"{SUPPORTED}, choices listed in it"
             )
     if subject.get("valueType") == "url":

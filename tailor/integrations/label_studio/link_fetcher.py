@@ -31,11 +31,16 @@ class LinkFetcher:
     allow_links  hosts and networks that are not public and that links may lead to all the same
     """
 
-    def __init__(self, transport: StudioTransport, allow_links: Sequence[str]) -> None:
+    def __init__(
+        self,
+        transport: StudioTransport,
+        allow_links: Sequence[str],
+    ) -> None:
         httpx = import_httpx()
         self._transport = transport
         # Through httpx.URL, so that it is written as the links that it is compared with.
-        self._guard = LinkGuard(str(httpx.URL(transport.url)), allow_links)
+        studio_url = httpx.URL(transport.url)
+        self._guard = LinkGuard(str(studio_url), allow_links)
 
     def fetch(self, link: str) -> bytes:
         """What a link in a task's data leads to. Every place on the way is checked by a LinkGuard.
@@ -44,11 +49,12 @@ class LinkFetcher:
         """
         httpx = import_httpx()
         shown = repr(link[:LONGEST_SHOWN])
+        full_link = link
+        if link.startswith("/"):  # as Label Studio writes links to itself
+            full_link = self._transport.url + link
         try:
-            full_link = link
-            if link.startswith("/"):  # as Label Studio writes links to itself
-                full_link = self._transport.url + link
             url = httpx.URL(full_link)
+            # Redirects are followed here, not by httpx: the guard looks at each of them.
             for _ in range(MOST_REDIRECTS):
                 with self._opened(url) as response:
                     if not response.has_redirect_location:
@@ -66,7 +72,8 @@ class LinkFetcher:
     @contextlib.contextmanager
     def _opened(self, url: httpx.URL) -> Iterator[httpx.Response]:
         """The response of one place, its content not read yet."""
-        with import_httpx().Client(timeout=self._transport.timeout) as client:
+        httpx = import_httpx()
+        with httpx.Client(timeout=self._transport.timeout) as client:
             if self._guard.is_studio(str(url)):
                 headers = self._transport.authorization()
                 request = client.build_request("GET", url, headers=headers)
@@ -80,7 +87,11 @@ class LinkFetcher:
             yield response
 
 
-def _send_to(addresses: Sequence[str], client: httpx.Client, url: httpx.URL) -> httpx.Response:
+def _send_to(
+    addresses: Sequence[str],
+    client: httpx.Client,
+    url: httpx.URL,
+) -> httpx.Response:
     """The response of the first address that can be connected to.
 
     The host's name is not looked up again: a second answer could lead elsewhere.
@@ -96,7 +107,8 @@ def _send_to(addresses: Sequence[str], client: httpx.Client, url: httpx.URL) -> 
         try:
             return client.send(request, stream=True)
         except (httpx.ConnectError, httpx.ConnectTimeout):
-            if number == len(addresses) - 1:
+            is_last = number == len(addresses) - 1
+            if is_last:
                 raise
     raise LinkRefused(f"{url.host} has no address")
 

@@ -121,7 +121,9 @@ def resolve(host: str, port: int) -> list[IpAddress]:
         raise LinkRefused(f"{host} has no address: {error}") from None
     addresses = []
     for *_, socket_address in entries:
-        addresses.append(ip_address(socket_address[0]))
+        # With IPv6 more follows: the port, a flow label and a scope.
+        text = socket_address[0]
+        addresses.append(ip_address(text))
     return addresses
 
 
@@ -135,4 +137,7 @@ def is_public(address: IpAddress) -> bool:
             embedded = IPv4Address(address.packed[-4:])
         if embedded is not None:
             return is_public(embedded)
-    return address.is_global and not address.is_multicast
+    # Python counts multicast groups as global; who listens may be on one's own cable.
+    if address.is_multicast:
+        return False
+    return address.is_global

@@ -37,7 +37,11 @@ TEXTS_AT_ONCE = 200
 TAB = "TAILOR"
 
 
-def prediction(config: LabelConfig, task: Task, probabilities: np.ndarray) -> dict[str, Any]:
+def prediction(
+    config: LabelConfig,
+    task: Task,
+    probabilities: np.ndarray,
+) -> dict[str, Any]:
     """probabilities (K,) -> the predicted classes and a score from 0 to 1, as Label Studio writes a
     prediction.
     """
@@ -48,9 +52,10 @@ def prediction(config: LabelConfig, task: Task, probabilities: np.ndarray) -> di
         confidences = np.where(predicted, probabilities, 1 - probabilities)
     class_indices = np.flatnonzero(predicted).tolist()
     classes = [task.classes[index] for index in class_indices]
+    score = float(confidences.mean())
     return {
         "result": config.result(classes),
-        "score": round(float(confidences.mean()), 4),
+        "score": round(score, 4),
     }
 
 
@@ -61,7 +66,8 @@ def check_shown(pool: Pool, config: LabelConfig) -> None:
             f"the pool holds {pool.kind}s, the label config shows {config.shows}s: they must fit"
         )
     if config.other_keys:
-        keys = ", ".join(f"${key}" for key in config.other_keys)
+        names = [f"${key}" for key in config.other_keys]
+        keys = ", ".join(names)
         raise InputError(
             f"the label config also shows {keys}, which the pool does not have: remove it there"
         )
@@ -103,21 +109,29 @@ class Publisher:
         """
         published = 0
         if self._creates_tasks:
-            chunk_size = TEXTS_AT_ONCE
-            if self.config.shows == "image":
-                chunk_size = PICTURES_AT_ONCE
-            unpublished = []
-            for record in pick_records:
-                if self.task_mirror.task_of(record.id) is None:
-                    unpublished.append(record)
-            for chunk in _chunks(unpublished, chunk_size):
-                published += self._create_tasks(chunk)
-        unmarked = [record for record in pick_records if self._is_unmarked(record)]
+            published = self._publish_new(pick_records)
+        unmarked = []
+        for record in pick_records:
+            if self._is_unmarked(record):
+                unmarked.append(record)
         if unmarked:
             self._mark_tasks(unmarked)
         return published + len(unmarked)
 
     # ------------------------------------------------------------------ new tasks
+
+    def _publish_new(self, pick_records: Sequence[PickRecord]) -> int:
+        chunk_size = TEXTS_AT_ONCE
+        if self.config.shows == "image":
+            chunk_size = PICTURES_AT_ONCE
+        unpublished = []
+        for record in pick_records:
+            if self.task_mirror.task_of(record.id) is None:
+                unpublished.append(record)
+        published = 0
+        for chunk in _chunks(unpublished, chunk_size):
+            published += self._create_tasks(chunk)
+        return published
 
     def _create_tasks(self, pick_records: Sequence[PickRecord]) -> int:
         examples = [record.id for record in pick_records]
@@ -153,27 +167,30 @@ class Publisher:
         """Write into tasks why they were asked, the prediction first and the mark last: after a
         failure between the two the mark is still missing.
         """
-        tasks: dict[str, MirroredTask] = {}
+        tasks: list[MirroredTask] = []
         predictions: list[dict[str, Any]] = []
         for record in pick_records:
             task = self.task_mirror.task_of(record.id)
             assert task is not None
-            tasks[record.id] = task
-            if MODEL_VERSION not in task.model_versions:
-                for predicted in self._predictions(record):
-                    predictions.append({"task": task.id, **predicted})
+            tasks.append(task)
+            if MODEL_VERSION in task.model_versions:
+                continue
+            for predicted in self._predictions(record):
+                predictions.append({"task": task.id, **predicted})
         if predictions:
-            self.studio.tasks.add_predictions(predictions)
-            settings = self.studio.describe()
-            # With no version chosen, annotators would see no prediction.
-            if not settings["model_version"]:
-                self.studio.change_settings(model_version=MODEL_VERSION)
-        for record in pick_records:
-            task = tasks[record.id]
+            self._add_predictions(predictions)
+        for record, task in zip(pick_records, tasks):
             data = {**task.data, **_marks(record)}
             self.studio.tasks.set_data(task.id, data)
             self.task_mirror.set_data(task.id, data)
         self._show_tab()
+
+    def _add_predictions(self, predictions: Sequence[dict[str, Any]]) -> None:
+        self.studio.tasks.add_predictions(predictions)
+        settings = self.studio.describe()
+        # With no version chosen, annotators would see no prediction.
+        if not settings["model_version"]:
+            self.studio.change_settings(model_version=MODEL_VERSION)
 
     def _show_tab(self) -> None:
         """Make a tab in the Data Manager that lists what was asked, in that order: the free edition
@@ -218,6 +235,10 @@ def _marks(record: PickRecord) -> dict[str, Any]:
     return {ROUND_KEY: record.round, ARM_KEY: record.arm}
 
 
-def _chunks(pick_records: Sequence[PickRecord], size: int) -> Iterator[Sequence[PickRecord]]:
+def _chunks(
+    pick_records: Sequence[PickRecord],
+    size: int,
+) -> Iterator[Sequence[PickRecord]]:
     for first in range(0, len(pick_records), size):
-        yield pick_records[first : first + size]
+        end = first + size
+        yield pick_records[first:end]

@@ -62,7 +62,11 @@ class StudioTasks:
                 "resolve_uri": "false",
                 "query": json.dumps(query),
             }
-            page = self._transport.call("GET", "/api/tasks", params=parameters)["tasks"]
+            page = self._transport.call(
+                "GET",
+                "/api/tasks",
+                params=parameters,
+            )["tasks"]
             yield from page
             if len(page) < PAGE_SIZE:
                 return
@@ -116,7 +120,11 @@ class StudioTasks:
             f"/api/projects/{self._project}/file-uploads",
             params={"ids": json.dumps(upload_ids)},
         )
-        path_by_id = {upload["id"]: f"/data/{upload['file']}" for upload in uploads}
+        path_by_id = {}
+        for upload in uploads:
+            upload_id = upload["id"]
+            path_by_id[upload_id] = f"/data/{upload['file']}"
+        # The second answer lists them in an order of its own.
         return [path_by_id[upload_id] for upload_id in upload_ids]
 
     def set_data(self, task_id: int, data: dict[str, Any]) -> None:

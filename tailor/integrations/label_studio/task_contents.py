@@ -17,6 +17,8 @@ LARGEST_SIDE = 1600
 #: Characters of the name of an uploaded file.
 LONGEST_NAME = 80
 VANISHED = Unreadable("it has vanished from the pool")
+#: What is shown, or the Unreadable in its place, by example.
+Contents = dict[str, Any]
 
 
 class TaskContents:
@@ -43,35 +45,40 @@ class TaskContents:
 
         shows  "text" or "image"
         """
-        is_text = shows == "text"
-        if is_text:
+        if shows == "text":
             contents = self._texts(examples)
-        else:
-            contents = self._pictures(examples)
-        readable: dict[str, Any] = {}
+            return self._readable(contents)
+        contents = self._pictures(examples)
+        pictures = self._readable(contents)
+        if not pictures:
+            return {}
+        uploads = list(pictures.values())
+        paths = self._studio_tasks.upload(uploads)
+        return dict(zip(pictures, paths))
+
+    def _readable(self, contents: Contents) -> Contents:
+        """Those that can be shown; of each of the others the user is told once."""
+        readable: Contents = {}
         for example, content in contents.items():
             if not isinstance(content, Unreadable):
                 readable[example] = content
             elif example not in self._reported:
                 self._say(f"{example} can't be shown: {content.reason}.")
                 self._reported.add(example)
-        if is_text or not readable:
-            return readable
-        paths = self._studio_tasks.upload(list(readable.values()))
-        return dict(zip(readable, paths))
+        return readable
 
-    def _texts(self, examples: Sequence[str]) -> dict[str, Any]:
+    def _texts(self, examples: Sequence[str]) -> Contents:
         wanted = set(examples)
         positions: dict[str, int] = {}
         for position, example in enumerate(self._pool.ids):
             if example in wanted:
                 positions[example] = position
-        texts: dict[str, Any] = dict.fromkeys(examples, VANISHED)
+        texts: Contents = dict.fromkeys(examples, VANISHED)
         contents = self._pool.read(list(positions.values()))
         texts.update(zip(positions, contents))
         return texts
 
-    def _pictures(self, examples: Sequence[str]) -> dict[str, Any]:
+    def _pictures(self, examples: Sequence[str]) -> Contents:
         """By example: (file name, content, media type), or Unreadable. Pictures are decoded and
         encoded anew, so that nothing but pixels gets through.
         """
@@ -79,7 +86,7 @@ class TaskContents:
 
         if self._examples is None:
             self._examples = Examples(self._pool, memory=0)
-        pictures: dict[str, Any] = {}
+        pictures: Contents = {}
         for example in examples:
             picture = self._examples.picture(example, LARGEST_SIDE)
             if not isinstance(picture, EncodedPicture):

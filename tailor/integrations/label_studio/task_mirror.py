@@ -13,6 +13,8 @@ from tailor.integrations.label_studio.label_config import LabelConfig
 #: Seconds that a refresh goes back before the last one: clocks differ a little, and what was being
 #: written then shows up later.
 OVERLAP = 15.0
+#: A task, or its data, as Label Studio's API gives it.
+Json = dict[str, Any]
 #: Keys in a task's data: the example's id, and why it was asked for.
 ID_KEY = "tailor_id"
 ROUND_KEY = "tailor_round"
@@ -28,7 +30,7 @@ class MirroredTask:
     """
 
     id: int
-    data: dict[str, Any]
+    data: Json
     annotations: tuple[Annotation, ...]
     submitted: int
     model_versions: frozenset[str]
@@ -47,7 +49,7 @@ class TaskMirror:
         self,
         studio: Studio,
         config: LabelConfig,
-        example_of: Callable[[int, dict[str, Any]], str | None],
+        example_of: Callable[[int, Json], str | None],
     ) -> None:
         self.studio = studio
         self.config = config
@@ -71,11 +73,13 @@ class TaskMirror:
         """
         if not self._refreshed_at:
             return self._read_all()
-        changed = self._read_since(self._refreshed_at - OVERLAP)
+        since = self._refreshed_at - OVERLAP
+        changed = self._read_since(since)
         if self._surplus() == self._usual_surplus:
             return changed
         # The counts differ where tasks were made since that moment ...
-        changed |= self._read_since(self._refreshed_at - OVERLAP)
+        since = self._refreshed_at - OVERLAP
+        changed |= self._read_since(since)
         if self._surplus() == self._usual_surplus:
             return changed
         # ... or were deleted: that leaves no trace in what is listed.
@@ -93,7 +97,11 @@ class TaskMirror:
             changed |= self._unlink(deleted_id)
         return changed
 
-    def _read_since(self, since: float | None, read_ids: set[int] | None = None) -> set[str]:
+    def _read_since(
+        self,
+        since: float | None,
+        read_ids: set[int] | None = None,
+    ) -> set[str]:
         """Read the tasks changed since a time, or all -> the examples that have changed. The ids
         read are added to read_ids.
         """
@@ -108,7 +116,7 @@ class TaskMirror:
         self._refreshed_at = started_at or self.studio.transport.server_time
         return changed
 
-    def update(self, task: dict[str, Any]) -> set[str]:
+    def update(self, task: Json) -> set[str]:
         """Take in a task as Label Studio's API gives it -> the example that has changed, if any."""
         task_id = task["id"]
         mirrored = self._mirrored(task)
@@ -120,11 +128,12 @@ class TaskMirror:
         self._example_by_task[task_id] = example
         task_ids = self.tasks_by_example.setdefault(example, set())
         task_ids.add(task_id)
+        # A refresh goes back a little in time, so most of what it reads is known.
         if mirrored == before:
             return set()
         return {example}
 
-    def _mirrored(self, task: dict[str, Any]) -> MirroredTask:
+    def _mirrored(self, task: Json) -> MirroredTask:
         annotations = []
         submitted = 0
         # A task that was just made has none of these keys.
@@ -133,18 +142,21 @@ class TaskMirror:
             if not annotation.get("was_cancelled"):
                 submitted += 1
         listed_versions = task.get("predictions_model_versions") or ""
-        versions = listed_versions.split(",")
+        versions = set()
+        for version in listed_versions.split(","):
+            versions.add(version.strip())
         return MirroredTask(
             id=task["id"],
             data=task["data"],
             annotations=tuple(annotations),
             submitted=submitted,
-            model_versions=frozenset(version.strip() for version in versions),
+            model_versions=frozenset(versions),
         )
 
-    def set_data(self, task_id: int, data: dict[str, Any]) -> None:
+    def set_data(self, task_id: int, data: Json) -> None:
         """Note that we have changed a task's data in Label Studio."""
-        self.tasks[task_id] = replace(self.tasks[task_id], data=data)
+        task = self.tasks[task_id]
+        self.tasks[task_id] = replace(task, data=data)
 
     def _unlink(self, task_id: int) -> set[str]:
         """A task shows no example any more -> the example that it showed, if any."""
@@ -177,7 +189,9 @@ class TaskMirror:
     def _surplus(self) -> tuple[int, int]:
         """(tasks, submitted annotations) that Label Studio counts beyond those mirrored."""
         tasks, submitted = self.studio.tasks.totals()
-        mirrored_submitted = sum(task.submitted for task in self.tasks.values())
+        mirrored_submitted = 0
+        for task in self.tasks.values():
+            mirrored_submitted += task.submitted
         further_tasks = tasks - len(self.tasks)
         further_submitted = submitted - mirrored_submitted
         return further_tasks, further_submitted

@@ -60,7 +60,10 @@ class TaskPool:
                 "key": "id",
                 "column": "text",
             }
-        return {"path": PICTURES.as_posix(), "kind": "image-folder"}
+        return {
+            "path": PICTURES.as_posix(),
+            "kind": "image-folder",
+        }
 
     def example_of(self, task_id: int, data: dict[str, Any]) -> str:
         """The id of the example that a task shows."""
@@ -78,9 +81,13 @@ class TaskPool:
         is away.
         """
         new_tasks: dict[str, MirroredTask] = {}
-        for task in sorted(tasks, key=lambda task: task.id):
+        # By number, so that the pool has the order in which the tasks were made.
+        by_number = sorted(tasks, key=lambda task: task.id)
+        for task in by_number:
             example = self.example_of(task.id, task.data)
-            if example in self._copied or example in self._failed:
+            if example in self._copied:
+                continue
+            if example in self._failed:
                 continue
             new_tasks[example] = task
         if not new_tasks:
@@ -98,11 +105,17 @@ class TaskPool:
             if not isinstance(text, str) or not text:
                 self._leave_out(example, "has no text")
                 continue
-            line = json.dumps({"id": example, "text": text})
+            row = {
+                "id": example,
+                "text": text,
+            }
+            line = json.dumps(row)
             lines.append(f"{line}\n")
             copied.append(example)
+        # In one write, so that a process that ends here leaves one broken line at the most.
+        new_content = "".join(lines)
         with self.path.open("a", encoding="utf-8") as file:
-            file.write("".join(lines))
+            file.write(new_content)
         self._copied.update(copied)
 
     def _add_pictures(self, new_tasks: dict[str, MirroredTask]) -> None:
@@ -162,16 +175,17 @@ class TaskPool:
 
 def _suffix(link: str) -> str:
     """The file suffix of the picture behind a link, as well as it can be told."""
+    suffix = ""
     if link.startswith("data:image/"):
         media_type = link.removeprefix("data:image/")
         subtype = re.split(r"[;,+]", media_type, maxsplit=1)[0]
-        suffix = f".{subtype.lower()}"
+        suffix = f".{subtype}"
     else:
         # Before a query too: pictures behind a signed link end in .jpg?signature=...
         candidates = re.findall(r"\.[A-Za-z]{3,4}(?=$|[?&#])", link)
-        suffix = ""
         if candidates:
-            suffix = candidates[-1].lower()
+            suffix = candidates[-1]
+    suffix = suffix.lower()
     if suffix in IMAGE_SUFFIXES:
         return suffix
     return ".jpg"

@@ -1,0 +1,40 @@
+"""Ids that a store must keep as they are."""
+
+from __future__ import annotations
+
+#: ids that something on the way might take for something else: quotes, escapes, the marks of COPY,
+#: long ones
+ODD_IDS = [
+    "",
+    " ",
+    "plain",
+    "plain ",
+    "PLAIN",
+    "a/b/../c.jpg",
+    "ü",
+    "u\N{COMBINING DIAERESIS}",
+    "猫",
+    "😀",
+    "\u202eabc",
+    "\ufeff",
+    "'",
+    '"',
+    "%s",
+    "{}",
+    "$1",
+    "?",
+    ":x",
+    "\\",
+    "\\N",
+    "\\.",
+    "\\x00",
+    "NULL",
+    "tab\there",
+    "line\nbreak",
+    "\r\n",
+    "\x7f\x01",
+    "x" * 10_000,
+    "y" * 2_000,
+    "é" * 1_001,
+    "".join(chr(0x4E00 + i * 7 % 20_000) for i in range(3_000)),
+]
