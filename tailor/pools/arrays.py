@@ -73,22 +73,11 @@ class Arrays(Pool):
             type_name = type(data).__name__
             raise InputError(f"{type_name} is not an array: give a numpy array or a path")
         self._rows = opened.examples
-        self.kind = _kind(self._rows.shape, self._rows.dtype)
-        size = self._rows.shape[0]
-        if opened.ids is None:
-            self._ids = row_numbers(0, size)
-        else:
-            self._ids = [str(example_id) for example_id in opened.ids]
-        id_count = len(self._ids)
-        if id_count != size:
-            raise InputError(f"{id_count} ids for {size} rows: give one id a row")
-        check_unique(self._ids)
-        self._labels: np.ndarray | None = None
-        if opened.labels is not None:
-            self._labels = np.asarray(opened.labels)
-            label_count = len(self._labels)
-            if label_count != size:
-                raise InputError(f"{label_count} labels for {size} rows: give one label a row")
+        shape = self._rows.shape
+        self.kind = _kind(shape, self._rows.dtype)
+        size = shape[0]
+        self._ids = _checked_ids(opened.ids, size)
+        self._labels = _checked_labels(opened.labels, size)
 
     @property
     def ids(self) -> Sequence[str]:
@@ -152,8 +141,9 @@ class Arrays(Pool):
         if self._labels is None:
             return None
         if self._labels.ndim != 2:
-            return convert.labels_by_id(self._ids, self._labels.tolist(), None)
-        labels: dict[str, Any] = {}
+            values = self._labels.tolist()
+            return convert.labels_by_id(self._ids, values, None)
+        labels = {}
         for example_id, row in zip(self._ids, self._labels):
             class_indices = np.flatnonzero(row)
             labels[example_id] = [str(index) for index in class_indices]
@@ -178,6 +168,27 @@ class Arrays(Pool):
         return description
 
 
+def _checked_ids(given_ids: Any, size: int) -> list[str]:
+    if given_ids is None:
+        return row_numbers(0, size)
+    ids = [str(example_id) for example_id in given_ids]
+    count = len(ids)
+    if count != size:
+        raise InputError(f"{count} ids for {size} rows: give one id a row")
+    check_unique(ids)
+    return ids
+
+
+def _checked_labels(given_labels: Any, size: int) -> np.ndarray | None:
+    if given_labels is None:
+        return None
+    labels = np.asarray(given_labels)
+    count = len(labels)
+    if count != size:
+        raise InputError(f"{count} labels for {size} rows: give one label a row")
+    return labels
+
+
 def _open_file(
     path: Path,
     array: str | None,
@@ -191,29 +202,42 @@ def _open_file(
         opened = open_npz(path, array, ids, labels)
     else:
         opened = NpzArrays(NpyRows(path), ids, labels)
-    if isinstance(opened.labels, (str, os.PathLike)):
-        label_rows = NpyRows(Path(opened.labels))
-        return replace(opened, labels=label_rows.all())
-    return opened
+    if not isinstance(opened.labels, (str, os.PathLike)):
+        return opened
+    label_path = Path(opened.labels)
+    label_rows = NpyRows(label_path)
+    return replace(opened, labels=label_rows.all())
 
 
 def _kind(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
     """ "vector" or "image", by shape and dtype; InputError for any other array."""
     if not shape or shape[0] == 0:
         raise InputError(f"an array of shape {shape} has no rows: give at least one example")
-    # numpy does not count booleans among the numbers.
-    is_numeric = np.issubdtype(dtype, np.number) or dtype.kind == "b"
     is_table = len(shape) == 2 and shape[1] > 0
-    if is_table and is_numeric:
+    if is_table and _is_numeric(dtype):
         if np.issubdtype(dtype, np.complexfloating):
             raise InputError(f"vectors of dtype {dtype}: give real numbers")
         return "vector"
-    is_grey = len(shape) == 3
-    has_channels = len(shape) == 4 and shape[3] in (1, 3)
-    has_image_shape = is_grey or has_channels
-    if has_image_shape and dtype == np.uint8 and all(shape):
+    if dtype == np.uint8 and _has_image_shape(shape):
         return "image"
     raise InputError(
         f"an array of shape {shape} and dtype {dtype}: give vectors (N, d) of numbers, or uint8 "
         "images (N, H, W) or (N, H, W, 3), channels last"
     )
+
+
+def _is_numeric(dtype: np.dtype[Any]) -> bool:
+    # numpy does not count booleans among the numbers.
+    if dtype.kind == "b":
+        return True
+    return np.issubdtype(dtype, np.number)
+
+
+def _has_image_shape(shape: tuple[int, ...]) -> bool:
+    """Whether it is (N, H, W) or (N, H, W, 1 or 3), with at least one pixel."""
+    if not all(shape):
+        return False
+    dimensions = len(shape)
+    if dimensions == 4:
+        return shape[3] in (1, 3)
+    return dimensions == 3

@@ -106,7 +106,8 @@ class Pool(ABC):
 
         Raises InputError where that is impossible, as for arrays in memory.
         """
-        raise InputError(f"{type(self).__name__} can't be opened by name: hand the object in again")
+        type_name = type(self).__name__
+        raise InputError(f"{type_name} can't be opened by name: hand the object in again")
 
 
 def check_positions(positions: Sequence[int], size: int) -> list[int]:
@@ -115,8 +116,9 @@ def check_positions(positions: Sequence[int], size: int) -> list[int]:
     >>> check_positions([2, 0], size=3)
     [2, 0]
     """
-    checked: list[int] = []
+    checked = []
     for value in positions:
+        # Not int(): it would take 2.7 and "2" as well.
         try:
             position = operator.index(value)
         except TypeError:
@@ -140,19 +142,26 @@ def check_unique(
     distinct_ids = set(ids)
     if len(distinct_ids) == len(ids):
         return
+    first, second = _first_duplicate(ids)
+    if place is None:
+        entries = f"entries {first} and {second}"
+    elif callable(place):
+        # Places are named here alone: a name for each of a million entries would take a while.
+        entries = f"{place(first)} and {place(second)}"
+    else:
+        entries = f"{place[first]} and {place[second]}"
+    example_id = ids[second]
+    raise InputError(f"id {example_id!r} is there twice: {entries}; give each entry its own id")
+
+
+def _first_duplicate(ids: Sequence[str]) -> tuple[int, int]:
+    """The positions of the first id that occurs a second time; there must be one."""
     first_position: dict[str, int] = {}
     for position, example_id in enumerate(ids):
-        if example_id not in first_position:
-            first_position[example_id] = position
-            continue
-        first = first_position[example_id]
-        if place is None:
-            entries = f"entries {first} and {position}"
-        elif callable(place):
-            entries = f"{place(first)} and {place(position)}"
-        else:
-            entries = f"{place[first]} and {place[position]}"
-        raise InputError(f"id {example_id!r} is there twice: {entries}; give each entry its own id")
+        first = first_position.setdefault(example_id, position)
+        if first != position:
+            return first, position
+    raise AssertionError("every id is there once")
 
 
 def row_numbers(first: int, count: int) -> list[str]:
@@ -161,7 +170,8 @@ def row_numbers(first: int, count: int) -> list[str]:
     >>> row_numbers(7, 2)
     ['7', '8']
     """
-    return [str(row) for row in range(first, first + count)]
+    rows = range(first, first + count)
+    return [str(row) for row in rows]
 
 
 def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,7 +180,11 @@ def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
     >>> without_none({"key": "id", "label": None})
     {'key': 'id'}
     """
-    return {name: value for name, value in options.items() if value is not None}
+    present = {}
+    for name, value in options.items():
+        if value is not None:
+            present[name] = value
+    return present
 
 
 def shortened(names: Sequence[str], most: int = 8) -> str:

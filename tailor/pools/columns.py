@@ -29,8 +29,9 @@ def column_kind(schema: Any, name: str, *, strict: bool = True) -> str | None:
     # Hugging Face writes an image as a struct of bytes and path.
     if arrow_types.is_struct(arrow_type) and arrow_type.get_field_index("bytes") >= 0:
         return "image"
-    is_bytes = arrow_types.is_binary(arrow_type) or arrow_types.is_large_binary(arrow_type)
-    if is_bytes and (not strict or name in ("image", "img")):
+    # Bytes may be anything; by its name a column says that they are pictures.
+    may_be_image = not strict or name in ("image", "img")
+    if may_be_image and _is_bytes(arrow_type):
         return "image"
     is_list = (
         arrow_types.is_list(arrow_type)
@@ -38,11 +39,20 @@ def column_kind(schema: Any, name: str, *, strict: bool = True) -> str | None:
         or arrow_types.is_fixed_size_list(arrow_type)
     )
     if is_list:
-        holds_numbers = _holds_numbers(arrow_type.value_type, strict)
-        return "vector" if holds_numbers else None
+        if _holds_numbers(arrow_type.value_type, strict):
+            return "vector"
+        return None
     if arrow_types.is_string(arrow_type) or arrow_types.is_large_string(arrow_type):
         return "text"
     return None
+
+
+def _is_bytes(arrow_type: Any) -> bool:
+    import pyarrow.types as arrow_types
+
+    if arrow_types.is_binary(arrow_type):
+        return True
+    return bool(arrow_types.is_large_binary(arrow_type))
 
 
 def _holds_numbers(arrow_type: Any, strict: bool) -> bool:
@@ -50,9 +60,12 @@ def _holds_numbers(arrow_type: Any, strict: bool) -> bool:
 
     if arrow_types.is_floating(arrow_type):
         return True
+    # A list of whole numbers may be tokens or indices: a vector only where the user says so.
     if strict:
         return False
-    return bool(arrow_types.is_integer(arrow_type) or arrow_types.is_boolean(arrow_type))
+    if arrow_types.is_integer(arrow_type):
+        return True
+    return bool(arrow_types.is_boolean(arrow_type))
 
 
 def choose_column(
@@ -78,14 +91,8 @@ def choose_column(
                 "(a struct of bytes and path), lists of numbers, or text"
             )
         return column, kind
-    kinds: dict[str, str] = {}
     not_examples = (key, label, *LABEL_COLUMNS)
-    for name in dict.fromkeys(names):
-        if name in not_examples:
-            continue
-        kind = column_kind(schema, name)
-        if kind is not None:
-            kinds[name] = kind
+    kinds = _column_kinds(schema, not_examples)
     candidates = _example_columns(kinds)
     if not candidates:
         raise InputError(
@@ -101,23 +108,44 @@ def choose_column(
     return chosen, kinds[chosen]
 
 
+def _column_kinds(
+    schema: Any,
+    left_out: Sequence[str | None],
+) -> dict[str, str]:
+    """The kinds of the columns that are examples beyond doubt, by name."""
+    kinds = {}
+    # A schema may have two columns of one name.
+    for name in dict.fromkeys(schema.names):
+        if name in left_out:
+            continue
+        kind = column_kind(schema, name)
+        if kind is not None:
+            kinds[name] = kind
+    return kinds
+
+
 def _example_columns(kinds: dict[str, str]) -> list[str]:
     """The columns that may hold the examples, given the kind of each.
 
     Texts beside images or vectors are taken for notes on them, unless the column is called "text"
     and there are no images.
     """
-    columns: dict[str, list[str]] = {"image": [], "vector": [], "text": []}
+    images = []
+    vectors = []
+    texts = []
     for name, kind in kinds.items():
-        columns[kind].append(name)
-    images = columns["image"]
-    texts = columns["text"]
-    if "text" in texts:
-        texts = ["text"]
-    candidates = images + columns["vector"]
-    if texts == ["text"] and not images:
+        if kind == "image":
+            images.append(name)
+        elif kind == "vector":
+            vectors.append(name)
+        else:
+            texts.append(name)
+    candidates = images + vectors
+    if "text" not in texts:
+        return candidates or texts
+    if not images:
         candidates.append("text")
-    return candidates or texts
+    return candidates
 
 
 def check_columns(
@@ -157,7 +185,9 @@ def choose_label(names: Sequence[str], label: str | None) -> str | None:
         raise InputError(
             "there is a column 'label' and a column 'labels': name one of them (label=)"
         )
-    return candidates[0] if candidates else None
+    if not candidates:
+        return None
+    return candidates[0]
 
 
 def schema_class_names(schema: Any, column: str | None) -> list[str] | None:
@@ -180,8 +210,9 @@ def schema_class_names(schema: Any, column: str | None) -> list[str] | None:
 
 def _hugging_face_names(metadata: dict[bytes, bytes], column: str) -> Any:
     try:
-        dataset_info = json.loads(metadata[b"huggingface"])["info"]
-        feature: Any = dataset_info["features"][column]
+        dataset = json.loads(metadata[b"huggingface"])
+        features = dataset["info"]["features"]
+        feature: Any = features[column]
         # A list of labels is written as [feature] or as {"feature": feature}.
         while True:
             if isinstance(feature, list):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,7 +12,10 @@ from tailor.errors import InputError
 from tailor.pools.base import Unreadable
 
 
-def vector(value: Any, length: int | None = None) -> np.ndarray | Unreadable:
+def vector(
+    value: Any,
+    length: int | None = None,
+) -> np.ndarray | Unreadable:
     """A list or array of numbers -> float32 (d,).
 
     Unreadable where it is missing, empty, not finite, or not of this length.
@@ -21,6 +23,7 @@ def vector(value: Any, length: int | None = None) -> np.ndarray | Unreadable:
     if value is None:
         return Unreadable("missing")
     try:
+        # What is too large becomes infinite, which is told below.
         with np.errstate(over="ignore"):
             array = np.array(value, dtype=np.float32)
     except (TypeError, ValueError):
@@ -32,7 +35,8 @@ def vector(value: Any, length: int | None = None) -> np.ndarray | Unreadable:
     own_length = len(array)
     if length is not None and own_length != length:
         return Unreadable(f"vector of length {own_length}: the others have {length}")
-    if not np.isfinite(array).all():
+    is_finite = np.isfinite(array)
+    if not is_finite.all():
         return Unreadable("vector with a value that is not finite, or too large for float32")
     return array
 
@@ -51,20 +55,26 @@ def text(value: Any) -> str | Unreadable:
     if value is None:
         return Unreadable("missing")
     if not isinstance(value, str):
-        return Unreadable(f"not text but {type(value).__name__}")
+        type_name = type(value).__name__
+        return Unreadable(f"not text but {type_name}")
     if not value.strip():
         return Unreadable("empty")
     return value
 
 
-def key_ids(values: Iterable[Any], file_name: str = "") -> tuple[list[str], list[int]]:
+def key_ids(
+    values: Iterable[Any],
+    file_name: str = "",
+) -> tuple[list[str], list[int]]:
     """The values of a key column as ids, and the rows that have none: their id says which row it
     is.
 
     >>> key_ids(["a", None])
     (['a', 'row 1'], [1])
     """
-    place = f" of {file_name}" if file_name else ""
+    place = ""
+    if file_name:
+        place = f" of {file_name}"
     ids = []
     keyless_rows = []
     for row, value in enumerate(values):
@@ -86,31 +96,62 @@ def label(value: Any, class_names: Sequence[str] | None) -> Any:
         return None
     if isinstance(value, np.ndarray):
         value = value.tolist()
-    is_one_text = isinstance(value, (str, bytes))
-    if isinstance(value, Iterable) and not is_one_text:
-        converted = [label(part, class_names) for part in value]
-        return [name for name in converted if name is not None]
     if isinstance(value, str):
         return value or None
+    is_bytes = isinstance(value, bytes)
+    if isinstance(value, Iterable) and not is_bytes:
+        return _several_labels(value, class_names)
+    # Before the whole numbers: to Python, True is one of them.
     if isinstance(value, (bool, np.bool_)):
-        if class_names is not None:
-            return class_names[int(value)]
-        return "true" if value else "false"
-    # A column of whole numbers with gaps is often stored as floats, NaN in the gaps.
+        return _truth_name(bool(value), class_names)
     if isinstance(value, (float, np.floating)):
-        if np.isnan(value):
-            return None
-        if not float(value).is_integer():
-            return str(value)
-    elif not isinstance(value, (int, np.integer)):
-        type_name = type(value).__name__
-        raise InputError(
-            f"label {value!r} is a {type_name}: labels are class names or whole numbers"
-        )
-    return _class_name(int(value), class_names)
+        return _float_label(float(value), value, class_names)
+    if isinstance(value, (int, np.integer)):
+        return _class_name(int(value), class_names)
+    type_name = type(value).__name__
+    raise InputError(f"label {value!r} is a {type_name}: labels are class names or whole numbers")
 
 
-def _class_name(index: int, class_names: Sequence[str] | None) -> str | None:
+def _several_labels(
+    values: Iterable[Any],
+    class_names: Sequence[str] | None,
+) -> list[Any]:
+    names = []
+    for value in values:
+        name = label(value, class_names)
+        if name is not None:
+            names.append(name)
+    return names
+
+
+def _truth_name(value: bool, class_names: Sequence[str] | None) -> str:
+    if class_names is not None:
+        return class_names[value]
+    if value:
+        return "true"
+    return "false"
+
+
+def _float_label(
+    number: float,
+    stored: Any,
+    class_names: Sequence[str] | None,
+) -> str | None:
+    """A column of whole numbers with gaps is often stored as floats, NaN in the gaps.
+
+    stored  the number as it was, whose type decides how it is written
+    """
+    if np.isnan(number):
+        return None
+    if not number.is_integer():
+        return str(stored)
+    return _class_name(int(number), class_names)
+
+
+def _class_name(
+    index: int,
+    class_names: Sequence[str] | None,
+) -> str | None:
     if class_names is None:
         return str(index)
     if index == -1:  # how datasets mark a missing label
@@ -131,15 +172,20 @@ def label_cell(cell: Any, separator: str | None) -> Any:
     >>> label_cell("cat|dog", "|"), label_cell('["cat"]', None), label_cell("", None)
     (['cat', 'dog'], ['cat'], None)
     """
-    if isinstance(cell, str):
-        cell = cell.strip()
-        if cell.startswith("["):
-            with contextlib.suppress(ValueError):
-                cell = json.loads(cell)
-    is_text = isinstance(cell, str) and cell != ""
-    if is_text and separator is not None:
+    if not isinstance(cell, str):
+        return label(cell, None)
+    cell = cell.strip()
+    if cell.startswith("["):
+        try:
+            names = json.loads(cell)
+        except ValueError:
+            pass  # a class may be called "[unknown]"
+        else:
+            return label(names, None)
+    if cell and separator is not None:
         parts = cell.split(separator)
-        cell = [part.strip() for part in parts]
+        names = [part.strip() for part in parts]
+        return label(names, None)
     return label(cell, None)
 
 
@@ -151,7 +197,7 @@ def labels_by_id(
     """Stored labels, one for each id, as `Pool.labels` gives them; ids without a label are left
     out.
     """
-    labels: dict[str, Any] = {}
+    labels = {}
     for example_id, value in zip(ids, values):
         name = label(value, class_names)
         if name is not None:

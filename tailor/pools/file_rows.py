@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+#: Positions in the pool, by the row in one of its files.
+PositionByRow = dict[int, int]
+
 
 class FileRows:
     """Which row of which file stands at a position.
@@ -28,14 +31,18 @@ class FileRows:
     def locate(self, position: int) -> tuple[int, int]:
         """The number of the file and the row in it. Files without rows are passed over."""
         # From the right: of files that start at one position, only the last has rows.
-        next_number = np.searchsorted(self.starts, position, side="right")
+        next_number = np.searchsorted(
+            self.starts,
+            position,
+            side="right",
+        )
         number = int(next_number) - 1
         first_position = int(self.starts[number])
         return number, position - first_position
 
-    def by_file(self, positions: Iterable[int]) -> dict[int, dict[int, int]]:
+    def by_file(self, positions: Iterable[int]) -> dict[int, PositionByRow]:
         """Positions grouped by the number of their file: {file: {row: position}}."""
-        grouped: dict[int, dict[int, int]] = {}
+        grouped: dict[int, PositionByRow] = {}
         for position in positions:
             number, row = self.locate(position)
             position_by_row = grouped.setdefault(number, {})

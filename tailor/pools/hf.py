@@ -67,7 +67,7 @@ class HuggingFace(Pool):
         self.threads = threads
         self._dataset = dataset.with_format(None)
         self._examples = self._undecoded(self.column)
-        self._without_key: set[int] = set()  # positions
+        self._without_key = set[int]()  # positions
         if key is None:
             self._ids = row_numbers(0, len(dataset))
         else:
@@ -111,7 +111,11 @@ class HuggingFace(Pool):
         threads: int | None = 1
         if self.kind == "image":
             threads = self.threads
-        converted = in_threads(self._example, values, threads)
+        converted = in_threads(
+            self._example,
+            values,
+            threads,
+        )
         examples = dict(zip(rows, converted))
         for position in self._without_key.intersection(rows):
             examples[position] = Unreadable("no key")
@@ -121,9 +125,11 @@ class HuggingFace(Pool):
         if self.kind == "text":
             return convert.text(value)
         if self.kind == "vector":
-            return convert.vector(value, self._common_length())
+            length = self._common_length()
+            return convert.vector(value, length)
         if isinstance(value, dict):
             content = value.get("bytes")
+            # Of a picture that lies beside the dataset only the path is stored.
             if content is None:
                 content = value.get("path")
             value = content
@@ -146,7 +152,11 @@ class HuggingFace(Pool):
             return None
         values = self._values(column)
         class_names = self.class_names()
-        return convert.labels_by_id(self._ids, values, class_names)
+        return convert.labels_by_id(
+            self._ids,
+            values,
+            class_names,
+        )
 
     def class_names(self) -> list[str] | None:
         """The classes in the order of the features, where they are named."""
@@ -159,8 +169,10 @@ def _check_dataset(dataset: Any) -> None:
     type_name = type(dataset).__name__
     # Told by its attributes: `datasets` is slow to import, and whoever has one has it loaded.
     has_features = hasattr(dataset, "features")
-    if not has_features or not hasattr(dataset, "select_columns"):
+    has_columns = hasattr(dataset, "select_columns")
+    if not has_features or not has_columns:
         hint = ""
+        # A DatasetDict holds a dataset for each split.
         if isinstance(dataset, dict):
             splits = ", ".join(map(repr, dataset))
             hint = f": name a split, {splits}"

@@ -17,13 +17,33 @@ from tailor.pools.base import Unreadable
 
 S = TypeVar("S")
 T = TypeVar("T")
+#: The bytes of a picture file, or its path.
+EncodedImage = bytes | str | os.PathLike[str]
 
 #: How the names of image files end.
 IMAGE_SUFFIXES = frozenset(
-    {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm"}
+    {
+        ".jpg",
+        ".jpeg",
+        ".png",
+        ".bmp",
+        ".gif",
+        ".webp",
+        ".tif",
+        ".tiff",
+        ".ppm",
+    }
 )
 #: Files whose pictures may be transparent; the content of a Parquet file is not known.
-MAY_BE_TRANSPARENT = (".png", ".gif", ".webp", ".tif", ".tiff", ".bmp", ".parquet")
+MAY_BE_TRANSPARENT = (
+    ".png",
+    ".gif",
+    ".webp",
+    ".tif",
+    ".tiff",
+    ".bmp",
+    ".parquet",
+)
 
 #: The chequerboard behind transparent parts: squares along the longer side, their least width in
 #: pixels, and their colour.
@@ -37,7 +57,8 @@ THREADS = min(8, os.cpu_count() or 1)
 
 def check_decoding(max_side: int | None, threads: int | None) -> None:
     """Raises InputError unless both are at least 1, or None."""
-    if max_side is not None and max_side < 1:
+    is_too_small = max_side is not None and max_side < 1
+    if is_too_small:
         raise InputError(
             f"max_side is {max_side}: it must be at least 1 pixel, or None for the full size"
         )
@@ -78,37 +99,51 @@ def decode_image(
 
     if source is None:
         return Unreadable("missing")
-    if isinstance(source, bytes) and not source:
-        return Unreadable("empty")
     try:
-        if not isinstance(source, bytes):
-            status = os.stat(source)
-            if status.st_size == 0:
-                return Unreadable("empty")
+        if _size(source) == 0:
+            return Unreadable("empty")
         # Opened as a stream, never by name: PIL maps some TIFF files into memory by name, and
         # scrambles those with an orientation.
         with _stream(source) as stream, Image.open(stream) as image:
-            limit = Image.MAX_IMAGE_PIXELS
-            width, height = image.size
             # Told by the header alone: nothing has been decoded yet.
-            if limit is not None and width * height > limit:
-                return Unreadable(
-                    f"too large: {width} x {height} pixels, the limit is {limit} in all"
-                )
+            problem = _size_problem(image)
+            if problem:
+                return Unreadable(problem)
             return to_rgb(image, max_side, checkered=checkered)
     except FileNotFoundError:
         return Unreadable("missing")
     except UnidentifiedImageError:
         return Unreadable("not an image")
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as problem:
-        return Unreadable(f"too large: {problem}")
-    except Exception as problem:
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        return Unreadable(f"too large: {error}")
+    except Exception as error:
         # Decoders raise nearly anything on broken bytes: OSError, SyntaxError, struct.error.
-        reason = str(problem) or type(problem).__name__
+        reason = str(error) or type(error).__name__
         return Unreadable(f"broken image: {reason}")
 
 
-def _stream(source: bytes | str | os.PathLike[str]) -> BinaryIO:
+def _size(source: EncodedImage) -> int:
+    """In bytes."""
+    if isinstance(source, bytes):
+        return len(source)
+    return os.stat(source).st_size
+
+
+def _size_problem(image: Any) -> str:
+    """What is wrong with the size of a PIL image that is not decoded yet; "" where nothing is."""
+    from PIL import Image
+
+    limit = Image.MAX_IMAGE_PIXELS
+    if limit is None:
+        return ""
+    width, height = image.size
+    pixel_count = width * height
+    if pixel_count <= limit:
+        return ""
+    return f"too large: {width} x {height} pixels, the limit is {limit} in all"
+
+
+def _stream(source: EncodedImage) -> BinaryIO:
     if isinstance(source, bytes):
         return io.BytesIO(source)
     return open(source, "rb")
@@ -122,16 +157,17 @@ def to_rgb(
 ) -> np.ndarray:
     """A PIL image -> RGB uint8 (H, W, 3), its longer side at most max_side."""
     too_large = max_side is not None and max(image.size) > max_side
+    box = (max_side, max_side)
     if too_large and image.format == "JPEG":
         # Before anything else is done with it: a JPEG is then decoded at 1/2, 1/4 or 1/8.
-        image.thumbnail((max_side, max_side), reducing_gap=2.0)
+        image.thumbnail(box, reducing_gap=2.0)
         too_large = False
     turned = _turned(image)
     image = _converted(turned, checkered)
     if too_large:
         # A copy: the image may be the caller's own.
         image = image.copy()
-        image.thumbnail((max_side, max_side), reducing_gap=2.0)
+        image.thumbnail(box, reducing_gap=2.0)
     return np.array(image, dtype=np.uint8)
 
 
@@ -169,14 +205,16 @@ def _scaled(image: Any) -> Any:
     stored = np.asarray(image, dtype=np.float64)
     values = np.nan_to_num(stored)
     largest = values.max(initial=0)
-    if image.mode.startswith("I"):
-        # 257 takes the largest 16-bit value, 65535, to 255.
-        divisor = 257 if largest > 255 else 1
-        values = values / divisor
+    holds_integers = image.mode.startswith("I")
+    if holds_integers:
+        if largest > 255:
+            # 257 takes the largest 16-bit value, 65535, to 255.
+            values = values / 257
     elif largest <= 1:
         values = values * 255
-    rounded = np.clip(np.rint(values), 0, 255)
-    grey_levels = rounded.astype(np.uint8)
+    rounded = np.rint(values)
+    in_range = np.clip(rounded, 0, 255)
+    grey_levels = in_range.astype(np.uint8)
     grey = Image.fromarray(grey_levels)
     return grey.convert("RGB")
 
@@ -187,16 +225,23 @@ def _on_background(image: Any, checkered: bool) -> Any:
 
     background = Image.new("RGBA", image.size, "white")
     if checkered:
-        longer_side = max(image.size)
-        square_side = max(SMALLEST_SQUARE, longer_side // SQUARES)
-        rows = np.arange(image.height) // square_side
-        columns = np.arange(image.width) // square_side
-        diagonals = rows[:, None] + columns[None, :]
-        is_dark = diagonals % 2 == 1
-        dark_squares = Image.fromarray(is_dark)
-        background.paste(SQUARE_COLOUR, mask=dark_squares)
+        is_dark = _dark_squares(image.height, image.width)
+        mask = Image.fromarray(is_dark)
+        background.paste(SQUARE_COLOUR, mask=mask)
     composite = Image.alpha_composite(background, image)
     return composite.convert("RGB")
+
+
+def _dark_squares(height: int, width: int) -> np.ndarray:
+    """(H, W) bool: where a chequerboard of this size is dark."""
+    longer_side = max(height, width)
+    square_side = max(SMALLEST_SQUARE, longer_side // SQUARES)
+    rows = np.arange(height) // square_side
+    columns = np.arange(width) // square_side
+    # Squares alternate along every row and every column.
+    diagonals = rows[:, None] + columns[None, :]
+    is_dark: np.ndarray = diagonals % 2 == 1
+    return is_dark
 
 
 def decoding_key(name: str) -> str:
@@ -223,28 +268,43 @@ def pixels(array: np.ndarray) -> np.ndarray | Unreadable:
         return Unreadable(f"image of dtype {array.dtype}: give uint8, or floats from 0 to 1")
     low = float(array.min())
     high = float(array.max())
-    is_in_range = low >= 0 and high <= 1  # false for NaN too
+    # Not the opposite of "outside": NaN is neither.
+    is_in_range = low >= 0 and high <= 1
     if not is_in_range:
         return Unreadable(
             f"image with values from {low:g} to {high:g}: give uint8, or floats from 0 to 1"
         )
     rounded = np.rint(array * 255)
-    return _with_three_channels(rounded.astype(np.uint8))
+    levels = rounded.astype(np.uint8)
+    return _with_three_channels(levels)
 
 
 def _with_three_channels(array: np.ndarray) -> np.ndarray | Unreadable:
     """uint8 of the shapes that `pixels` takes -> (H, W, 3)."""
-    channels = (1, 3)
     if array.ndim == 3:
-        has_channels_last = array.shape[2] in channels
-        # Where both ends could be channels, the last dimension is taken for them.
-        if not has_channels_last and array.shape[0] in channels:
-            array = array.transpose(1, 2, 0)
+        array = _channels_last(array)
         if array.shape[2] == 1:
             array = array[:, :, 0]
     if array.ndim == 2:
         one_channel = array[:, :, None]
         array = np.repeat(one_channel, 3, axis=2)
-    if array.ndim != 3 or array.shape[2] != 3:
-        return Unreadable(f"image of shape {array.shape}: give (H, W) or (H, W, 3)")
-    return np.array(array, dtype=np.uint8, order="C")
+    shape = array.shape
+    if array.ndim != 3 or shape[2] != 3:
+        return Unreadable(f"image of shape {shape}: give (H, W) or (H, W, 3)")
+    # A copy of its own: what was read belongs to the reader.
+    return np.array(
+        array,
+        dtype=np.uint8,
+        order="C",
+    )
+
+
+def _channels_last(array: np.ndarray) -> np.ndarray:
+    """(C, H, W) -> (H, W, C); any other array as it is."""
+    channels = (1, 3)
+    # Where both ends could be channels, the last dimension is taken for them.
+    if array.shape[2] in channels:
+        return array
+    if array.shape[0] in channels:
+        return array.transpose(1, 2, 0)
+    return array

@@ -69,7 +69,8 @@ class ImageFolder(Pool):
         self._ids: list[str] = []
         #: The relative path of those whose id is not their path: names that are not UTF-8.
         self._path_by_id: dict[str, str] = {}
-        if not self.refresh():
+        added = self.refresh()
+        if added == 0:
             without_dots = sorted(suffix[1:] for suffix in IMAGE_SUFFIXES)
             suffixes = ", ".join(without_dots)
             raise InputError(
@@ -83,14 +84,7 @@ class ImageFolder(Pool):
     def refresh(self) -> int:
         self.ignored = 0
         self._closed_folders = {}
-        path_by_id: dict[str, str] = {}
-        for relative in self._walk(str(self.path), "", ()):
-            example_id = readable_name(relative)
-            if example_id in path_by_id:
-                # Two names that read alike: this raises, and names both.
-                places = [repr(path_by_id[example_id]), repr(relative)]
-                check_unique([example_id, example_id], places)
-            path_by_id[example_id] = relative
+        path_by_id = self._find_images()
         ids_before = set(self._ids)
         new_ids = sorted(path_by_id.keys() - ids_before)
         for example_id in new_ids:
@@ -99,6 +93,18 @@ class ImageFolder(Pool):
                 self._path_by_id[example_id] = path
         self._ids.extend(new_ids)
         return len(new_ids)
+
+    def _find_images(self) -> dict[str, str]:
+        """The relative paths of all images by id. Raises InputError where two names read alike."""
+        path_by_id: dict[str, str] = {}
+        for relative in self._walk(str(self.path), "", ()):
+            example_id = readable_name(relative)
+            other = path_by_id.setdefault(example_id, relative)
+            if other != relative:
+                # This raises, and names both.
+                places = [repr(other), repr(relative)]
+                check_unique([example_id, example_id], places)
+        return path_by_id
 
     def _walk(
         self,
@@ -122,7 +128,8 @@ class ImageFolder(Pool):
             self._closed_folders[name] = problem.strerror or str(problem)
             return
         for entry in entries:
-            if entry.name.startswith("."):
+            name = entry.name
+            if name.startswith("."):
                 continue
             try:
                 is_folder = entry.is_dir()
@@ -130,15 +137,14 @@ class ImageFolder(Pool):
             except OSError:  # a link to itself
                 self.ignored += 1
                 continue
-            suffix = os.path.splitext(entry.name)[1].lower()
             if is_folder:
                 yield from self._walk(
                     entry.path,
-                    prefix=f"{prefix}{entry.name}/",
+                    prefix=f"{prefix}{name}/",
                     parents=(*parents, identity),
                 )
-            elif is_file and suffix in IMAGE_SUFFIXES:
-                yield prefix + entry.name
+            elif is_file and _is_image_name(name):
+                yield prefix + name
             else:
                 self.ignored += 1
 
@@ -182,6 +188,11 @@ class ImageFolder(Pool):
         }
 
 
+def _is_image_name(name: str) -> bool:
+    _, suffix = os.path.splitext(name)
+    return suffix.lower() in IMAGE_SUFFIXES
+
+
 def check_labels_option(labels: str | None) -> None:
     """Raises InputError unless it is None or "folder"."""
     if labels not in (None, "folder"):
@@ -211,7 +222,8 @@ def image_content_key(file: str, max_side: int | None) -> str:
     except OSError:
         return f"{file}|missing"
     version = f"{file}|{status.st_size}|{status.st_mtime_ns}"
-    return f"{version}|{max_side}{decoding_key(file)}"
+    decoding = decoding_key(file)
+    return f"{version}|{max_side}{decoding}"
 
 
 def readable_name(path: str) -> str:
@@ -219,5 +231,7 @@ def readable_name(path: str) -> str:
     try:
         path.encode()
     except UnicodeEncodeError:
-        return os.fsencode(path).decode("utf-8", "backslashreplace")
+        # Python stands in for such bytes with halves of surrogate pairs, which no store takes.
+        stored_bytes = os.fsencode(path)
+        return stored_bytes.decode("utf-8", "backslashreplace")
     return path

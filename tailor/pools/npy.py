@@ -19,6 +19,10 @@ from tailor.pools.base import Unreadable
 
 #: Rows that follow one another are read together, up to this many bytes.
 _RUN_BYTES = 2**22
+#: Rows by their position, an Unreadable for each that the file lacks.
+RowsByPosition = dict[int, np.ndarray | Unreadable]
+#: What stands in front of the data: shape, whether columns lie together, dtype.
+Header = tuple[tuple[int, ...], bool, np.dtype[Any]]
 
 
 class NpyRows:
@@ -43,7 +47,7 @@ class NpyRows:
                     status = os.fstat(file.fileno())
                     length = status.st_size - start
                 file.seek(start)
-                shape, is_fortran, dtype = read_header(file)
+                header = read_header(file)
                 self._data_start = file.tell()
         except FileNotFoundError:
             raise InputError(f"no file at {path}") from None
@@ -51,6 +55,7 @@ class NpyRows:
             raise InputError(
                 f"{path} is not a whole .npy file ({problem}): save it again with numpy.save"
             ) from None
+        shape, is_fortran, dtype = header
         self.shape = shape
         self.dtype = dtype
         header_bytes = self._data_start - start
@@ -61,9 +66,10 @@ class NpyRows:
             data_bytes=length - header_bytes,
         )
         # With one dimension both orders are the same.
-        self._is_fortran = is_fortran and len(self.shape) > 1
-        self._row_values = math.prod(self.shape[1:])
-        self._row_bytes = self._row_values * self.dtype.itemsize
+        self._is_fortran = is_fortran and len(shape) > 1
+        self._row_shape = shape[1:]
+        self._row_values = math.prod(self._row_shape)
+        self._row_bytes = self._row_values * dtype.itemsize
 
     def rows(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
         """The rows at these positions; Unreadable where the file is gone or has become too
@@ -82,7 +88,7 @@ class NpyRows:
             return [unreadable] * len(positions)
         return [rows[position] for position in positions]
 
-    def _fortran_rows(self, ordered: list[int]) -> dict[int, np.ndarray | Unreadable]:
+    def _fortran_rows(self, ordered: list[int]) -> RowsByPosition:
         """Of an array whose columns lie together: a row is spread over all of the file."""
         array = np.memmap(
             self.path,
@@ -92,7 +98,7 @@ class NpyRows:
             shape=self.shape,
             order="F",
         )
-        rows: dict[int, np.ndarray | Unreadable] = {}
+        rows: RowsByPosition = {}
         for position in ordered:
             if position < len(array):
                 # Copied: a row of the map would keep all of the file mapped.
@@ -101,52 +107,55 @@ class NpyRows:
                 rows[position] = Unreadable("missing")
         return rows
 
-    def _plain_rows(self, ordered: list[int]) -> dict[int, np.ndarray | Unreadable]:
-        rows: dict[int, np.ndarray | Unreadable] = {}
+    def _plain_rows(self, ordered: list[int]) -> RowsByPosition:
+        rows: RowsByPosition = {}
+        runs = self._runs(ordered)
+        # Unbuffered: each run says how many bytes it wants.
         with open(self.path, "rb", buffering=0) as file:
-            for first, count in self._runs(ordered):
-                run = self._read_run(file.fileno(), first, count)
-                rows.update(run)
+            descriptor = file.fileno()
+            for run in runs:
+                run_rows = self._read_run(descriptor, run)
+                rows.update(run_rows)
         return rows
 
-    def _runs(self, ordered: list[int]) -> list[tuple[int, int]]:
-        """(first position, number of rows) of the rows that are read at once."""
+    def _runs(self, ordered: list[int]) -> list[range]:
+        """The positions, ascending, in runs that are read at once."""
         row_bytes = max(1, self._row_bytes)
         most_rows = max(1, _RUN_BYTES // row_bytes)
-        runs: list[tuple[int, int]] = []
+        runs: list[range] = []
+        run = range(0)
         for position in ordered:
-            if runs:
-                first, count = runs[-1]
-                follows = position == first + count
-                if follows and count < most_rows:
-                    runs[-1] = (first, count + 1)
-                    continue
-            runs.append((position, 1))
+            follows = position == run.stop
+            if follows and 0 < len(run) < most_rows:
+                run = range(run.start, position + 1)
+                runs[-1] = run
+            else:
+                run = range(position, position + 1)
+                runs.append(run)
         return runs
 
-    def _read_run(
-        self,
-        descriptor: int,
-        first: int,
-        count: int,
-    ) -> dict[int, np.ndarray | Unreadable]:
+    def _read_run(self, descriptor: int, run: range) -> RowsByPosition:
+        offset = run.start * self._row_bytes
         content = _read_bytes(
             descriptor,
-            start=self._data_start + first * self._row_bytes,
-            size=count * self._row_bytes,
+            start=self._data_start + offset,
+            size=len(run) * self._row_bytes,
         )
-        whole_rows = count
+        # The file may have been cut short in the middle of a row, whose bytes are left over.
+        whole_rows = len(run)
         if self._row_bytes:
             whole_rows = len(content) // self._row_bytes
-        # The file may have been cut short in the middle of a row, whose bytes are left over.
-        whole_values = whole_rows * self._row_values
-        flat_values = np.frombuffer(content, self.dtype, whole_values)
-        values = flat_values.reshape(whole_rows, *self.shape[1:])
-        rows: dict[int, np.ndarray | Unreadable] = {}
-        for offset in range(whole_rows):
-            rows[first + offset] = values[offset]
-        for offset in range(whole_rows, count):
-            rows[first + offset] = Unreadable("truncated")
+        flat_values = np.frombuffer(
+            content,
+            self.dtype,
+            count=whole_rows * self._row_values,
+        )
+        values = flat_values.reshape(whole_rows, *self._row_shape)
+        rows: RowsByPosition = {}
+        for position, row in zip(run, values):
+            rows[position] = row
+        for position in run[whole_rows:]:
+            rows[position] = Unreadable("truncated")
         return rows
 
     def all(self) -> np.ndarray:
@@ -165,14 +174,18 @@ def _read_bytes(descriptor: int, start: int, size: int) -> bytearray:
     # One pread may give less than was asked for.
     while len(content) < size:
         read_bytes = len(content)
-        part = os.pread(descriptor, size - read_bytes, start + read_bytes)
+        part = os.pread(
+            descriptor,
+            size - read_bytes,
+            start + read_bytes,
+        )
         if not part:
             break
         content += part
     return content
 
 
-def read_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def read_header(file: Any) -> Header:
     """(shape, whether columns lie together, dtype) of a .npy file that is open at its beginning.
 
     Raises ValueError where there is no such header.

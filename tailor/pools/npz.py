@@ -21,6 +21,8 @@ LABEL_ARRAYS = ("y", "label", "labels")
 #: and the length of the fixed part. After all of them the content begins.
 _LENGTHS_OFFSET = 26
 _HEADER_BYTES = 30
+#: The arrays of an archive by name.
+Members = dict[str, zipfile.ZipInfo]
 
 
 @dataclass(frozen=True)
@@ -58,35 +60,50 @@ def open_npz(
             f"{path} is not a whole .npz file ({problem}): save it again with numpy.savez"
         ) from None
     if array is None:
-        not_examples = ("ids", *LABEL_ARRAYS)
-        candidates = [name for name in members if name not in not_examples]
-        if len(candidates) != 1:
-            listed = ", ".join(members) or "(none)"
-            raise InputError(f"{path} holds the arrays {listed}: name the examples' (array=)")
-        array = candidates[0]
+        array = _examples_name(path, members)
     if ids is None and "ids" in members:
         ids = _read_member(path, members, "ids")
     if labels is None:
-        label_names = [name for name in LABEL_ARRAYS if name in members]
-        if label_names:
-            labels = label_names[0]
+        labels = _labels_name(members)
     if isinstance(labels, str):
         labels = _read_member(path, members, labels)
     examples = _open_member(path, members, array)
     return NpzArrays(examples, ids, labels)
 
 
+def _examples_name(path: Path, members: Members) -> str:
+    """The only array that can hold the examples. Raises InputError where it is not clear."""
+    not_examples = ("ids", *LABEL_ARRAYS)
+    candidates = []
+    for name in members:
+        if name not in not_examples:
+            candidates.append(name)
+    if len(candidates) != 1:
+        listed = ", ".join(members) or "(none)"
+        raise InputError(f"{path} holds the arrays {listed}: name the examples' (array=)")
+    return candidates[0]
+
+
+def _labels_name(members: Members) -> str | None:
+    for name in LABEL_ARRAYS:
+        if name in members:
+            return name
+    return None
+
+
 def read_npz(path: Path, name: str) -> np.ndarray:
     """One array of an .npz file, all of it. Raises InputError where it can't be read."""
-    return _read_member(path, _members(path), name)
+    members = _members(path)
+    return _read_member(path, members, name)
 
 
-def _members(path: Path) -> dict[str, zipfile.ZipInfo]:
+def _members(path: Path) -> Members:
     """The arrays of an .npz file by name."""
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
-    members: dict[str, zipfile.ZipInfo] = {}
+    members = {}
     for entry in entries:
+        # Others may lie beside them, such as notes.
         if entry.filename.endswith(".npy"):
             name = entry.filename.removesuffix(".npy")
             members[name] = entry
@@ -95,7 +112,7 @@ def _members(path: Path) -> dict[str, zipfile.ZipInfo]:
 
 def _read_member(
     path: Path,
-    members: dict[str, zipfile.ZipInfo],
+    members: Members,
     name: str,
 ) -> np.ndarray:
     array = _open_member(path, members, name)
@@ -106,7 +123,7 @@ def _read_member(
 
 def _open_member(
     path: Path,
-    members: dict[str, zipfile.ZipInfo],
+    members: Members,
     name: str,
 ) -> NpyRows | np.ndarray:
     if name not in members:

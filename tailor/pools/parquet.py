@@ -34,6 +34,9 @@ from tailor.pools.parquet_files import (
 )
 from tailor.pools.row_groups import CACHE_BYTES, RowGroups
 
+#: Files that can't be used, by name, with the reason.
+Reasons = dict[str, str]
+
 
 class ParquetPool(Pool):
     """Rows of one Parquet file, of several, or of all below a folder.
@@ -75,10 +78,7 @@ class ParquetPool(Pool):
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
         check_decoding(max_side, threads)
-        if isinstance(path, (str, os.PathLike)):
-            path = [path]
-        paths = [Path(given_path).absolute() for given_path in path]
-        self._listing = ParquetListing(paths, split)
+        self._listing = ParquetListing(_absolute_paths(path), split)
         self.key = key
         self.label = label
         self.max_side = max_side
@@ -87,8 +87,8 @@ class ParquetPool(Pool):
         self._files: list[TableFile] = []
         self._rows = FileRows()
         self._ids: list[str] = []
-        self._without_key: set[int] = set()  # positions
-        self._broken: dict[str, str] = {}
+        self._without_key = set[int]()  # positions
+        self._broken: Reasons = {}
         self._schema = self._listing.first_schema()
         chosen_column, kind = columns.choose_column(
             self._schema,
@@ -125,14 +125,7 @@ class ParquetPool(Pool):
                 without_key.add(first_position + row)
             ids.extend(file_ids)
             files.append(file)
-        rows = FileRows([file.rows for file in files])
-
-        def place(position: int) -> str:
-            number, row = rows.locate(position)
-            file = files[number]
-            return f"row {row} of {file.name}"
-
-        check_unique(ids, place)
+        rows = _checked_rows(files, ids)
         # Nothing of the pool has changed up to here, so that an error leaves it as it was.
         added = len(ids) - len(self._ids)
         self._files = files
@@ -142,7 +135,7 @@ class ParquetPool(Pool):
         self._broken = broken
         return added
 
-    def _new_files(self) -> tuple[list[TableFile], dict[str, str]]:
+    def _new_files(self) -> tuple[list[TableFile], Reasons]:
         """Files that are not in the pool yet, and those that can't be used, by name, with the
         reason.
         """
@@ -153,7 +146,7 @@ class ParquetPool(Pool):
             new_files = self._remembered_files(listed)
         pool_files = [*self._files, *new_files]
         known_names = {file.name for file in pool_files}
-        broken: dict[str, str] = {}
+        broken = {}
         for name, path in listed.items():
             if name in known_names:
                 continue
@@ -186,18 +179,12 @@ class ParquetPool(Pool):
             if name in listed:
                 with contextlib.suppress(InputError):
                     file = self._inspect(listed[name], name)
+            if file is None and self.key is None:
+                file = self._missing_file(name, rows)
+            # With a key column ids do not depend on a file's rows, so a gap does no harm.
             if file is None:
-                if self.key is not None:  # ids do not depend on this file's rows
-                    continue
-                file = TableFile(
-                    path=self._listing.paths[0] / name,
-                    name=name,
-                    size=0,
-                    modified_ns=0,
-                    group_ends=(rows,),
-                    missing=True,
-                )
-            elif file.rows != rows and self.key is None:
+                continue
+            if file.rows != rows and self.key is None:
                 raise InputError(
                     f"{file.path} had {rows} rows and has {file.rows} now, which shifts the row "
                     "numbers that are the ids: put it back as it was and add rows in a new file, "
@@ -205,6 +192,17 @@ class ParquetPool(Pool):
                 )
             files.append(file)
         return files
+
+    def _missing_file(self, name: str, rows: int) -> TableFile:
+        folder = self._listing.paths[0]
+        return TableFile(
+            path=folder / name,
+            name=name,
+            size=0,
+            modified_ns=0,
+            group_ends=(rows,),
+            missing=True,
+        )
 
     def _file_ids(
         self,
@@ -229,10 +227,15 @@ class ParquetPool(Pool):
         by_file = self._rows.by_file(checked)
         for number, position_by_row in by_file.items():
             rows = list(position_by_row)
+            file_positions = position_by_row.values()
             values = self._stored_values(number, rows)
             ordered = [values[row] for row in rows]
-            decoded = in_threads(self._example, ordered, threads)
-            examples.update(zip(position_by_row.values(), decoded))
+            decoded = in_threads(
+                self._example,
+                ordered,
+                threads,
+            )
+            examples.update(zip(file_positions, decoded))
         for position in self._without_key.intersection(checked):
             examples[position] = Unreadable("no key")
         return [examples[position] for position in checked]
@@ -256,7 +259,8 @@ class ParquetPool(Pool):
         if self.kind == "text":
             return convert.text(value)
         if self.kind == "vector":
-            return convert.vector(value, self._common_length())
+            length = self._common_length()
+            return convert.vector(value, length)
         if isinstance(value, dict):
             content = value.get("bytes")
             path = value.get("path")
@@ -284,15 +288,16 @@ class ParquetPool(Pool):
         return length
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
-        files = [current_version(file) or file for file in self._files]
+        checked = check_positions(positions, len(self))
+        # Once for all positions: each look at a file's version asks the disk.
+        versions = [_version_key(file) for file in self._files]
         decoding = ""
         if self.kind == "image":
             decoding = decoding_key(".parquet")
         keys = []
-        for position in check_positions(positions, len(self)):
+        for position in checked:
             number, row = self._rows.locate(position)
-            file = files[number]
-            version = f"{file.path}|{file.size}|{file.modified_ns}"
+            version = versions[number]
             reading = f"{self.column}|{row}|{self.max_side}{decoding}"
             keys.append(f"{version}|{reading}")
         return keys
@@ -308,7 +313,7 @@ class ParquetPool(Pool):
         if column is None:
             return None
         class_names = self.class_names()
-        labels: dict[str, Any] = {}
+        labels = {}
         starts = self._rows.starts.tolist()
         for start, file in zip(starts, self._files):
             if current_version(file) is None:  # its rows are Unreadable
@@ -318,8 +323,11 @@ class ParquetPool(Pool):
             except InputError:  # unreadable now, or without such a column
                 continue
             stop = start + len(values)
-            file_ids = self._ids[start:stop]
-            file_labels = convert.labels_by_id(file_ids, values, class_names)
+            file_labels = convert.labels_by_id(
+                self._ids[start:stop],
+                values,
+                class_names,
+            )
             labels.update(file_labels)
         return labels
 
@@ -335,6 +343,9 @@ class ParquetPool(Pool):
 
     def describe(self) -> dict[str, Any]:
         paths = [str(path) for path in self._listing.paths]
+        path: Any = paths
+        if len(paths) == 1:
+            path = paths[0]
         order = [[file.name, file.rows] for file in self._files]
         options: dict[str, Any] = {
             "key": self.key,
@@ -347,8 +358,36 @@ class ParquetPool(Pool):
             options["cache_bytes"] = self._row_groups.cache_bytes
         return {
             "kind": "parquet",
-            "path": paths if len(paths) > 1 else paths[0],
+            "path": path,
             "column": self.column,
             "order": order,
             **without_none(options),
         }
+
+
+def _absolute_paths(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+) -> list[Path]:
+    if isinstance(path, (str, os.PathLike)):
+        path = [path]
+    return [Path(single_path).absolute() for single_path in path]
+
+
+def _checked_rows(files: Sequence[TableFile], ids: Sequence[str]) -> FileRows:
+    """The rows of these files. Raises InputError where an id occurs twice."""
+    counts = [file.rows for file in files]
+    rows = FileRows(counts)
+
+    def place(position: int) -> str:
+        number, row = rows.locate(position)
+        file = files[number]
+        return f"row {row} of {file.name}"
+
+    check_unique(ids, place)
+    return rows
+
+
+def _version_key(file: TableFile) -> str:
+    """Changes with the content of a file."""
+    current = current_version(file) or file
+    return f"{current.path}|{current.size}|{current.modified_ns}"

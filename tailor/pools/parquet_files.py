@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tailor.errors import InputError
 from tailor.pools.base import shortened
 
@@ -40,7 +38,9 @@ class TableFile:
 
     @property
     def rows(self) -> int:
-        return self.group_ends[-1] if self.group_ends else 0
+        if not self.group_ends:
+            return 0
+        return self.group_ends[-1]
 
 
 def inspect_file(path: Path, name: str) -> tuple[TableFile, Any]:
@@ -51,18 +51,12 @@ def inspect_file(path: Path, name: str) -> tuple[TableFile, Any]:
     try:
         status = path.stat()
         with pq.ParquetFile(path) as parquet:
-            metadata = parquet.metadata
-            group_rows = []
-            for number in range(metadata.num_row_groups):
-                group = metadata.row_group(number)
-                group_rows.append(group.num_rows)
-            group_ends = np.cumsum(group_rows).tolist()
             file = TableFile(
                 path=path,
                 name=name,
                 size=status.st_size,
                 modified_ns=status.st_mtime_ns,
-                group_ends=tuple(group_ends),
+                group_ends=_group_ends(parquet.metadata),
             )
             return file, parquet.schema_arrow
     except FileNotFoundError:
@@ -73,6 +67,17 @@ def inspect_file(path: Path, name: str) -> tuple[TableFile, Any]:
         ) from None
 
 
+def _group_ends(metadata: Any) -> tuple[int, ...]:
+    """(groups,) the row at which each row group ends, from the metadata of a Parquet file."""
+    ends = []
+    end = 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        end += group.num_rows
+        ends.append(end)
+    return tuple(ends)
+
+
 def current_version(file: TableFile) -> TableFile | None:
     """The file as it is now, where its rows can still be read by the remembered numbers; None
     where it is gone or its row groups differ.
@@ -81,6 +86,7 @@ def current_version(file: TableFile) -> TableFile | None:
         status = os.stat(file.path)
     except OSError:
         return None
+    # Size and time alone, as long as they stay: opening every file anew would take long.
     has_same_size = status.st_size == file.size
     has_same_time = status.st_mtime_ns == file.modified_ns
     if has_same_size and has_same_time and not file.missing:
@@ -94,7 +100,9 @@ def current_version(file: TableFile) -> TableFile | None:
         fits = current.rows == file.rows
     else:
         fits = current.group_ends == file.group_ends
-    return current if fits else None
+    if not fits:
+        return None
+    return current
 
 
 def column_values(file: TableFile, column: str) -> Iterator[Any]:
@@ -106,8 +114,13 @@ def column_values(file: TableFile, column: str) -> Iterator[Any]:
 
     try:
         with pq.ParquetFile(file.path) as parquet:
-            for batch in parquet.iter_batches(batch_size=_BATCH_ROWS, columns=[column]):
-                yield from batch.column(0).to_pylist()
+            batches = parquet.iter_batches(
+                batch_size=_BATCH_ROWS,
+                columns=[column],
+            )
+            for batch in batches:
+                values = batch.column(0)
+                yield from values.to_pylist()
     except (OSError, pa.ArrowException) as problem:
         raise InputError(
             f"column {column!r} of {file.path} can't be read ({problem}): write the file again"
@@ -130,7 +143,8 @@ class ParquetListing:
                 raise InputError(f"nothing at {path}: give an existing Parquet file or folder")
 
     def __str__(self) -> str:
-        return shortened([str(path) for path in self.paths])
+        names = [str(path) for path in self.paths]
+        return shortened(names)
 
     def files(self) -> dict[str, Path]:
         """All files by name, as they lie there now: in the order of the paths, those of a folder
@@ -147,8 +161,9 @@ class ParquetListing:
                 files = {path.name: path}
             for name, file in sorted(files.items()):
                 # Files of two folders may have the same relative name.
-                unique_name = name if has_one_path else str(file)
-                listed[unique_name] = file
+                if not has_one_path:
+                    name = str(file)
+                listed[name] = file
         return listed
 
     def _of_split(
@@ -156,13 +171,15 @@ class ParquetListing:
         folder: Path,
         files: dict[str, Path],
     ) -> dict[str, Path]:
-        names_by_split: dict[str, list[str]] = {}
-        for name in files:
-            split_names = names_by_split.setdefault(_split_of(name), [])
-            split_names.append(name)
-        splits = sorted(split for split in names_by_split if split)
         if self.split == "all":
             return files
+        by_split: dict[str, dict[str, Path]] = {}
+        for name, file in files.items():
+            split = _split_of(name)
+            split_files = by_split.setdefault(split, {})
+            split_files[name] = file
+        # Files that name no split do not count as one.
+        splits = sorted(split for split in by_split if split)
         if self.split is None:
             if len(splits) > 1:
                 listed = ", ".join(splits)
@@ -171,11 +188,10 @@ class ParquetListing:
                     f"(split={splits[-1]!r}), or split='all'"
                 )
             return files
-        if self.split not in names_by_split:
+        if self.split not in by_split:
             listed = shortened(splits)
             raise InputError(f"no split {self.split!r} in {folder}: there are {listed}")
-        names = names_by_split[self.split]
-        return {name: files[name] for name in names}
+        return by_split[self.split]
 
     def first_schema(self) -> Any:
         """The pyarrow schema of the first file that can be read. Raises InputError where none
@@ -187,7 +203,8 @@ class ParquetListing:
         last_problem = ""
         for name, path in listed.items():
             try:
-                return inspect_file(path, name)[1]
+                _, schema = inspect_file(path, name)
+                return schema
             except InputError as problem:
                 if not path.exists() or len(listed) == 1:
                     raise
@@ -197,12 +214,14 @@ class ParquetListing:
 
 def _visible_files(folder: Path) -> dict[str, Path]:
     """The Parquet files below a folder by relative path, hidden files and folders left out."""
-    visible: dict[str, Path] = {}
+    visible = {}
     for path in folder.rglob("*.parquet"):
         relative = path.relative_to(folder)
         is_hidden = any(part.startswith(".") for part in relative.parts)
-        if path.is_file() and not is_hidden:
-            visible[relative.as_posix()] = path
+        if is_hidden or not path.is_file():
+            continue
+        name = relative.as_posix()
+        visible[name] = path
     return visible
 
 

@@ -31,6 +31,8 @@ from tailor.pools.local_copies import LocalCopies
 from tailor.pools.remote_files import RemoteFile, RemoteStorage, StorageUnreachable
 
 CACHE_BYTES = 20 * 2**30
+#: Files that can't be used, by name, with the reason.
+Reasons = dict[str, str]
 
 
 class RemotePool(Pool):
@@ -83,40 +85,43 @@ class RemotePool(Pool):
         self.address = str(address).rstrip("/")
         self._labels = labels
         self.max_side = max_side
-        self._table_options = without_none(
-            {
-                "column": column,
-                "key": key,
-                "label": label,
-                "label_separator": label_separator,
-                "delimiter": delimiter,
-                "encoding": encoding,
-            }
-        )
-        self._cache_folder = None if cache is None else str(cache)
-        cache_path = None if cache is None else Path(cache)
+        table_options = {
+            "column": column,
+            "key": key,
+            "label": label,
+            "label_separator": label_separator,
+            "delimiter": delimiter,
+            "encoding": encoding,
+        }
+        self._table_options = without_none(table_options)
+        self._cache_folder: str | None = None
+        cache_path: Path | None = None
+        if cache is not None:
+            self._cache_folder = str(cache)
+            cache_path = Path(cache)
         self._copies = LocalCopies(
             RemoteStorage(self.address, storage or {}),
             FileCache(cache_path, cache_bytes),
             self._table_options,
             max_side,
         )
-        self._place_by_name: dict[str, int] = {}
-        for name, _ in order or ():
-            self._place_by_name[name] = len(self._place_by_name)
+        names_in_order = [name for name, _ in order or ()]
+        self._place_by_name = _places(names_in_order)
         self._files: list[RemoteFile] = []
         self._rows = FileRows()
         self._ids: list[str] = []
-        self._changed: dict[str, str] = {}
-        self._broken: dict[str, str] = {}
+        self._changed: Reasons = {}
+        self._broken: Reasons = {}
         self.kind = ""
         self.refresh()
         if not self._ids:
-            reason = "it is empty"
-            if self._broken:
-                problems = list(self._broken.values())
-                reason = f"{len(problems)} files are broken, the first: {problems[0]}"
-            raise InputError(f"nothing to read below {self.address}: {reason}")
+            raise InputError(f"nothing to read below {self.address}: {self._why_empty()}")
+
+    def _why_empty(self) -> str:
+        if not self._broken:
+            return "it is empty"
+        problems = list(self._broken.values())
+        return f"{len(problems)} files are broken, the first: {problems[0]}"
 
     @property
     def ids(self) -> Sequence[str]:
@@ -124,48 +129,46 @@ class RemotePool(Pool):
 
     @property
     def _holds_images(self) -> bool:
-        return bool(self._files) and self._files[0].is_image
+        if not self._files:
+            return False
+        return self._files[0].is_image
 
     # ------------------------------------------------------------------ files
 
     def refresh(self) -> int:
-        known_files = {file.name: file for file in self._files}
+        opened_versions = {file.name: file.version for file in self._files}
         files = list(self._files)
         row_counts = list(self._rows.counts)
         ids = list(self._ids)
-        changed: dict[str, str] = {}
-        broken: dict[str, str] = {}
+        changed = {}
+        broken = {}
         for file in self._listed_files():
-            shown_name = readable_name(file.name)
-            if shown_name != file.name:
+            name = file.name
+            shown_name = readable_name(name)
+            if shown_name != name:
                 broken[shown_name] = "its name is not UTF-8, and no id can be made of it: rename it"
                 continue
-            if file.name in known_files:
-                opened_version = known_files[file.name].version
-                if file.version != opened_version:
-                    changed[file.name] = f"{file.name} has changed since it was opened"
+            if name in opened_versions:
+                if file.version != opened_versions[name]:
+                    changed[name] = f"{name} has changed since it was opened"
                 continue
             try:
                 file_ids = self._file_ids(file, len(ids))
             except FileNotFoundError:  # gone since it was listed
                 continue
             except StorageUnreachable:
+                # The next look takes it: a file is not broken because the network is.
                 raise
             except InputError as problem:
                 if file.is_image:
                     raise
-                broken[file.name] = str(problem)
+                broken[name] = str(problem)
                 continue
             files.append(file)
             row_counts.append(len(file_ids))
             ids.extend(file_ids)
         rows = FileRows(row_counts)
-
-        def place(position: int) -> str:
-            number, _ = rows.locate(position)
-            return files[number].name
-
-        check_unique(ids, place)
+        _check_ids(ids, files, rows)
         # Nothing but `kind` has changed up to here, so that an error leaves the pool as it was.
         added = len(ids) - len(self._ids)
         self._files = files
@@ -191,13 +194,15 @@ class RemotePool(Pool):
             self.kind = "image"
             return [file.name]
         with self._copies.table(file) as pool:
-            if self.kind not in ("", pool.kind):
-                raise InputError(f"{file.name} holds {pool.kind}s, the other files {self.kind}s")
-            self.kind = pool.kind
+            kind = pool.kind
+            if self.kind not in ("", kind):
+                raise InputError(f"{file.name} holds {kind}s, the other files {self.kind}s")
+            self.kind = kind
             ids = list(pool.ids)
         # Row numbers begin anew in each file; in this pool they count on.
-        if ids == row_numbers(0, len(ids)):
-            return row_numbers(first_position, len(ids))
+        count = len(ids)
+        if ids == row_numbers(0, count):
+            return row_numbers(first_position, count)
         return ids
 
     # ------------------------------------------------------------------ reading
@@ -210,16 +215,19 @@ class RemotePool(Pool):
             return in_threads(self._read_image, files, None)
         examples: dict[int, Any] = {}
         by_file = self._rows.by_file(checked)
-        for number, position_by_row in sorted(by_file.items()):
+        # By file, whatever the order asked for: each is fetched once.
+        for number in sorted(by_file):
+            position_by_row = by_file[number]
             file = self._files[number]
-            values = self._read_rows(file, list(position_by_row))
+            rows = list(position_by_row)
+            values = self._read_rows(file, rows)
             examples.update(zip(position_by_row.values(), values))
         return [examples[position] for position in checked]
 
     def _read_rows(self, file: RemoteFile, rows: list[int]) -> list[Any]:
-        if file.name in self._changed:
-            changed = Unreadable(self._changed[file.name])
-            return [changed] * len(rows)
+        reason = self._changed.get(file.name)
+        if reason is not None:
+            return [Unreadable(reason)] * len(rows)
         try:
             with self._copies.table(file) as pool:
                 return pool.read(rows)
@@ -237,16 +245,19 @@ class RemotePool(Pool):
         """A copy in the cache, which may go again when room is needed."""
         if not self._holds_images:
             return None
-        with self._copies.copy(self._files[position]) as path:
+        file = self._files[position]
+        with self._copies.copy(file) as path:
             return str(path)
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
+        checked = check_positions(positions, len(self))
         column = self._table_options.get("column", "")
         keys = []
-        for position in check_positions(positions, len(self)):
+        for position in checked:
             number, row = self._rows.locate(position)
             file = self._files[number]
-            version = f"{self.address}/{file.name}|{file.version}|{file.size}"
+            address = f"{self.address}/{file.name}"
+            version = f"{address}|{file.version}|{file.size}"
             decoding = ""
             if self.kind == "image":
                 decoding = decoding_key(file.name)
@@ -258,8 +269,10 @@ class RemotePool(Pool):
 
     def labels(self) -> dict[str, Any] | None:
         if self._holds_images:
-            return folder_labels(self._ids) if self._labels else None
-        labels: dict[str, Any] = {}
+            if self._labels is None:
+                return None
+            return folder_labels(self._ids)
+        labels = {}
         starts = self._rows.starts.tolist()
         for file, start in zip(self._files, starts):
             with self._copies.table(file) as pool:
@@ -280,17 +293,13 @@ class RemotePool(Pool):
         return dict(self._broken)
 
     def describe(self) -> dict[str, Any]:
-        order: list[list[Any]] | None = None
-        if self._files and not self._holds_images:
-            files_and_rows = zip(self._files, self._rows.counts)
-            order = [[file.name, rows] for file, rows in files_and_rows]
         options = {
             "cache": self._cache_folder,
             "cache_bytes": self._copies.cache.limit_bytes,
             "storage": self._copies.storage.options or None,
             "labels": self._labels,
             "max_side": self.max_side,
-            "order": order,
+            "order": self._order(),
         }
         return {
             "kind": "remote",
@@ -298,3 +307,34 @@ class RemotePool(Pool):
             **without_none(options),
             **self._table_options,
         }
+
+    def _order(self) -> list[list[Any]] | None:
+        """[name, rows] of each file; None for images, whose ids don't depend on their order."""
+        if not self._files or self._holds_images:
+            return None
+        order = []
+        for file, rows in zip(self._files, self._rows.counts):
+            order.append([file.name, rows])
+        return order
+
+
+def _places(names: Sequence[str]) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for name in names:
+        places[name] = len(places)
+    return places
+
+
+def _check_ids(
+    ids: Sequence[str],
+    files: Sequence[RemoteFile],
+    rows: FileRows,
+) -> None:
+    """Raises InputError where an id occurs twice, and names the two files."""
+
+    def place(position: int) -> str:
+        number, _ = rows.locate(position)
+        file = files[number]
+        return file.name
+
+    check_unique(ids, place)

@@ -38,24 +38,32 @@ class RowGroups:
 
     def values(self, file: TableFile, rows: Sequence[int]) -> dict[int, Any]:
         """The column's values by row; an Unreadable where the row group is broken."""
-        import pyarrow as pa
-
         values: dict[int, Any] = {}
         rows_by_group = _rows_by_group(file, rows)
         for group, group_rows in rows_by_group.items():
-            group_start = 0
-            if group > 0:
-                group_start = file.group_ends[group - 1]
-            offsets = [row - group_start for row in group_rows]
-            try:
-                group_values = self._read(file, group, offsets)
-                values.update(zip(group_rows, group_values))
-            except (OSError, pa.ArrowException) as problem:
-                # The other row groups of the file may be whole.
-                reason = f"row group {group} of {file.name} can't be read: {problem}"
-                unreadable = Unreadable(reason)
-                values.update(dict.fromkeys(group_rows, unreadable))
+            group_values = self._group_values(file, group, group_rows)
+            values.update(zip(group_rows, group_values))
         return values
+
+    def _group_values(
+        self,
+        file: TableFile,
+        group: int,
+        rows: list[int],
+    ) -> list[Any]:
+        """The values of rows in one row group; rows are counted from the beginning of the file."""
+        import pyarrow as pa
+
+        group_start = 0
+        if group > 0:
+            group_start = file.group_ends[group - 1]
+        offsets = [row - group_start for row in rows]
+        try:
+            return self._read(file, group, offsets)
+        except (OSError, pa.ArrowException) as problem:
+            # The other row groups of the file may be whole.
+            reason = f"row group {group} of {file.name} can't be read: {problem}"
+            return [Unreadable(reason)] * len(rows)
 
     def _read(
         self,
@@ -66,7 +74,8 @@ class RowGroups:
         """The values at these offsets in a row group, ascending."""
         import pyarrow.parquet as pq
 
-        values = self._cached(file, group)
+        key = (file, group)
+        values = self._cached(key)
         if values is None:
             with pq.ParquetFile(file.path) as parquet:
                 size = self._uncompressed_bytes(parquet, group)
@@ -74,8 +83,12 @@ class RowGroups:
                     return self._streamed(parquet, group, offsets)
                 table = parquet.read_row_group(group, columns=[self.column])
             values = table.column(self.column)
-            self._add_to_cache((file, group), values)
-        return [_plain(values[offset]) for offset in offsets]
+            self._add_to_cache(key, values)
+        plain_values = []
+        for offset in offsets:
+            scalar = values[offset]
+            plain_values.append(_plain(scalar))
+        return plain_values
 
     def _uncompressed_bytes(self, parquet: Any, group: int) -> int:
         metadata = parquet.metadata.row_group(group)
@@ -83,7 +96,7 @@ class RowGroups:
         for number in range(metadata.num_columns):
             leaf = metadata.column(number)
             # A struct or list is stored as one leaf for each part: "image.bytes", "image.path".
-            leaf_column = leaf.path_in_schema.split(".")[0]
+            leaf_column, _, _ = leaf.path_in_schema.partition(".")
             if leaf_column == self.column:
                 total += leaf.total_uncompressed_size
         return total
@@ -116,8 +129,7 @@ class RowGroups:
             batch_start = batch_end
         return values
 
-    def _cached(self, file: TableFile, group: int) -> Any:
-        key = (file, group)
+    def _cached(self, key: GroupKey) -> Any:
         with self._lock:
             values = self._cache.get(key)
             if values is not None:
@@ -135,13 +147,21 @@ class RowGroups:
                 self.cached_bytes -= oldest.nbytes
 
 
-def _rows_by_group(file: TableFile, rows: Sequence[int]) -> dict[int, list[int]]:
+def _rows_by_group(
+    file: TableFile,
+    rows: Sequence[int],
+) -> dict[int, list[int]]:
     """Rows of a file, ascending and each once, by the number of their row group."""
     by_group: dict[int, list[int]] = {}
-    for row in sorted(set(rows)):
+    ordered = sorted(set(rows))
+    for row in ordered:
         # A row at which a group ends is the first of the next one.
-        group = int(np.searchsorted(file.group_ends, row, side="right"))
-        group_rows = by_group.setdefault(group, [])
+        group = np.searchsorted(
+            file.group_ends,
+            row,
+            side="right",
+        )
+        group_rows = by_group.setdefault(int(group), [])
         group_rows.append(row)
     return by_group
 

@@ -85,19 +85,14 @@ class TextFile(Pool):
         self.key = key
         self.label = label
         self.label_separator = label_separator
-        suffix = self.path.suffix.lower()
-        format_name = format or FORMAT_BY_SUFFIX.get(suffix)
-        if format_name not in ("csv", "jsonl"):
-            raise InputError(
-                f"{self.path.name} ends in {suffix!r}: name its format, 'csv' or 'jsonl' (format=)"
-            )
+        format_name = self._format_name(format)
         if label_separator == "":
             raise InputError(
                 "label_separator is empty: give the text between two labels, such as '|'"
             )
         self._format = make_format(
             format_name,
-            suffix,
+            self.path.suffix.lower(),
             encoding,
             delimiter,
         )
@@ -108,12 +103,8 @@ class TextFile(Pool):
         self._columns = all_columns
         self._text_columns = text_columns
         for name in (column, key, label):
-            if name is not None and name not in self._columns:
-                raise UnknownName(
-                    f"column of {self.path.name}",
-                    name,
-                    self._columns,
-                )
+            if name is not None:
+                self._check_column(name)
         if column is None:
             column = self._choose_column()
         self.column = column
@@ -122,6 +113,23 @@ class TextFile(Pool):
         self._last_is_open = False  # the last record had no line end: it may grow
         if not self._index_records(first_pass=True):
             raise InputError(f"no record in {self.path}: it needs at least one below the header")
+
+    def _format_name(self, format: str | None) -> str:
+        suffix = self.path.suffix.lower()
+        name = format or FORMAT_BY_SUFFIX.get(suffix)
+        if name not in ("csv", "jsonl"):
+            raise InputError(
+                f"{self.path.name} ends in {suffix!r}: name its format, 'csv' or 'jsonl' (format=)"
+            )
+        return name
+
+    def _check_column(self, name: str) -> None:
+        if name not in self._columns:
+            raise UnknownName(
+                f"column of {self.path.name}",
+                name,
+                self._columns,
+            )
 
     def _records(self, start: int, line: int) -> Iterator[Record]:
         with open(self.path, "rb") as file:
@@ -134,21 +142,22 @@ class TextFile(Pool):
         if isinstance(self._format, Csv):
             names = self._read_header(self._format)
             return names, names
-        holds_text: dict[str, bool] = {}
-        first_records = islice(self._records(0, 1), _RECORDS_TRIED)
-        for record in first_records:
+        # Dictionaries without values: each name once, in the order in which they came.
+        all_columns: dict[str, None] = {}
+        text_columns: dict[str, None] = {}
+        records = self._records(0, 1)
+        for record in islice(records, _RECORDS_TRIED):
             values = record.values or {}
             for name, value in values.items():
+                all_columns[name] = None
+                # A text in one record is enough: it may be missing in the others.
                 if isinstance(value, str):
-                    holds_text[name] = True
-                else:
-                    holds_text.setdefault(name, False)
-        if not holds_text:
+                    text_columns[name] = None
+        if not all_columns:
             raise InputError(
                 f"no JSON object in the first lines of {self.path}: each line must be one"
             )
-        text_columns = [name for name, is_text in holds_text.items() if is_text]
-        return list(holds_text), text_columns
+        return list(all_columns), list(text_columns)
 
     def _read_header(self, csv_format: Csv) -> list[str]:
         header = next(self._records(0, 1), None)
@@ -156,19 +165,29 @@ class TextFile(Pool):
             raise InputError(f"{self.path} has no header: it is empty")
         if header.values is None:
             raise InputError(f"{self.path} has no header: {header.problem}")
-        cells = header.values.values()
-        names = [str(cell).strip() for cell in cells]
-        check_unique(names, lambda number: f"column {number + 1} of the header")
+        names = []
+        for cell in header.values.values():
+            name = str(cell)
+            names.append(name.strip())
+
+        def place(number: int) -> str:
+            return f"column {number + 1} of the header"
+
+        check_unique(names, place)
         csv_format.header = names
         self._next_start = header.end
         # A quoted name may go on in the next line.
-        inner_line_ends = header.content.rstrip(b"\n").count(b"\n")
+        without_line_end = header.content.rstrip(b"\n")
+        inner_line_ends = without_line_end.count(b"\n")
         self._next_line = header.line + inner_line_ends + 1
         return names
 
     def _choose_column(self) -> str:
         others = (self.key, self.label, *LABEL_COLUMNS)
-        candidates = [name for name in self._text_columns if name not in others]
+        candidates = []
+        for name in self._text_columns:
+            if name not in others:
+                candidates.append(name)
         if "text" in candidates:
             return "text"
         if len(candidates) != 1:
@@ -206,18 +225,34 @@ class TextFile(Pool):
             start = self._index.starts[first]
             line = self._index.lines[first]
         ids = list(self._ids)
-        entries: list[IndexEntry] = []
-        last_record: Record | None = None
+        entries = []
+        last_record = None
         for record in self._records(start, line):
             if not first_pass and record.may_be_half_written:
                 break  # the next look takes it
-            is_reread = first < size_before and record.start == start
+            is_reread = self._last_is_open and record.start == start
             if not is_reread:
                 record_id = self._record_id(record, number=len(ids))
                 ids.append(record_id)
             problem = self._record_problem(record)
-            entries.append(IndexEntry.of(record, problem))
+            entry = IndexEntry.of(record, problem)
+            entries.append(entry)
             last_record = record
+        self._check_ids(ids, first, entries)
+        # Nothing of the pool has changed up to here, so that an error leaves it as it was.
+        self._ids = ids
+        self._index.replace_from(first, entries)
+        if last_record is not None:
+            self._note_end(last_record)
+        return len(ids) - size_before
+
+    def _check_ids(
+        self,
+        ids: list[str],
+        first: int,
+        entries: list[IndexEntry],
+    ) -> None:
+        """Raises InputError where an id occurs twice. entries: those from position `first` on."""
 
         def place(position: int) -> str:
             if position >= first:
@@ -228,14 +263,13 @@ class TextFile(Pool):
             return f"line {line} of {self.path.name}"
 
         check_unique(ids, place)
-        self._ids = ids
-        self._index.replace_from(first, entries)
-        if last_record is not None:
-            self._next_start = last_record.end
-            line_ends = last_record.content.count(b"\n")
-            self._next_line = last_record.line + line_ends
-            self._last_is_open = not last_record.ends_line
-        return len(ids) - size_before
+
+    def _note_end(self, last_record: Record) -> None:
+        """Remember where the next look begins."""
+        self._next_start = last_record.end
+        line_ends = last_record.content.count(b"\n")
+        self._next_line = last_record.line + line_ends
+        self._last_is_open = not last_record.ends_line
 
     def _record_id(self, record: Record, number: int) -> str:
         if self.key is None:
@@ -249,7 +283,8 @@ class TextFile(Pool):
     def _record_problem(self, record: Record) -> str:
         if record.values is None or self.key is None:
             return record.problem
-        if record.values.get(self.key) in (None, ""):
+        key_value = record.values.get(self.key)
+        if key_value in (None, ""):
             return f"no key in line {record.line}"
         return ""
 
@@ -257,11 +292,12 @@ class TextFile(Pool):
 
     def read(self, positions: Sequence[int]) -> list[str | Unreadable]:
         checked = check_positions(positions, len(self))
-        texts: dict[int, str | Unreadable] = {}
+        # Ascending, so that the disk is read in one direction.
+        ordered = sorted(set(checked))
+        texts = {}
         try:
             with open(self.path, "rb") as file:
-                # Ascending, so that the disk is read in one direction.
-                for position in sorted(set(checked)):
+                for position in ordered:
                     start = self._index.starts[position]
                     size = self._index.size(position)
                     file.seek(start)
@@ -275,18 +311,21 @@ class TextFile(Pool):
         return [texts[position] for position in checked]
 
     def _text(self, position: int, content: bytes) -> str | Unreadable:
-        if position in self._index.problems:
-            return Unreadable(self._index.problems[position])
+        problem = self._index.problems.get(position)
+        if problem is not None:
+            return Unreadable(problem)
         digest_when_opened = self._index.digests[position]
         if digest(content) != digest_when_opened:
             line = self._index.lines[position]
             return Unreadable(f"line {line} has changed since the file was opened: open it again")
         values = self._format.parse(content)
-        return convert.text(values.get(self.column))
+        value = values.get(self.column)
+        return convert.text(value)
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
+        checked = check_positions(positions, len(self))
         keys = []
-        for position in check_positions(positions, len(self)):
+        for position in checked:
             content_digest = self._index.digests[position]
             size = self._index.size(position)
             keys.append(f"{self.column}|{content_digest:016x}|{size}")
@@ -298,11 +337,23 @@ class TextFile(Pool):
         column = choose_label(self._columns, self.label)
         if column is None:
             return None
-        labels: dict[str, Any] = {}
-        is_multi_label = self.label_separator is not None or column == "labels"
-        first_start = self._index.starts[0]
-        first_line = self._index.lines[0]
-        records = self._records(first_start, first_line)
+        labels = self._column_labels(column)
+        has_lists = any(isinstance(label, list) for label in labels.values())
+        if not has_lists and self.label_separator is None and column != "labels":
+            return labels
+        # One list among them makes all of them sets of classes.
+        for example_id, label in labels.items():
+            if not isinstance(label, list):
+                labels[example_id] = [label]
+        return labels
+
+    def _column_labels(self, column: str) -> dict[str, Any]:
+        """The labels in a column by id, each as it stands there: a class name or a list."""
+        labels = {}
+        records = self._records(
+            self._index.starts[0],
+            self._index.lines[0],
+        )
         for position, record in enumerate(records):
             # Grown, or rewritten: what was opened is what counts.
             if position == len(self._ids):
@@ -313,18 +364,9 @@ class TextFile(Pool):
                 continue
             cell = record.values.get(column)
             label = convert.label_cell(cell, self.label_separator)
-            if label is None:
-                continue
-            example_id = self._ids[position]
-            labels[example_id] = label
-            if isinstance(label, list):
-                is_multi_label = True
-        if not is_multi_label:
-            return labels
-        # One list among them makes all of them sets of classes.
-        for example_id, label in labels.items():
-            if not isinstance(label, list):
-                labels[example_id] = [label]
+            if label is not None:
+                example_id = self._ids[position]
+                labels[example_id] = label
         return labels
 
     # ------------------------------------------------------------------ the source

@@ -64,14 +64,7 @@ class TorchDataset(Pool):
             raise InputError(f"{type_name} is empty: give at least one example")
         self.dataset = dataset
         self._has_own_ids = ids is not None
-        if ids is None:
-            self._ids = row_numbers(0, size)
-        else:
-            self._ids = [str(example_id) for example_id in ids]
-        id_count = len(self._ids)
-        if id_count != size:
-            raise InputError(f"{id_count} ids for {size} items: give one id an item")
-        check_unique(self._ids)
+        self._ids = _checked_ids(ids, size)
         if classes is None:
             classes = getattr(
                 dataset,
@@ -80,7 +73,7 @@ class TorchDataset(Pool):
             )  # as torchvision's datasets have it
         self.classes: list[str] | None = None
         if classes is not None:
-            self.classes = [str(name) for name in classes]
+            self.classes = list(map(str, classes))
         self._vector_length: int | None = None
         self.kind = self._first_kind()
 
@@ -111,7 +104,9 @@ class TorchDataset(Pool):
 
     def _read(self, position: int) -> Any:
         kind, example = self._example(position)
-        if kind != self.kind and not isinstance(example, Unreadable):
+        if isinstance(example, Unreadable):
+            return example
+        if kind != self.kind:
             return Unreadable(f"{kind} among items of kind {self.kind}")
         return example
 
@@ -145,7 +140,7 @@ class TorchDataset(Pool):
         # Loading every item for its label may take hours: not done where the first have none.
         if stored is None and not self._first_have_labels():
             return None
-        labels: dict[str, Any] = {}
+        labels = {}
         for position, example_id in enumerate(self._ids):
             if stored is None:
                 value = self._item_label(position)
@@ -168,11 +163,15 @@ class TorchDataset(Pool):
             getattr(self.dataset, "labels", None),
         ]
         tensors = getattr(self.dataset, "tensors", None)
-        if isinstance(tensors, (tuple, list)) and len(tensors) > 1:
-            candidates.append(tensors[1])
+        if isinstance(tensors, (tuple, list)):
+            # The first of a TensorDataset holds the examples.
+            candidates.extend(tensors[1:2])
+        size = len(self._ids)
         for candidate in candidates:
             # Such an attribute may be anything; labels are one an item.
-            if _is_sequence(candidate) and len(candidate) == len(self._ids):
+            if not _is_sequence(candidate):
+                continue
+            if len(candidate) == size:
                 return candidate
         return None
 
@@ -186,12 +185,26 @@ class TorchDataset(Pool):
         return None
 
 
+def _checked_ids(given_ids: Sequence[str] | None, size: int) -> list[str]:
+    if given_ids is None:
+        return row_numbers(0, size)
+    ids = [str(example_id) for example_id in given_ids]
+    count = len(ids)
+    if count != size:
+        raise InputError(f"{count} ids for {size} items: give one id an item")
+    check_unique(ids)
+    return ids
+
+
 def _is_sequence(value: Any) -> bool:
     has_items = hasattr(value, "__getitem__")
     return has_items and hasattr(value, "__len__")
 
 
-def to_example(item: Any, vector_length: int | None = None) -> tuple[str, Any]:
+def to_example(
+    item: Any,
+    vector_length: int | None = None,
+) -> tuple[str, Any]:
     """A tensor, array, PIL image, list of numbers or text -> its kind ("" where it has none), and
     the example or Unreadable that `Pool.read` gives.
     """
@@ -204,10 +217,7 @@ def to_example(item: Any, vector_length: int | None = None) -> tuple[str, Any]:
         except Exception as problem:  # a lazily opened file may be broken
             return "image", Unreadable(f"broken image: {problem}")
     if hasattr(item, "numpy") and hasattr(item, "detach"):
-        tensor = item.detach().cpu()
-        if tensor.is_floating_point():
-            tensor = tensor.float()  # numpy knows no bfloat16
-        item = tensor.numpy()
+        item = _tensor_values(item)
     if isinstance(item, (tuple, list)):
         return "vector", convert.vector(item, vector_length)
     if isinstance(item, np.ndarray):
@@ -216,9 +226,19 @@ def to_example(item: Any, vector_length: int | None = None) -> tuple[str, Any]:
         return "image", pixels(item)
     if item is None:
         return "", Unreadable("missing")
+    type_name = type(item).__name__
     return "", Unreadable(
-        f"an item of type {type(item).__name__}: give a tensor, an array, a PIL image or a text"
+        f"an item of type {type_name}: give a tensor, an array, a PIL image or a text"
     )
+
+
+def _tensor_values(tensor: Any) -> np.ndarray:
+    on_cpu = tensor.detach().cpu()
+    if on_cpu.is_floating_point():
+        # numpy knows no bfloat16.
+        on_cpu = on_cpu.float()
+    values: np.ndarray = on_cpu.numpy()
+    return values
 
 
 def _plain_label(value: Any) -> Any:
@@ -230,7 +250,8 @@ def _plain_label(value: Any) -> Any:
     if value.ndim == 0:
         return value.item()
     if value.ndim == 1:
-        return np.flatnonzero(value).tolist()
+        class_indices = np.flatnonzero(value)
+        return class_indices.tolist()
     return value
 
 
