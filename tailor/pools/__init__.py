@@ -152,7 +152,9 @@ def _open_described(
     if described_kind is not None:
         check_text(described_kind, "kind")
     described.update(options)
-    return registry.make(described_kind or find_kind(path), path, **described)
+    if not described_kind:
+        described_kind = find_kind(path)
+    return registry.make(described_kind, path, **described)
 
 
 __all__ = [

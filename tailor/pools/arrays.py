@@ -83,7 +83,10 @@ class Arrays(Pool):
     def ids(self) -> Sequence[str]:
         return self._ids
 
-    def read(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
+    def read(
+        self,
+        positions: Sequence[int],
+    ) -> list[np.ndarray | Unreadable]:
         checked = check_positions(positions, len(self))
         if isinstance(self._rows, NpyRows):
             rows = self._rows.rows(checked)
@@ -92,14 +95,20 @@ class Arrays(Pool):
             rows = [self._rows[position] for position in checked]
         return [self._example(row) for row in rows]
 
-    def _example(self, row: np.ndarray | Unreadable) -> np.ndarray | Unreadable:
+    def _example(
+        self,
+        row: np.ndarray | Unreadable,
+    ) -> np.ndarray | Unreadable:
         if isinstance(row, Unreadable):
             return row
         if self.kind == "vector":
             return convert.vector(row)
         return pixels(row)
 
-    def content_keys(self, positions: Sequence[int]) -> list[str] | None:
+    def content_keys(
+        self,
+        positions: Sequence[int],
+    ) -> list[str] | None:
         checked = check_positions(positions, len(self))
         if self._path is None:
             return None  # an array in memory may be changed in place
@@ -107,6 +116,7 @@ class Arrays(Pool):
             status = os.stat(self._path)
         except OSError:
             return [f"{self._path}|missing|{position}" for position in checked]
+        # Any change of the file changes all keys: nothing says which rows were written anew.
         array = self._options.get("array", "")
         size = status.st_size
         modified_ns = status.st_mtime_ns
@@ -114,6 +124,7 @@ class Arrays(Pool):
         return [f"{version}|{position}" for position in checked]
 
     def refresh(self) -> int:
+        # Rows that came later would have no id.
         if self._path is None or self._has_own_ids:
             return 0
         if self._path.suffix.lower() == ".npz":

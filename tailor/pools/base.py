@@ -74,7 +74,10 @@ class Pool(ABC):
         """
         return None
 
-    def content_keys(self, positions: Sequence[int]) -> list[str] | None:
+    def content_keys(
+        self,
+        positions: Sequence[int],
+    ) -> list[str] | None:
         """A short key for each example's content that is cheap to get, such as a file's size and
         modification time. Equal keys mean equal content.
 
@@ -146,12 +149,11 @@ def check_unique(
     if place is None:
         entries = f"entries {first} and {second}"
     elif callable(place):
-        # Places are named here alone: a name for each of a million entries would take a while.
+        # Called here alone: naming each of a million entries would take a while.
         entries = f"{place(first)} and {place(second)}"
     else:
         entries = f"{place[first]} and {place[second]}"
-    example_id = ids[second]
-    raise InputError(f"id {example_id!r} is there twice: {entries}; give each entry its own id")
+    raise InputError(f"id {ids[second]!r} is there twice: {entries}; give each entry its own id")
 
 
 def _first_duplicate(ids: Sequence[str]) -> tuple[int, int]:

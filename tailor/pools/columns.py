@@ -14,7 +14,12 @@ from tailor.pools.base import shortened
 LABEL_COLUMNS = ("label", "labels")
 
 
-def column_kind(schema: Any, name: str, *, strict: bool = True) -> str | None:
+def column_kind(
+    schema: Any,
+    name: str,
+    *,
+    strict: bool = True,
+) -> str | None:
     """What a column of a pyarrow schema holds, by its type: "image", "vector" or "text"; None for
     anything else.
 
@@ -170,7 +175,10 @@ def check_columns(
         )
 
 
-def choose_label(names: Sequence[str], label: str | None) -> str | None:
+def choose_label(
+    names: Sequence[str],
+    label: str | None,
+) -> str | None:
     """The column of the labels: the one named, else `label` or `labels`; None where there is
     neither.
 
@@ -190,7 +198,10 @@ def choose_label(names: Sequence[str], label: str | None) -> str | None:
     return candidates[0]
 
 
-def schema_class_names(schema: Any, column: str | None) -> list[str] | None:
+def schema_class_names(
+    schema: Any,
+    column: str | None,
+) -> list[str] | None:
     """The names of the classes of a label column, in order, from the metadata of a pyarrow schema:
     a Hugging Face ClassLabel, or a JSON list under `class_names`. None where there are none.
     """
@@ -208,7 +219,10 @@ def schema_class_names(schema: Any, column: str | None) -> list[str] | None:
     return [str(name) for name in names]
 
 
-def _hugging_face_names(metadata: dict[bytes, bytes], column: str) -> Any:
+def _hugging_face_names(
+    metadata: dict[bytes, bytes],
+    column: str,
+) -> Any:
     try:
         dataset = json.loads(metadata[b"huggingface"])
         features = dataset["info"]["features"]

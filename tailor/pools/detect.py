@@ -42,14 +42,23 @@ def find_kind(source: Any) -> str:
     if _are_paths(source):
         paths = [Path(path) for path in source]
         return _kind_of_paths(paths)
-    has_items = hasattr(source, "__getitem__") and hasattr(source, "__len__")
-    is_plain_or_pandas = isinstance(source, (Sequence, set)) or hasattr(source, "iloc")
-    if has_items and not is_plain_or_pandas:
+    if _is_dataset(source):
         return "torch"
     raise InputError(
         f"can't open a {type(source).__name__} as a pool: its source is a path, a numpy array, "
         "a torch Dataset (with items by index) or a datasets.Dataset"
     )
+
+
+def _is_dataset(source: Any) -> bool:
+    """Whether it may be a map-style Dataset: told by its methods, as torch is slow to import."""
+    # Lists and pandas objects have these methods too, and are no datasets.
+    if isinstance(source, (Sequence, set)):
+        return False
+    if hasattr(source, "iloc"):
+        return False
+    has_items = hasattr(source, "__getitem__")
+    return has_items and hasattr(source, "__len__")
 
 
 def _are_paths(source: Any) -> bool:
@@ -88,6 +97,7 @@ def _nearby_names(path: Path) -> str:
     """The end of the message about a missing path: names beside it that look alike."""
     folder = path.absolute().parent
     neighbours: list[str] = []
+    # The folder may be missing too.
     if folder.is_dir():
         neighbours = sorted(neighbour.name for neighbour in folder.iterdir())
     similar = difflib.get_close_matches(

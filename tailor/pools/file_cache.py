@@ -34,8 +34,10 @@ def user_folder() -> Path:
     configured = os.environ.get("XDG_CACHE_HOME", "")
     try:
         # The specification ignores a path that is not absolute.
-        is_absolute = os.path.isabs(configured)
-        base = Path(configured) if is_absolute else Path.home() / ".cache"
+        if os.path.isabs(configured):
+            base = Path(configured)
+        else:
+            base = Path.home() / ".cache"
         folder = base / "tailor" / "files"
         folder.mkdir(0o700, parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
@@ -84,6 +86,7 @@ class FileCache:
                 f"the cache {self.folder} can't be used: {problem.strerror}; set `cache` of the "
                 "pool"
             ) from problem
+        # The least lately used first, as they will go.
         copies.sort(key=lambda copy: copy[0].st_atime_ns)
         for status, name in copies:
             self._mark_used(name, status.st_size)
@@ -95,9 +98,11 @@ class FileCache:
         for path in self.folder.iterdir():
             with suppress(FileNotFoundError):  # another process has just removed it
                 if COPY_NAME.fullmatch(path.name):
-                    copies.append((path.stat(), path.name))
+                    status = path.stat()
+                    copies.append((status, path.name))
                 elif PARTIAL_NAME.fullmatch(path.name):
-                    age = time.time() - path.stat().st_mtime
+                    status = path.stat()
+                    age = time.time() - status.st_mtime
                     if age > ABANDONED_SECONDS:
                         path.unlink()
         return copies
@@ -121,7 +126,9 @@ class FileCache:
                 f"a file of {size:,} bytes does not fit the cache of {self.limit_bytes:,}: raise "
                 "cache_bytes"
             )
-        digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+        # A digest, as a key may hold characters that no file name can, and be too long for one.
+        key_hash = hashlib.blake2b(key.encode(), digest_size=16)
+        digest = key_hash.hexdigest()
         path = self.folder / f"tailor-{digest}{suffix}"
         try:
             with self._open_copy(path) or self._fetch_copy(path, size, fetch):
@@ -134,11 +141,13 @@ class FileCache:
         """A copy, open and locked for reading; None where there is none."""
         file = _open_locked(path, exclusive=False)
         if file is not None:
+            status = os.fstat(file.fileno())
             with self._lock:
-                self._mark_used(path.name, os.fstat(file.fileno()).st_size)
+                self._mark_used(path.name, status.st_size)
             # The next process sees by the access time which copies were used lately.
             with suppress(OSError):
-                os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
+                modified_ns = path.stat().st_mtime_ns
+                os.utime(path, ns=(time.time_ns(), modified_ns))
         return file
 
     def _fetch_copy(
@@ -190,7 +199,9 @@ class FileCache:
 
     def _mark_used(self, name: str, size: int) -> None:
         """Count a copy as the one that was used last."""
-        self.held_bytes += size - self._sizes.pop(name, 0)
+        # Taken out and put in again, which moves it to the end.
+        counted_before = self._sizes.pop(name, 0)
+        self.held_bytes += size - counted_before
         self._sizes[name] = size
 
     def _make_room(self, size: int, spare: str = "") -> None:
@@ -226,13 +237,17 @@ def _open_locked(path: Path, *, exclusive: bool) -> BinaryIO | None:
     """
     try:
         # Network disks want the right to write for an exclusive lock.
-        file = open(path, "r+b" if exclusive else "rb")  # noqa: SIM115  it is handed on
+        mode = "r+b" if exclusive else "rb"
+        file = open(path, mode)  # noqa: SIM115  it is handed on
     except FileNotFoundError:
         return None
     try:
         import fcntl
 
-        kind_of_lock = fcntl.LOCK_EX | fcntl.LOCK_NB if exclusive else fcntl.LOCK_SH
+        kind_of_lock = fcntl.LOCK_SH
+        if exclusive:
+            # Without waiting: whoever wants room takes another copy instead.
+            kind_of_lock = fcntl.LOCK_EX | fcntl.LOCK_NB
         fcntl.flock(file, kind_of_lock)
     except BlockingIOError:
         file.close()
@@ -240,8 +255,11 @@ def _open_locked(path: Path, *, exclusive: bool) -> BinaryIO | None:
     except (ImportError, OSError):
         # A system or a disk without such locks: a copy may go while it is read.
         pass
+    # The name may lead elsewhere by now: the copy was removed before it was locked.
     with suppress(FileNotFoundError):
-        if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+        locked = os.fstat(file.fileno())
+        named = path.stat()
+        if os.path.samestat(locked, named):
             return file
-    file.close()  # removed before it was locked
+    file.close()
     return None

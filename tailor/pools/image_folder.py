@@ -86,6 +86,7 @@ class ImageFolder(Pool):
         self._closed_folders = {}
         path_by_id = self._find_images()
         ids_before = set(self._ids)
+        # Sorted, as the order of a folder's entries differs from disk to disk.
         new_ids = sorted(path_by_id.keys() - ids_before)
         for example_id in new_ids:
             path = path_by_id[example_id]
@@ -153,7 +154,10 @@ class ImageFolder(Pool):
         relative = self._path_by_id.get(example_id, example_id)
         return os.path.join(self.path, relative)
 
-    def read(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
+    def read(
+        self,
+        positions: Sequence[int],
+    ) -> list[np.ndarray | Unreadable]:
         def decode(file: str) -> np.ndarray | Unreadable:
             return decode_image(file, self.max_side)
 

@@ -31,6 +31,7 @@ from tailor.pools.parquet_files import (
     column_values,
     current_version,
     inspect_file,
+    version_key,
 )
 from tailor.pools.row_groups import CACHE_BYTES, RowGroups
 
@@ -169,7 +170,10 @@ class ParquetPool(Pool):
         )
         return file
 
-    def _remembered_files(self, listed: dict[str, Path]) -> list[TableFile]:
+    def _remembered_files(
+        self,
+        listed: dict[str, Path],
+    ) -> list[TableFile]:
         """The files of `order` as they are now. One that is gone keeps its row numbers, and its
         rows read as missing.
         """
@@ -240,7 +244,11 @@ class ParquetPool(Pool):
             examples[position] = Unreadable("no key")
         return [examples[position] for position in checked]
 
-    def _stored_values(self, number: int, rows: list[int]) -> dict[int, Any]:
+    def _stored_values(
+        self,
+        number: int,
+        rows: list[int],
+    ) -> dict[int, Any]:
         """The stored values of a file by row; Unreadable where the file has changed."""
         file = self._files[number]
         current = current_version(file)
@@ -290,7 +298,7 @@ class ParquetPool(Pool):
     def content_keys(self, positions: Sequence[int]) -> list[str]:
         checked = check_positions(positions, len(self))
         # Once for all positions: each look at a file's version asks the disk.
-        versions = [_version_key(file) for file in self._files]
+        versions = [version_key(file) for file in self._files]
         decoding = ""
         if self.kind == "image":
             decoding = decoding_key(".parquet")
@@ -373,7 +381,10 @@ def _absolute_paths(
     return [Path(single_path).absolute() for single_path in path]
 
 
-def _checked_rows(files: Sequence[TableFile], ids: Sequence[str]) -> FileRows:
+def _checked_rows(
+    files: Sequence[TableFile],
+    ids: Sequence[str],
+) -> FileRows:
     """The rows of these files. Raises InputError where an id occurs twice."""
     counts = [file.rows for file in files]
     rows = FileRows(counts)
@@ -385,9 +396,3 @@ def _checked_rows(files: Sequence[TableFile], ids: Sequence[str]) -> FileRows:
 
     check_unique(ids, place)
     return rows
-
-
-def _version_key(file: TableFile) -> str:
-    """Changes with the content of a file."""
-    current = current_version(file) or file
-    return f"{current.path}|{current.size}|{current.modified_ns}"

@@ -105,6 +105,12 @@ def current_version(file: TableFile) -> TableFile | None:
     return current
 
 
+def version_key(file: TableFile) -> str:
+    """Changes with the content of a file."""
+    current = current_version(file) or file
+    return f"{current.path}|{current.size}|{current.modified_ns}"
+
+
 def column_values(file: TableFile, column: str) -> Iterator[Any]:
     """All values of a column, a batch in memory at a time. Raises InputError where they can't be
     read.
@@ -135,7 +141,11 @@ class ParquetListing:
            one
     """
 
-    def __init__(self, paths: Sequence[Path], split: str | None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        split: str | None,
+    ) -> None:
         self.paths = list(paths)
         self.split = split
         for path in self.paths:

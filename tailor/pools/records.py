@@ -61,9 +61,11 @@ class Jsonl:
 
     def parse(self, content: bytes) -> dict[str, Any]:
         """The values of one record. Raises ValueError where it is not an object."""
-        values = json.loads(_decode(content, self.encoding))
+        text = _decode(content, self.encoding)
+        values = json.loads(text)
         if not isinstance(values, dict):
-            raise ValueError(f"a {type(values).__name__} where an object must be")
+            type_name = type(values).__name__
+            raise ValueError(f"a {type_name} where an object must be")
         return values
 
     def records(
@@ -83,6 +85,7 @@ class Jsonl:
                 problem = ""
                 try:
                     values = self.parse(content)
+                # json goes down as many calls as brackets are nested.
                 except (ValueError, RecursionError) as error:
                     problem = f"broken line {line}: {error}"
                 yield Record(
@@ -191,7 +194,9 @@ class Csv:
                 values = self._by_column(row)
             except ValueError as error:
                 problem = str(error)
-        message = f"broken line {line}: {problem}" if problem else ""
+        message = ""
+        if problem:
+            message = f"broken line {line}: {problem}"
         return Record(
             line=line,
             start=start,
@@ -250,4 +255,6 @@ def _check_encoding(encoding: str) -> None:
 
 
 def _decode(content: bytes, encoding: str) -> str:
-    return content.removeprefix(_BYTE_ORDER_MARK).decode(encoding)
+    # Spreadsheets put a mark in front of the first line.
+    without_mark = content.removeprefix(_BYTE_ORDER_MARK)
+    return without_mark.decode(encoding)

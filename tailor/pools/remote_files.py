@@ -52,7 +52,11 @@ class RemoteStorage:
     Raises InputError where fsspec's part for this kind of address is not installed.
     """
 
-    def __init__(self, address: str, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        address: str,
+        options: Mapping[str, Any],
+    ) -> None:
         self.address = address
         self.options = dict(options)
         try:
@@ -61,7 +65,9 @@ class RemoteStorage:
             with self._explained_errors():
                 filesystem, root = fsspec.core.url_to_fs(address, **self.options)
         except ImportError as problem:
-            extra = "cloud-gs" if address.startswith(("gs://", "gcs://")) else "cloud"
+            extra = "cloud"
+            if address.startswith(("gs://", "gcs://")):
+                extra = "cloud-gs"
             raise InputError(
                 f"{address} can't be read ({problem}): {pip_install(extra)}"
             ) from problem
@@ -74,6 +80,7 @@ class RemoteStorage:
         """
         try:
             with self._explained_errors():
+                # fsspec remembers listings, and would miss files that came since.
                 self.filesystem.invalidate_cache()
                 listing = self.filesystem.find(self._root, detail=True)
         except FileNotFoundError:
@@ -87,8 +94,13 @@ class RemoteStorage:
             file = self._described(path, fields)
             if not _is_hidden(file.name):
                 visible.append(file)
-        tables = [file for file in visible if file.suffix in TABLE_SUFFIXES]
-        images = [file for file in visible if file.is_image]
+        tables = []
+        images = []
+        for file in visible:
+            if file.suffix in TABLE_SUFFIXES:
+                tables.append(file)
+            elif file.is_image:
+                images.append(file)
         if not tables and not images:
             raise InputError(
                 f"{self.address} holds {len(visible)} files, none of them an image or one of "
@@ -96,7 +108,11 @@ class RemoteStorage:
             )
         return tables or images
 
-    def _described(self, path: str, fields: Mapping[str, Any]) -> RemoteFile:
+    def _described(
+        self,
+        path: str,
+        fields: Mapping[str, Any],
+    ) -> RemoteFile:
         # Where the address is that of one file, nothing is left below it.
         name = path.removeprefix(self._root).lstrip("/")
         version = ""

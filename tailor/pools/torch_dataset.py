@@ -185,7 +185,10 @@ class TorchDataset(Pool):
         return None
 
 
-def _checked_ids(given_ids: Sequence[str] | None, size: int) -> list[str]:
+def _checked_ids(
+    given_ids: Sequence[str] | None,
+    size: int,
+) -> list[str]:
     if given_ids is None:
         return row_numbers(0, size)
     ids = [str(example_id) for example_id in given_ids]

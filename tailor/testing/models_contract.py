@@ -81,6 +81,7 @@ def check_learns(make: MakeModel, task: Task, kind: str) -> None:
     labelled = np.arange(LABELLED)
     probs = model.predict(labelled).probs
     labels = toy_labels(task, pool, labelled)
+    # What a model says that has seen labels and no examples.
     class_shares = labels.mean(0)
     assert _mean_error(probs, labels) < _mean_error(class_shares, labels)
 

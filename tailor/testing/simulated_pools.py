@@ -183,6 +183,7 @@ def make_view(
         skipped,
     ]
     state = rng.choice(4, size, p=shares)
+    # A view without a free example would have nothing to check.
     left_free = rng.integers(size)
     state[left_free] = FREE
     if never is not None:

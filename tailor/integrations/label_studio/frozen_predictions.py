@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailor.run.session import Session
+from tailor.run.state import RunState
 from tailor.task import Task
 
 
@@ -52,21 +53,14 @@ class FrozenPredictions:
         if trained_probabilities is not None:
             version += f", {run_state.answered()} labels"
             probabilities = trained_probabilities
-        ids = run_state.ids
-        table = run_state.label_table
-        predictions = table.picks.predictions
-        asked_positions = predictions.positions
-        asked_ids = [ids[position] for position in asked_positions.tolist()]
-        rows_when_asked = predictions.get(asked_positions)
-        holdout_positions = np.flatnonzero(table.availability.for_holdout)
-        holdout_ids = [ids[position] for position in holdout_positions.tolist()]
         return cls(
             version=version,
             task=run_state.task,
-            when_asked=dict(zip(asked_ids, rows_when_asked)),
+            when_asked=_predictions_when_asked(run_state),
             probabilities=probabilities,
+            # A copy: the run's own grows while another thread reads this one.
             position=dict(run_state.position),
-            holdout=frozenset(holdout_ids),
+            holdout=_holdout_ids(run_state),
         )
 
     def get(self, example: str) -> np.ndarray | None:
@@ -74,9 +68,29 @@ class FrozenPredictions:
         if example in self.holdout:
             return None
         position = self.position.get(example)
+        # What was said when it was asked is better than nothing.
         if self.probabilities is None or position is None:
             return self.when_asked.get(example)
         if position >= len(self.probabilities):  # it joined later
             return self.when_asked.get(example)
         row: np.ndarray = self.probabilities[position]
         return row
+
+
+def _predictions_when_asked(run_state: RunState) -> dict[str, np.ndarray]:
+    """By example: (K,) the probabilities at the time when it was asked."""
+    predictions = run_state.label_table.picks.predictions
+    positions = predictions.positions
+    rows = predictions.get(positions)
+    when_asked = {}
+    for position, row in zip(positions.tolist(), rows):
+        example = run_state.ids[position]
+        when_asked[example] = row
+    return when_asked
+
+
+def _holdout_ids(run_state: RunState) -> frozenset[str]:
+    is_holdout = run_state.label_table.availability.for_holdout
+    positions = np.flatnonzero(is_holdout)
+    ids = [run_state.ids[position] for position in positions.tolist()]
+    return frozenset(ids)
