@@ -237,8 +237,7 @@ def _open_locked(path: Path, *, exclusive: bool) -> BinaryIO | None:
     """
     try:
         # Network disks want the right to write for an exclusive lock.
-        mode = "r+b" if exclusive else "rb"
-        file = open(path, mode)  # noqa: SIM115  it is handed on
+        file = open(path, "r+b" if exclusive else "rb")  # noqa: SIM115  it is handed on
     except FileNotFoundError:
         return None
     try:
