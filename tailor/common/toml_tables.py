@@ -86,7 +86,12 @@ class TomlFile:
             raise InputError(f"{path}: {error}") from error
         return cls(path, text, tables)
 
-    def place(self, table: str, key: str | None = None, entry: int = 0) -> str:
+    def place(
+        self,
+        table: str,
+        key: str | None = None,
+        entry: int = 0,
+    ) -> str:
         """Where a key of a table stands, or the table itself, for errors: "tailor.toml, line 3".
 
         entry  which one of several [[table]], from 0
@@ -130,7 +135,12 @@ class TomlFile:
                 unknown = UnknownName("section", name, sections)
                 raise self._error(unknown, name)
 
-    def _check_table(self, name: str, content: Any, keys: Keys) -> None:
+    def _check_table(
+        self,
+        name: str,
+        content: Any,
+        keys: Keys,
+    ) -> None:
         if not isinstance(content, dict):
             raise self._error(
                 f"{name} is a section: write [{name}] and its keys below",
@@ -138,7 +148,12 @@ class TomlFile:
             )
         self._check_values(content, name, keys)
 
-    def _check_array(self, name: str, content: Any, keys: Keys) -> None:
+    def _check_array(
+        self,
+        name: str,
+        content: Any,
+        keys: Keys,
+    ) -> None:
         is_array = isinstance(content, list)
         if not is_array or not all(isinstance(entry, dict) for entry in content):
             raise self._error(
@@ -189,7 +204,12 @@ class TomlFile:
         """As table(), of each [[name]] in the file."""
         entries = []
         for number, values in enumerate(self.tables.get(name, [])):
-            entry = self._complete(values, name, keys, number)
+            entry = self._complete(
+                values,
+                name,
+                keys,
+                number,
+            )
             entries.append(entry)
         return entries
 

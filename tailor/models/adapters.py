@@ -88,7 +88,12 @@ class TorchModel(NeuralModel):
         device: str = "auto",
         graph: bool = True,
     ) -> None:
-        super().__init__(task, pool, class_weights=class_weights, device=device)
+        super().__init__(
+            task,
+            pool,
+            class_weights=class_weights,
+            device=device,
+        )
         layers = [name for name, _ in module.named_modules() if name]
         if feature_layer not in layers:
             raise UnknownName("layer", feature_layer, layers)
@@ -104,11 +109,21 @@ class TorchModel(NeuralModel):
         folder = None if cache is None else Path(cache)
         if pool.kind == "image" and backbone is None:
             size = natural_size(pool, None, 224) if size is None else size
-            self.source = PixelSource(pool, size, folder, self.device)
+            self.source = PixelSource(
+                pool,
+                size,
+                folder,
+                self.device,
+            )
             self.transform = transform or _zero_to_one
         else:
             made = make_backbone(backbone, pool, self.device)
-            self.source = FeatureSource(pool, made, folder, self.device)
+            self.source = FeatureSource(
+                pool,
+                made,
+                folder,
+                self.device,
+            )
             self.transform = transform or _as_float
         self._module = copy.deepcopy(module).cpu()
 
@@ -132,9 +147,20 @@ class TorchModel(NeuralModel):
         progress: ProgressCallback = quiet,
     ) -> None:
         with self._seeded_global_numbers(seed):
-            super().fit(positions, labels, seed=seed, progress=progress)
+            super().fit(
+                positions,
+                labels,
+                seed=seed,
+                progress=progress,
+            )
 
-    def tuned(self, targets: Any, epochs: int, *, seed: int) -> Self:
+    def tuned(
+        self,
+        targets: Any,
+        epochs: int,
+        *,
+        seed: int,
+    ) -> Self:
         with self._seeded_global_numbers(seed):
             return super().tuned(targets, epochs, seed=seed)
 
@@ -197,7 +223,12 @@ class HookedNetwork(Network):
             )
         self.width = int(features.shape[1])
 
-    def _hook(self, layer: nn.Module, inputs: Any, output: Tensor) -> Tensor | None:
+    def _hook(
+        self,
+        layer: nn.Module,
+        inputs: Any,
+        output: Tensor,
+    ) -> Tensor | None:
         if not isinstance(output, Tensor):
             raise InputError(
                 f"the feature layer gives a {type(output).__name__}, not a tensor: name another "

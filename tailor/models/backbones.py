@@ -89,7 +89,13 @@ class FeatureSource(Source):
         cache: Path | None,
         device: str,
     ) -> None:
-        super().__init__(pool, backbone.fingerprint, backbone.dtype, cache, device)
+        super().__init__(
+            pool,
+            backbone.fingerprint,
+            backbone.dtype,
+            cache,
+            device,
+        )
         self.backbone = backbone
 
     @property

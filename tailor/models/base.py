@@ -125,7 +125,13 @@ class Model(ABC):
         Raises InputError for positions outside the pool, and before fit() or load().
         """
 
-    def finetune(self, targets: np.ndarray, epochs: int, *, seed: int) -> np.ndarray:
+    def finetune(
+        self,
+        targets: np.ndarray,
+        epochs: int,
+        *,
+        seed: int,
+    ) -> np.ndarray:
         """Train a copy on the whole pool with soft targets (N, K) for a few epochs -> its
         probabilities (N, K).
 
@@ -137,7 +143,13 @@ class Model(ABC):
         """Probabilities (N, K) over the whole pool of each of several passes with dropout on."""
         raise InputError(f"{type(self).__name__} has no dropout: leave bald out")
 
-    def tuned(self, targets: Targets, epochs: int, *, seed: int) -> Model:
+    def tuned(
+        self,
+        targets: Targets,
+        epochs: int,
+        *,
+        seed: int,
+    ) -> Model:
         """The copy that finetune() makes, from targets that are read in parts. With it an engine
         predicts shard by shard; a model without it is asked for all of the pool at once.
         """
@@ -146,7 +158,13 @@ class Model(ABC):
             "instead"
         )
 
-    def dropout_at(self, positions: np.ndarray, passes: int, *, seed: int) -> Iterable[np.ndarray]:
+    def dropout_at(
+        self,
+        positions: np.ndarray,
+        passes: int,
+        *,
+        seed: int,
+    ) -> Iterable[np.ndarray]:
         """As dropout(), at positions (n,) alone, with random numbers of their own. As optional as
         tuned().
         """

@@ -51,7 +51,12 @@ class RowCache:
     Raises InputError where the folder can't be used.
     """
 
-    def __init__(self, folder: Path, fingerprint: str, dtype: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        fingerprint: str,
+        dtype: str,
+    ) -> None:
         self.folder = Path(folder) / digest(fingerprint).hex()
         self.fingerprint = fingerprint
         self.dtype = np.dtype(dtype)
@@ -139,7 +144,12 @@ class RowCache:
         path = self.folder / DESCRIPTION
         write_atomically(path, json.dumps(description))
 
-    def _write(self, name: str, offset: int, data: bytes) -> None:
+    def _write(
+        self,
+        name: str,
+        offset: int,
+        data: bytes,
+    ) -> None:
         """Cut a file at an offset, add data and force it to the disk."""
         path = self.folder / name
         mode = "r+b" if path.exists() else "w+b"

@@ -41,7 +41,14 @@ class SameConv(nn.Conv2d):
         stride: int = 1,
         groups: int = 1,
     ) -> None:
-        super().__init__(inputs, outputs, kernel, stride, groups=groups, bias=False)
+        super().__init__(
+            inputs,
+            outputs,
+            kernel,
+            stride,
+            groups=groups,
+            bias=False,
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         height, width = input.shape[2:]

@@ -67,7 +67,8 @@ def read_settings(folder: Path) -> dict[str, Any]:
         raise damaged(folder, f"{SETTINGS}: {error}") from error
     if not isinstance(settings, dict):
         raise _wrong_settings(
-            folder, f"a {type(settings).__name__} stands where settings are expected"
+            folder,
+            f"a {type(settings).__name__} stands where settings are expected",
         )
     if settings.get("format") != FORMAT:
         raise InputError(
@@ -82,7 +83,8 @@ def read_settings(folder: Path) -> dict[str, Any]:
         has_classes = all(isinstance(name, str) for name in classes)
     if not has_names or not has_classes:
         raise _wrong_settings(
-            folder, "model, input or classes are missing or not what they should be"
+            folder,
+            "model, input or classes are missing or not what they should be",
         )
     return settings
 

@@ -120,7 +120,12 @@ class Finetune(NeuralModel):
             size = natural_size(pool, enlarged, 224)
         self.size = size
         folder = None if cache is None else Path(cache)
-        self.source = PixelSource(pool, size, folder, self.device)
+        self.source = PixelSource(
+            pool,
+            size,
+            folder,
+            self.device,
+        )
 
     def _read_first_weights(self) -> dict[str, torch.Tensor] | None:
         from tailor.models.weights import imagenet_weights, read_weights

@@ -25,7 +25,12 @@ class Head(SplitNetwork):
 
     single_precision = True
 
-    def __init__(self, inputs: int, hidden: int | None, classes: int) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int | None,
+        classes: int,
+    ) -> None:
         super().__init__()
         self.mean: Tensor
         self.scale: Tensor

@@ -45,7 +45,13 @@ class MiniLM(Backbone):
     # Texts of like length go through the network together, so it takes some to choose from.
     piece = 128
 
-    def __init__(self, pool: Pool, device: str, *, tokens: int = 256) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        device: str,
+        *,
+        tokens: int = 256,
+    ) -> None:
         super().__init__(pool, device)
         spec = find_spec(PACKAGE)
         folders = spec.submodule_search_locations if spec else None

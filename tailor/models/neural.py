@@ -90,8 +90,18 @@ class NeuralModel(SourceModel):
     ) -> None:
         positions, targets = self._check_training_set(positions, labels)
         # Chosen first: the training of a linear head depends on it.
-        self.correction = self._choose_correction(positions, targets, seed, progress)
-        net = self._fit_network(positions, targets, seed, progress)
+        self.correction = self._choose_correction(
+            positions,
+            targets,
+            seed,
+            progress,
+        )
+        net = self._fit_network(
+            positions,
+            targets,
+            seed,
+            progress,
+        )
         layer = net.output_layer()
         if layer is not None:
             self.correction.fold_into(layer, targets.sum(0))
@@ -106,7 +116,12 @@ class NeuralModel(SourceModel):
     ) -> Correction:
         """What is done to the logits of a network trained on positions (n,) with targets (n, K)."""
         if self.prior_correction == "auto":
-            return self._choose_on_held_out(positions, targets, seed, progress)
+            return self._choose_on_held_out(
+                positions,
+                targets,
+                seed,
+                progress,
+            )
         return Correction(tau=self._fixed_tau())
 
     def _fixed_tau(self) -> float:
@@ -132,7 +147,12 @@ class NeuralModel(SourceModel):
         seen = np.flatnonzero(folds != 0)
         if len(held_out) < cross_validation.SMALLEST_SAMPLE:
             return Correction(tau=self._fixed_tau())
-        net = self._fit_network(positions[seen], targets[seen], seed, progress)
+        net = self._fit_network(
+            positions[seen],
+            targets[seen],
+            seed,
+            progress,
+        )
         return cross_validation.choose_held_out(
             self.task,
             self._held_out_logits(net, positions[held_out]),
@@ -144,7 +164,12 @@ class NeuralModel(SourceModel):
         """(n, K) float32 at positions (n,), all readable."""
         from tailor.models.network_predictor import NetworkPredictor
 
-        predictor = NetworkPredictor(net, self.task, self.source, self.device)
+        predictor = NetworkPredictor(
+            net,
+            self.task,
+            self.source,
+            self.device,
+        )
         parts = [logits.cpu().numpy() for _, logits, _ in predictor.outputs(positions)]
         return np.concatenate(parts)
 
@@ -182,12 +207,24 @@ class NeuralModel(SourceModel):
         predictor = self._current_predictor()
         return predictor.predict(self._check_positions(positions), progress)
 
-    def finetune(self, targets: Any, epochs: int, *, seed: int) -> np.ndarray:
+    def finetune(
+        self,
+        targets: Any,
+        epochs: int,
+        *,
+        seed: int,
+    ) -> np.ndarray:
         tuned = self.tuned(targets, epochs, seed=seed)
         everything = np.arange(len(self.source.rows))
         return tuned._current_predictor().probabilities(everything)
 
-    def tuned(self, targets: Any, epochs: int, *, seed: int) -> Self:
+    def tuned(
+        self,
+        targets: Any,
+        epochs: int,
+        *,
+        seed: int,
+    ) -> Self:
         net = copy.deepcopy(self._trained())
         checked = self._check_targets(targets)
         readable = np.flatnonzero(self.source.readable)
@@ -212,7 +249,13 @@ class NeuralModel(SourceModel):
         tuned.net = net
         return tuned
 
-    def dropout_at(self, positions: np.ndarray, passes: int, *, seed: int) -> Iterator[np.ndarray]:
+    def dropout_at(
+        self,
+        positions: np.ndarray,
+        passes: int,
+        *,
+        seed: int,
+    ) -> Iterator[np.ndarray]:
         import torch
 
         predictor = self._current_predictor()
@@ -229,7 +272,12 @@ class NeuralModel(SourceModel):
             "input": self.source.fingerprint,
             **self.describe(),
         }
-        write_model(folder, self.task, settings, net.state_dict())
+        write_model(
+            folder,
+            self.task,
+            settings,
+            net.state_dict(),
+        )
 
     def load(self, folder: Path) -> None:
         import torch

@@ -97,7 +97,13 @@ class PixelSource(Source):
             )
         if size < 1:
             raise InputError(f"size is {size}: at least 1 pixel is needed")
-        super().__init__(pool, f"pixels {size} bilinear", "uint8", cache, device)
+        super().__init__(
+            pool,
+            f"pixels {size} bilinear",
+            "uint8",
+            cache,
+            device,
+        )
         self.size = size
 
     def problem(self, example: Any) -> str | None:

@@ -115,7 +115,13 @@ class HashedWords(Backbone):
     dtype = "float16"
     piece = 512
 
-    def __init__(self, pool: Pool, device: str, *, columns: int = 1024) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        device: str,
+        *,
+        columns: int = 1024,
+    ) -> None:
         super().__init__(pool, device)
         if columns < 1:
             raise InputError(f"columns is {columns}: at least 1 is needed")

@@ -167,7 +167,14 @@ class Probe(NeuralModel):
         progress: ProgressCallback,
     ) -> bool:
         if self.head != "linear":
-            return super()._train(net, positions, targets, recipe, seed, progress)
+            return super()._train(
+                net,
+                positions,
+                targets,
+                recipe,
+                seed,
+                progress,
+            )
         from tailor.models.convex import shrinkage
 
         loss_terms = len(targets) if self.task.kind == "multi-class" else targets.size
@@ -176,7 +183,14 @@ class Probe(NeuralModel):
         # where it is fine-tuned for some epochs only.
         if recipe.dropout or recipe.steps is None:
             recipe = replace(recipe, weight_decay=strength)
-            return super()._train(net, positions, targets, recipe, seed, progress)
+            return super()._train(
+                net,
+                positions,
+                targets,
+                recipe,
+                seed,
+                progress,
+            )
         self._solve(
             net,
             positions,
@@ -205,7 +219,12 @@ class Probe(NeuralModel):
     ) -> Correction:
         is_automatic = "auto" in (self.prior_correction, self.logit_variance)
         if self.head != "linear" or not is_automatic:
-            return super()._choose_correction(positions, targets, seed, progress)
+            return super()._choose_correction(
+                positions,
+                targets,
+                seed,
+                progress,
+            )
         from tailor.models import cross_validation
         from tailor.models.heads import Head
         from tailor.models.linear_cross_validation import choose_linear

@@ -23,7 +23,12 @@ class ResidualBlock(FoldableModule):
 
     conv_norm_pairs = (("conv1", "bn1"), ("conv2", "bn2"), ("downsample.0", "downsample.1"))
 
-    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        stride: int,
+    ) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(
             inputs,

@@ -91,7 +91,12 @@ class SklearnModel(SourceModel):
         named = backbone or PLAIN_BACKBONES.get(pool.kind)
         self.backbone = make_backbone(named, pool, find_device(device))
         folder = None if cache is None else Path(cache)
-        self.source = FeatureSource(pool, self.backbone, folder, "cpu")
+        self.source = FeatureSource(
+            pool,
+            self.backbone,
+            folder,
+            "cpu",
+        )
         self._fitted: FittedClassifiers | None = None
         #: vectors, labels (n, K) and seed of the last training; None for a fine-tuned copy
         self._training: tuple[np.ndarray, np.ndarray, int] | None = None
@@ -120,12 +125,24 @@ class SklearnModel(SourceModel):
         probs = self._probabilities(fitted, positions, features)
         return Prediction(probs, features)
 
-    def finetune(self, targets: Any, epochs: int, *, seed: int) -> np.ndarray:
+    def finetune(
+        self,
+        targets: Any,
+        epochs: int,
+        *,
+        seed: int,
+    ) -> np.ndarray:
         tuned = self.tuned(targets, epochs, seed=seed)
         everything = np.arange(len(self.pool))
         return tuned.predict(everything).probs
 
-    def tuned(self, targets: Any, epochs: int, *, seed: int) -> Self:
+    def tuned(
+        self,
+        targets: Any,
+        epochs: int,
+        *,
+        seed: int,
+    ) -> Self:
         """A copy trained on the whole pool, each example with its likeliest label; there are no
         epochs here.
 
@@ -153,7 +170,13 @@ class SklearnModel(SourceModel):
         tuned.travels = False
         return tuned
 
-    def dropout_at(self, positions: np.ndarray, passes: int, *, seed: int) -> Iterator[np.ndarray]:
+    def dropout_at(
+        self,
+        positions: np.ndarray,
+        passes: int,
+        *,
+        seed: int,
+    ) -> Iterator[np.ndarray]:
         """Passes in which some of the numbers of each vector are set to 0."""
         fitted = self._trained()
         positions = self._check_positions(positions)
@@ -190,7 +213,12 @@ class SklearnModel(SourceModel):
             "vectors": torch.from_numpy(vectors),
             "labels": torch.from_numpy(labels),
         }
-        write_model(folder, self.task, settings, tensors)
+        write_model(
+            folder,
+            self.task,
+            settings,
+            tensors,
+        )
 
     def load(self, folder: Path) -> None:
         settings, tensors = read_model(folder, self.task, self.name)
@@ -253,7 +281,12 @@ class SklearnModel(SourceModel):
             vectors[part] = self.source.take_host(positions[part])
         return vectors
 
-    def _learn(self, vectors: np.ndarray, labels: np.ndarray, seed: int) -> None:
+    def _learn(
+        self,
+        vectors: np.ndarray,
+        labels: np.ndarray,
+        seed: int,
+    ) -> None:
         """Train on vectors (n, d) with labels (n, K) of 0 and 1."""
         columns: Iterable[np.ndarray]
         if isinstance(self.task, MultiClass):

@@ -36,7 +36,12 @@ class Source(CachedRows, ABC):
         cache: Path | None,
         device: str,
     ) -> None:
-        super().__init__(fingerprint, dtype, cache, device)
+        super().__init__(
+            fingerprint,
+            dtype,
+            cache,
+            device,
+        )
         self.pool = pool
         self.problems: dict[int, str] = {}
 

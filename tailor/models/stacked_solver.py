@@ -165,7 +165,12 @@ class _Change(NamedTuple):
 class _Search:
     """L-BFGS with backtracking, for many problems at once."""
 
-    def __init__(self, evaluate: Objective, inverse_curvature: Tensor, start: Tensor) -> None:
+    def __init__(
+        self,
+        evaluate: Objective,
+        inverse_curvature: Tensor,
+        start: Tensor,
+    ) -> None:
         self.evaluate = evaluate
         self.inverse_curvature = inverse_curvature
         self.weights = start

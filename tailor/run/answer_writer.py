@@ -54,30 +54,50 @@ class AnswerWriter(RecordedRun):
             )
         told = []
         skipped = []
-        table = self.run_state.label_table
         for example_id, answer in answers.items():
             position = self.position_of(example_id)
-            if answer is not SKIP:
+            if answer is SKIP:
+                self._check_can_skip(position)
+                skipped.append(position)
+            else:
                 classes = self._classes(example_id, answer)
                 told.append((position, classes))
-                continue
-            if table.has_label(position):
-                raise InputError(
-                    f"{example_id!r} has a label: it can be corrected, but not skipped"
-                )
-            skipped.append(position)
         return AnswersTold(told, skipped, by)
 
-    def vote(self, id: str, answer: Any, by: str, of: int) -> None:
+    def _check_can_skip(self, position: int) -> None:
+        run_state = self.run_state
+        if not run_state.label_table.has_label(position):
+            return
+        example_id = run_state.ids[position]
+        raise InputError(f"{example_id!r} has a label: it can be corrected, but not skipped")
+
+    def vote(
+        self,
+        id: str,
+        answer: Any,
+        by: str,
+        of: int,
+    ) -> None:
         """One person's answer to an example that `of` people are asked about.
 
         It counts once that many votes are in and more than half of them agree. tell() settles the
         matter at once.
         """
-        event = self.vote_event(id, answer, by, of)
+        event = self.vote_event(
+            id,
+            answer,
+            by,
+            of,
+        )
         self._record(event)
 
-    def vote_event(self, id: str, answer: Any, by: str, of: int) -> VoteCast:
+    def vote_event(
+        self,
+        id: str,
+        answer: Any,
+        by: str,
+        of: int,
+    ) -> VoteCast:
         """What vote() records, checked."""
         _check_annotator(by)
         of = check_whole(of, "of")
@@ -87,7 +107,13 @@ class AnswerWriter(RecordedRun):
         if answer is not SKIP:
             classes = self._classes(id, answer)
         position = self.position_of(id)
-        return VoteCast(position, classes, by, of)
+        # Of an example that has a label, too: votes are kept, whether they count or not.
+        return VoteCast(
+            position,
+            classes,
+            by,
+            of,
+        )
 
     def withdraw(self, ids: Iterable[str], by: str | None = None) -> None:
         """These answers were deleted, as if they had never come: what was asked waits again, the
@@ -102,9 +128,10 @@ class AnswerWriter(RecordedRun):
         _check_annotator(by)
         positions = self._positions_of(ids)
         for position in positions:
-            if not self._has_answer(position):
-                example_id = self.run_state.ids[position]
-                raise InputError(f"{example_id!r} has no answer: nothing to withdraw")
+            if self._has_answer(position):
+                continue
+            example_id = self.run_state.ids[position]
+            raise InputError(f"{example_id!r} has no answer: nothing to withdraw")
         return AnswersWithdrawn(positions, by)
 
     def _has_answer(self, position: int) -> bool:
@@ -122,9 +149,10 @@ class AnswerWriter(RecordedRun):
         positions = self._positions_of(ids)
         run_state = self.run_state
         for position in positions:
-            if not run_state.is_skipped(position):
-                example_id = run_state.ids[position]
-                raise InputError(f"{example_id!r} is not skipped: nothing to offer again")
+            if run_state.is_skipped(position):
+                continue
+            example_id = run_state.ids[position]
+            raise InputError(f"{example_id!r} is not skipped: nothing to offer again")
         self._record(OfferedAgain(positions))
 
     def waiting(self) -> list[PickRecord]:
@@ -135,9 +163,12 @@ class AnswerWriter(RecordedRun):
         def round_and_slot(position: int) -> tuple[int, int]:
             return picks.round[position], picks.slot[position]
 
-        in_order = sorted(run_state.waiting, key=round_and_slot)
-        records = map(run_state.pick_record, in_order)
-        return [record for record in records if record is not None]
+        records = []
+        for position in sorted(run_state.waiting, key=round_and_slot):
+            record = run_state.pick_record(position)
+            if record is not None:
+                records.append(record)
+        return records
 
     def _classes(self, example_id: str, answer: Any) -> list[int]:
         """The indices of the classes that an answer names."""
@@ -155,14 +186,17 @@ class AnswerWriter(RecordedRun):
         position = None
         if isinstance(id, str):
             position = self.run_state.position.get(id)
-        if position is not None:
-            return position
+        if position is None:
+            raise self._unknown_example(id)
+        return position
+
+    def _unknown_example(self, id: Any) -> UnknownName:
         # At the same small price however many examples there are: whoever asks may hold
         # everybody's lock.
         ids = self.run_state.ids
         if len(ids) <= MOST_COMPARED:
-            raise UnknownName("example", str(id), ids)
-        raise UnknownName(
+            return UnknownName("example", str(id), ids)
+        return UnknownName(
             "example",
             str(id),
             ids[:3],
@@ -172,8 +206,9 @@ class AnswerWriter(RecordedRun):
     def _positions_of(self, ids: Iterable[str]) -> list[int]:
         """The position of each id, each once."""
         listed = check_list(ids, "ids", "ids", ordered=False)
-        positions = map(self.position_of, listed)
-        return list(dict.fromkeys(positions))
+        # The keys of a dictionary: each once, in the order in which they came.
+        positions = dict.fromkeys(map(self.position_of, listed))
+        return list(positions)
 
     # ------------------------------------------------------------------ classes
 
@@ -182,12 +217,22 @@ class AnswerWriter(RecordedRun):
         change = added(self.run_state.task, name)
         self._change_classes(change, by)
 
-    def rename_class(self, old: str, new: str, by: str | None = None) -> None:
+    def rename_class(
+        self,
+        old: str,
+        new: str,
+        by: str | None = None,
+    ) -> None:
         """A class has another name."""
         change = renamed(self.run_state.task, old, new)
         self._change_classes(change, by)
 
-    def merge_classes(self, old: str, into: str, by: str | None = None) -> None:
+    def merge_classes(
+        self,
+        old: str,
+        into: str,
+        by: str | None = None,
+    ) -> None:
         """What was labelled `old` is labelled `into`, and `old` is no more."""
         change = merged(self.run_state.task, old, into)
         self._change_classes(change, by)
@@ -203,7 +248,12 @@ class AnswerWriter(RecordedRun):
         change = merge.change(self.run_state.task)
         self._change_classes(change, by, undoes=merge.event)
 
-    def _change_classes(self, change: ClassEdit, by: str | None, undoes: int | None = None) -> None:
+    def _change_classes(
+        self,
+        change: ClassEdit,
+        by: str | None,
+        undoes: int | None = None,
+    ) -> None:
         """Labels, posteriors and counts follow. Nothing is changed where arms, selector or reward
         can't.
 

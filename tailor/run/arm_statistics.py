@@ -17,8 +17,10 @@ class ArmStatistics:
     def __init__(self, classes: int) -> None:
         self._classes = classes
         self.pulls: Counter[int] = Counter()
-        self.pulls_now: Counter[int] = Counter()  # in the round that is open
-        self.found: dict[int, np.ndarray] = {}  # (K,) labels
+        #: in the round that is open
+        self.pulls_now: Counter[int] = Counter()
+        #: arm -> (K,) how many labels of each class
+        self.found: dict[int, np.ndarray] = {}
 
     def copy(self) -> ArmStatistics:
         twin = ArmStatistics(self._classes)
@@ -36,7 +38,12 @@ class ArmStatistics:
         self.pulls[arm] += 1
         self.pulls_now[arm] += 1
 
-    def move(self, arm: int, to: int, in_this_round: bool) -> None:
+    def move(
+        self,
+        arm: int,
+        to: int,
+        in_this_round: bool,
+    ) -> None:
         """A pick was another arm's."""
         self.pulls[arm] -= 1
         self.pulls[to] += 1
@@ -45,7 +52,12 @@ class ArmStatistics:
         self.pulls_now[arm] -= 1
         self.pulls_now[to] += 1
 
-    def count(self, arm: int, label: np.ndarray, sign: int) -> None:
+    def count(
+        self,
+        arm: int,
+        label: np.ndarray,
+        sign: int,
+    ) -> None:
         """label (K,) came (sign 1) or went (-1)."""
         if arm not in self.found:
             self.found[arm] = np.zeros(self._classes, np.int64)
@@ -67,9 +79,11 @@ class ArmStatistics:
 def _renumbered(pulls: Counter[int], arms: np.ndarray) -> Counter[int]:
     renumbered: Counter[int] = Counter()
     for arm, count in pulls.items():
-        new_arm = arm
         # Below 0 is no arm of the learner's: the hold-out is the same in any class list.
-        if arm >= 0:
-            new_arm = int(arms[arm])
+        if arm < 0:
+            renumbered[arm] = count
+            continue
+        # Arms that have become one have asked for what they asked for together.
+        new_arm = int(arms[arm])
         renumbered[new_arm] += count
     return renumbered

@@ -46,8 +46,10 @@ def run_folder(path: PoolPath) -> Path:
     if is_address(path):
         address = str(path).rstrip("/")
         last = Path(address)
+        # Nobody has asked the other side what it is: the name has to tell.
         is_table = last.suffix.lower() in TABLE_SUFFIXES
-        return Path(_run_name(last, is_file=is_table))
+        name = _run_name(last, is_file=is_table)
+        return Path(name)
     local_path = Path(path)
     if not local_path.exists():
         raise InputError(
@@ -125,23 +127,23 @@ def begin_run(
     options = dict(pool_options or {})
     opened = open_pool(pool, **options)
     labels = opened.labels() or {}
-    names = list(classes) or _classes_in(labels) or missing_classes()
+    names = list(classes)
+    if not names:
+        names = _classes_in(labels)
+    if not names:
+        names = missing_classes()
     kind = "multi-class"
     if multi_label or _has_lists(labels):
         kind = "multi-label"
     # Before anything is written: it checks the names.
     task = KINDS[kind](names)
     folder.mkdir(parents=True, exist_ok=True)
-    place = str(pool)
-    if not is_address(pool):
-        # Relative to the run: both folders may be moved together.
-        absolute = Path(pool).absolute()
-        place = os.path.relpath(absolute, folder.resolve())
-    values: dict[str, dict[str, Any]] = {}
-    for section, keys in (sections or {}).items():
-        values[section] = dict(keys)
+    values = {}
+    if sections is not None:
+        for section, keys in sections.items():
+            values[section] = dict(keys)
     values["task"] = {"kind": kind, "classes": names}
-    values["pool"] = {"path": place, **options}
+    values["pool"] = {"path": _seen_from(folder, pool), **options}
     settings_file = config.write(folder, values)
     return NewRun(
         folder=folder,
@@ -151,6 +153,15 @@ def begin_run(
         classes=task.classes,
         has_labels=bool(labels),
     )
+
+
+def _seen_from(folder: Path, pool: PoolPath) -> str:
+    """Where the pool is, as the settings of a run in this folder name it."""
+    if is_address(pool):
+        return str(pool)
+    # Relative to the run: both folders may be moved together.
+    absolute = Path(pool).absolute()
+    return os.path.relpath(absolute, folder.resolve())
 
 
 def _has_lists(labels: Mapping[str, Any]) -> bool:

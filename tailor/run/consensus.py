@@ -28,10 +28,14 @@ class Consensus:
 
     def __init__(self) -> None:
         self._votes: dict[int, dict[str, Vote]] = {}
-        self.asked: dict[int, int] = {}  # how many votes were asked for
+        #: how many votes were asked for
+        self.asked: dict[int, int] = {}
+        #: told directly: the votes count no more
         self.settled: set[int] = set()
-        self.open: dict[int, None] = {}  # voted on, and no label counts yet
-        self.disputed: dict[int, None] = {}  # of these, all votes are in, and there is no majority
+        #: voted on, and no label counts yet; a dictionary, which keeps them in order
+        self.open: dict[int, None] = {}
+        #: of these, all votes are in, and there is no majority
+        self.disputed: dict[int, None] = {}
 
     def copy(self) -> Consensus:
         twin = Consensus()
@@ -43,14 +47,25 @@ class Consensus:
         twin.disputed = dict(self.disputed)
         return twin
 
-    def cast(self, position: int, by: str, vote: Vote, asked: int) -> None:
+    def cast(
+        self,
+        position: int,
+        by: str,
+        vote: Vote,
+        asked: int,
+    ) -> None:
         """Someone votes on an example that `asked` people are asked about."""
         votes = self._votes.setdefault(position, {})
         votes.pop(by, None)  # the latest vote stands last
         votes[by] = vote
         self.asked[position] = asked
 
-    def amend(self, position: int, by: str, classes: tuple[int, ...]) -> None:
+    def amend(
+        self,
+        position: int,
+        by: str,
+        classes: tuple[int, ...],
+    ) -> None:
         """A vote that is still there was for these classes."""
         votes = self.on(position)
         if by not in votes:
@@ -97,10 +112,15 @@ class Consensus:
         """The classes are others from now on."""
         for votes in self._votes.values():
             for person, vote in votes.items():
-                if vote.classes is None:
-                    continue
-                classes = change.indices(vote.classes)
-                votes[person] = Vote(tuple(classes), vote.at)
+                votes[person] = _reclassed(vote, change)
+
+
+def _reclassed(vote: Vote, change: ClassEdit) -> Vote:
+    # A skip is one in any class list.
+    if vote.classes is None:
+        return vote
+    classes = change.indices(vote.classes)
+    return Vote(tuple(classes), vote.at)
 
 
 def majority(task: Task, votes: Iterable[Vote]) -> tuple[int, ...] | None:
@@ -118,7 +138,10 @@ def majority(task: Task, votes: Iterable[Vote]) -> tuple[int, ...] | None:
         voted_classes += vote.classes
     if answers == 0:
         return None
-    counts = np.bincount(voted_classes, minlength=task.size)
+    counts = np.bincount(
+        voted_classes,
+        minlength=task.size,
+    )
     # Twice the counts against all answers: whole numbers, which compare exactly.
     doubled = 2 * counts
     is_tied = doubled == answers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,18 @@ ROWS_AT_ONCE = 256
 #: the column that holds an example, by the pool's kind
 COLUMNS = {"image": "image", "text": "text", "vector": "embedding"}
 
+#: columns as `datasets` describes them
+TEXT_FEATURE = {"dtype": "string", "_type": "Value"}
+NUMBER_FEATURE = {"dtype": "float32", "_type": "Value"}
+#: the column of an example, by the pool's kind
+EXAMPLE_FEATURES = {
+    "image": {"_type": "Image"},
+    "text": TEXT_FEATURE,
+    "vector": {"feature": NUMBER_FEATURE, "_type": "List"},
+}
+
+Row = dict[str, Any]
+
 README = """---
 configs:
 - config_name: default
@@ -33,7 +46,12 @@ configs:
 """
 
 
-def write_dataset(labelled: list[dict[str, Any]], task: Task, out: Path, pool: Pool) -> int:
+def write_dataset(
+    labelled: list[Row],
+    task: Task,
+    out: Path,
+    pool: Pool,
+) -> int:
     """Write rows with a label to a new folder: data/train-*.parquet with the examples in it, and a
     README with the classes. `datasets.load_dataset(folder)` reads it.
 
@@ -45,22 +63,10 @@ def write_dataset(labelled: list[dict[str, Any]], task: Task, out: Path, pool: P
     data_folder = out / "data"
     data_folder.mkdir()
     schema = _schema(task, pool.kind)
-    index_of = {example_id: index for index, example_id in enumerate(pool.ids)}
-    present = [row for row in labelled if row["id"] in index_of]
     count = 0
     file = data_folder / "train-00000-of-00001.parquet"
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        # In parts: pictures of a whole pool don't fit into memory.
-        for start in range(0, len(present), ROWS_AT_ONCE):
-            part = present[start : start + ROWS_AT_ONCE]
-            indices = [index_of[row["id"]] for row in part]
-            examples = pool.read(indices)
-            records = []
-            for row, example in zip(part, examples):
-                if isinstance(example, Unreadable):
-                    continue
-                record = _record(task, pool.kind, row, example)
-                records.append(record)
+        for records in _records(labelled, task, pool):
             count += len(records)
             table = pa.Table.from_pylist(records, schema=schema)
             writer.write_table(table)
@@ -74,21 +80,38 @@ def write_dataset(labelled: list[dict[str, Any]], task: Task, out: Path, pool: P
     return count
 
 
+def _records(labelled: list[Row], task: Task, pool: Pool) -> Iterator[list[Row]]:
+    """The rows of the dataset, in parts: pictures of a whole pool don't fit into memory."""
+    index_of = {}
+    for index, example_id in enumerate(pool.ids):
+        index_of[example_id] = index
+    present = [row for row in labelled if row["id"] in index_of]
+    for start in range(0, len(present), ROWS_AT_ONCE):
+        part = present[start : start + ROWS_AT_ONCE]
+        indices = [index_of[row["id"]] for row in part]
+        examples = pool.read(indices)
+        records = []
+        for row, example in zip(part, examples):
+            if isinstance(example, Unreadable):
+                continue
+            record = _record(
+                task,
+                pool.kind,
+                row,
+                example,
+            )
+            records.append(record)
+        yield records
+
+
 def _schema(task: Task, kind: str) -> pa.Schema:
     """Columns for the example and its label, with what `datasets` wants to know of them."""
     import pyarrow as pa
 
-    text_feature = {"dtype": "string", "_type": "Value"}
-    number_feature = {"dtype": "float32", "_type": "Value"}
     example_types = {
         "image": pa.struct([("bytes", pa.binary()), ("path", pa.string())]),
         "text": pa.string(),
         "vector": pa.list_(pa.float32()),
-    }
-    example_features = {
-        "image": {"_type": "Image"},
-        "text": text_feature,
-        "vector": {"feature": number_feature, "_type": "List"},
     }
     class_feature: dict[str, Any] = {
         "names": list(task.classes),
@@ -104,8 +127,8 @@ def _schema(task: Task, kind: str) -> pa.Schema:
         label_feature = {"feature": class_feature, "_type": "List"}
     example_column = COLUMNS[kind]
     features = {
-        "id": text_feature,
-        example_column: example_features[kind],
+        "id": TEXT_FEATURE,
+        example_column: EXAMPLE_FEATURES[kind],
         label_column: label_feature,
     }
     info = {"info": {"features": features}}
@@ -117,7 +140,12 @@ def _schema(task: Task, kind: str) -> pa.Schema:
     return pa.schema(fields, metadata={"huggingface": json.dumps(info)})
 
 
-def _record(task: Task, kind: str, row: dict[str, Any], example: Any) -> dict[str, Any]:
+def _record(
+    task: Task,
+    kind: str,
+    row: Row,
+    example: Any,
+) -> Row:
     example_id = row["id"]
     label = row["label"]
     record = {

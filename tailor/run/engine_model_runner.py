@@ -49,13 +49,23 @@ class Plant:
     dtype: str = "float16"
 
     def model_runner(
-        self, pool: Pool, model: Model, progress: ProgressCallback
+        self,
+        pool: Pool,
+        model: Model,
+        progress: ProgressCallback,
     ) -> EngineModelRunner:
-        return EngineModelRunner(pool, model, progress, self)
+        return EngineModelRunner(
+            pool,
+            model,
+            progress,
+            self,
+        )
 
 
 def make_plant(
-    options: Mapping[str, Any], folder: Path, copy: Callable[[Model], Copy]
+    options: Mapping[str, Any],
+    folder: Path,
+    copy: Callable[[Model], Copy],
 ) -> Plant | None:
     """From the [engine] section of a run's settings; None: predictions are held in memory, without
     an engine.
@@ -103,7 +113,13 @@ class EngineModelRunner(ModelRunner):
     numbers in memory.
     """
 
-    def __init__(self, pool: Pool, model: Model, progress: ProgressCallback, plant: Plant) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        model: Model,
+        progress: ProgressCallback,
+        plant: Plant,
+    ) -> None:
         super().__init__(pool, model, progress)
         self._plant = plant
         self._elsewhere = not isinstance(plant.engine, LocalEngine)
@@ -116,14 +132,21 @@ class EngineModelRunner(ModelRunner):
         """Let the workers read the pool, where they can share what they have read."""
         copy = self._plant.copy(self.model)
         source = self.model.source
-        shares_features = self._elsewhere and "cache" in copy.options
-        if source is None or not shares_features:
+        if source is None or not self._elsewhere:
+            return
+        # Without a cache on disk nobody else could have what a worker read.
+        if "cache" not in copy.options:
             return
         size = len(self.pool)
         if len(source.rows) < size:
             read_pool(self._plant.engine, copy, size)
 
-    def fit(self, positions: np.ndarray, labels: np.ndarray, seed: int) -> None:
+    def fit(
+        self,
+        positions: np.ndarray,
+        labels: np.ndarray,
+        seed: int,
+    ) -> None:
         if self._plant.workers == 1 or not self._elsewhere:
             super().fit(positions, labels, seed)
             return
@@ -153,15 +176,25 @@ class EngineModelRunner(ModelRunner):
         return sharded, None
 
     def finetune(self, run_state: RunState, seed: int) -> Any:
+        # The shards bring their own.
         self._tuning = run_state, seed
-        return None  # the shards bring their own
+        return None
 
-    def dropout(self, run_state: RunState, passes: int, seed: int) -> Any:
+    def dropout(
+        self,
+        run_state: RunState,
+        passes: int,
+        seed: int,
+    ) -> Any:
         self._dropping = run_state, passes, seed
         return None
 
     def _predict_with(
-        self, model: Model, name: str, weights: str, features: bool = True
+        self,
+        model: Model,
+        name: str,
+        weights: str,
+        features: bool = True,
     ) -> Predictions:
         """What a model says of the run's examples, in shards; it is saved for the processes that
         compute them, and for telling whose shards are there. One that can't be saved predicts here,
@@ -211,25 +244,34 @@ class EngineModelRunner(ModelRunner):
         def tuned(epochs: int) -> Predictions:
             run_state, seed = self._tuning
             targets = self._targets(predictions, run_state)
-            if self.model.can_finetune_in_parts:
-                copy = self.model.tuned(targets, epochs, seed=seed)
-                return self._predict_with(
-                    copy,
-                    "tuned",
-                    "tuned-weights",
-                    features=False,
-                )
-            check_at_once(
-                self.model,
+            if not self.model.can_finetune_in_parts:
+                probs = self._finetune_at_once(targets, epochs, seed)
+                begun = self._like(predictions, "tuned")
+                return self._write(begun, run_state.task, probs)
+            copy = self.model.tuned(targets, epochs, seed=seed)
+            return self._predict_with(
+                copy,
                 "tuned",
-                len(self.pool),
-                arrays=2,
+                "tuned-weights",
+                features=False,
             )
-            probs = self.model.finetune(targets[:], epochs, seed=seed)
-            begun = self._like(predictions, "tuned")
-            return self._write(begun, run_state.task, probs)
 
         return tuned
+
+    def _finetune_at_once(
+        self,
+        targets: Targets,
+        epochs: int,
+        seed: int,
+    ) -> np.ndarray:
+        """(pool, K): the probabilities of a model that takes and gives all of the pool at once."""
+        check_at_once(
+            self.model,
+            "tuned",
+            len(self.pool),
+            arrays=2,
+        )
+        return self.model.finetune(targets[:], epochs, seed=seed)
 
     def _targets(self, predictions: Predictions, run_state: RunState) -> Targets:
         """The label of what is labelled, of the rest what the model said; by the pool's
@@ -238,10 +280,9 @@ class EngineModelRunner(ModelRunner):
         table = run_state.label_table
         labels = table.labels
         labelled = table.labelled
-        is_present = self.is_present
         # -1 in both: an entry of the pool that is not in the run, an example without a label.
         row_of = np.full(len(self.pool), -1)
-        row_of[self._pool_index[is_present]] = np.flatnonzero(is_present)
+        row_of[self._present_indices] = np.flatnonzero(self.is_present)
         label_of = np.full(len(self._pool_index), -1)
         label_of[labelled] = np.arange(len(labelled))
 
@@ -250,10 +291,12 @@ class EngineModelRunner(ModelRunner):
             rows = row_of[positions]
             in_run = rows >= 0
             targets[in_run] = predictions.take(PROBS, rows[in_run])
+            has_label = label_of[rows] >= 0
             # Not without in_run: a row of -1 reads the label of the last example.
-            is_labelled = in_run & (label_of[rows] >= 0)
+            is_labelled = in_run & has_label
             labelled_rows = rows[is_labelled]
-            targets[is_labelled] = labels[label_of[labelled_rows]]
+            label_rows = label_of[labelled_rows]
+            targets[is_labelled] = labels[label_rows]
             return targets
 
         all_positions = np.arange(len(self.pool))
@@ -268,10 +311,16 @@ class EngineModelRunner(ModelRunner):
 
         def passes() -> Iterator[Predictions]:
             run_state, count, seed = self._dropping
+            # Part of the fingerprint: passes of another seed are others.
+            suffix = f" {seed} {count}"
             begun = []
             for number in range(count):
-                name = f"pass-{number}"
-                begun.append(self._like(predictions, name, f" {seed} {count}"))
+                pass_to_draw = self._like(
+                    predictions,
+                    f"pass-{number}",
+                    suffix,
+                )
+                begun.append(pass_to_draw)
             if self.model.can_dropout_in_parts:
                 self._predict_passes(begun, seed)
                 return iter(begun)
@@ -312,7 +361,12 @@ class EngineModelRunner(ModelRunner):
 
     # ------------------------------------------------------------------ shards
 
-    def _write(self, begun: Predictions, task: Task, probs: np.ndarray) -> Predictions:
+    def _write(
+        self,
+        begun: Predictions,
+        task: Task,
+        probs: np.ndarray,
+    ) -> Predictions:
         """Every shard anew, by this process. probs (pool, K): by the pool's positions."""
         begun.begin()
         for number, shard in enumerate(begun):
@@ -323,7 +377,12 @@ class EngineModelRunner(ModelRunner):
             begun.write(number, rows)
         return begun
 
-    def _like(self, predictions: Predictions, name: str, suffix: str = "") -> Predictions:
+    def _like(
+        self,
+        predictions: Predictions,
+        name: str,
+        suffix: str = "",
+    ) -> Predictions:
         """Probabilities of the same examples in another folder, not yet begun."""
         folder = self._folder(name)
         return replace(

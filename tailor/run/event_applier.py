@@ -30,6 +30,7 @@ from tailor.run.events import (
     read_event,
 )
 from tailor.run.holdout import sample_by_id
+from tailor.run.merge_memory import REMEMBERED, remember
 from tailor.run.records import RoundRecord
 from tailor.run.round_events import ExamplesAsked, RoundOpened
 from tailor.run.state import RunState
@@ -231,7 +232,7 @@ def _change_classes(event: ClassesChanged, run_state: RunState, context: EventCo
         class_merges.undo(run_state, event.undoes, change)
         return
     # First: what is remembered is the state before the change.
-    merge = class_merges.remember(
+    merge = remember(
         run_state,
         change,
         context.number,
@@ -240,4 +241,4 @@ def _change_classes(event: ClassesChanged, run_state: RunState, context: EventCo
     class_merges.reclass(run_state, change)
     if merge is not None:
         merges = [*run_state.merges, merge]
-        run_state.merges = merges[-class_merges.REMEMBERED :]
+        run_state.merges = merges[-REMEMBERED:]

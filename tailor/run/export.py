@@ -16,6 +16,7 @@ from tailor.common.atomic_files import atomic_path
 from tailor.errors import InputError, UnknownName
 from tailor.pools.base import Pool
 from tailor.pools.image_folder import ImageFolder
+from tailor.run.records import PickRecord
 from tailor.run.row_files import write_rows
 from tailor.run.state import RunState
 from tailor.task import MultiClass, Task
@@ -60,35 +61,47 @@ def rows(run_state: RunState, probs: np.ndarray | None = None) -> Iterator[Row]:
 def _row(run_state: RunState, position: int, probs: np.ndarray | None) -> Row:
     task = run_state.task
     label = run_state.label_of(position)
+    pick = run_state.pick_record(position)
+    is_holdout = run_state.label_table.picks.is_holdout(position)
     label_names = None
     if label is not None:
         label_names = _class_names(task, label)
-    pick = run_state.pick_record(position)
-    source = "told"
-    asked = NEVER_ASKED
-    prediction = None
-    if pick is not None:
-        source = "asked"
-        asked = {
-            "round": pick.round,
-            "slot": pick.slot,
-            "arm": pick.arm,
-            "chance": round(pick.chance, 6),
-        }
-        prediction = pick.predicted
-    if label is None:
-        source = "predicted"
     # What the model says now, in place of what it said when the example was asked for.
+    prediction = None
     if probs is not None:
         prediction = probs[position]
-    picks = run_state.label_table.picks
-    row: Row = {
+    elif pick is not None:
+        prediction = pick.predicted
+    return {
         "id": run_state.ids[position],
         "label": label_names,
-        "source": source,
-        "holdout": bool(picks.is_holdout(position)),
+        "source": _source(label, pick),
+        "holdout": bool(is_holdout),
+        **_asked(pick),
+        **_answered(run_state, position),
+        **_prediction(task, prediction),
     }
-    return row | asked | _answered(run_state, position) | _prediction(task, prediction)
+
+
+def _source(label: np.ndarray | None, pick: PickRecord | None) -> str:
+    """Where the label comes from."""
+    if label is None:
+        return "predicted"
+    if pick is None:
+        return "told"
+    return "asked"
+
+
+def _asked(pick: PickRecord | None) -> Row:
+    """How the example came to be asked for."""
+    if pick is None:
+        return NEVER_ASKED
+    return {
+        "round": pick.round,
+        "slot": pick.slot,
+        "arm": pick.arm,
+        "chance": round(pick.chance, 6),
+    }
 
 
 def _answered(run_state: RunState, position: int) -> Row:
@@ -156,7 +169,12 @@ def export(
     if pool is None:
         raise InputError("the pool is needed to write examples")
     make_fresh(out)
-    return write_dataset(labelled, run_state.task, out, pool)
+    return write_dataset(
+        labelled,
+        run_state.task,
+        out,
+        pool,
+    )
 
 
 def check_fresh(out: Path) -> None:
@@ -179,7 +197,9 @@ def _write_parquet(listed: list[Row], task: Task, out: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    label = pa.string() if isinstance(task, MultiClass) else pa.list_(pa.string())
+    label = pa.string()
+    if not isinstance(task, MultiClass):
+        label = pa.list_(pa.string())
     schema = pa.schema(
         [
             ("id", pa.string()),
@@ -214,25 +234,35 @@ def _write_folders(labelled: list[Row], out: Path, pool: Pool | None) -> int:
             "huggingface"
         )
     make_fresh(out)
-    index_of = {example_id: index for index, example_id in enumerate(pool.ids)}
+    index_of = {}
+    for index, example_id in enumerate(pool.ids):
+        index_of[example_id] = index
     count = 0
     for row in labelled:
-        index = index_of.get(row["id"])
-        if index is None:
+        example_id = row["id"]
+        if example_id not in index_of:
             continue
+        index = index_of[example_id]
         file = Path(pool.file(index))
         if not file.is_file():
             continue
         count += 1
-        names = row["label"]
-        if isinstance(names, str):
-            names = [names]
-        for name in names or ["(none)"]:
-            class_folder = out / file_name(name)
+        for class_folder in _class_folders(out, row["label"]):
             class_folder.mkdir(exist_ok=True)
-            target = class_folder / file_name(row["id"])
+            target = class_folder / file_name(example_id)
             shutil.copyfile(file, target)
     return count
+
+
+def _class_folders(out: Path, label: str | list[str]) -> list[Path]:
+    """The folders that a picture with this label belongs in."""
+    names = label
+    if isinstance(names, str):
+        names = [names]
+    # A picture with none of the classes is labelled, too.
+    if not names:
+        names = ["(none)"]
+    return [out / file_name(name) for name in names]
 
 
 def file_name(name: str) -> str:
@@ -249,6 +279,7 @@ def file_name(name: str) -> str:
     encoded = os.fsencode(quoted)
     if len(encoded) <= LONGEST_NAME:
         return quoted
+    # Its end is kept: there stand the number and the kind of the file.
     ending = encoded[-150:].decode(errors="ignore")
-    digest = blake2b(os.fsencode(name), digest_size=8).hexdigest()
-    return f"{digest}-{ending}"
+    hashed = blake2b(os.fsencode(name), digest_size=8)
+    return f"{hashed.hexdigest()}-{ending}"

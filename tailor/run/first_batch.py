@@ -41,7 +41,10 @@ def first_size(run_state: RunState, size: int, read: bool) -> int:
     missing = run_state.settings.batch - _asked_at_start(run_state)
     if missing > 0:
         size = min(size, missing)
-    return size if read else -(-size // 2)
+    if read:
+        return size
+    # Rounded up: a batch of one is asked at once.
+    return (size + 1) // 2
 
 
 def _asked_at_start(run_state: RunState) -> int:
@@ -62,22 +65,35 @@ def draw_first_batch(
 
     rows  positions (n,) -> features (n, d); None where there are none, and all are random then
     """
-    start = run_state.settings.start
-    for_cover = {"random": 0, "half": count // 2, "coverage": count}[start]
-    if rows is None:
-        for_cover = 0
+    for_cover = 0
+    if rows is not None:
+        for_cover = _size_of_cover(run_state.settings.start, count)
     random = rng.choice(free, count - for_cover, replace=False)
     if rows is None or for_cover == 0:
-        return FirstBatch(random, random[:0])
+        none = random[:0]
+        return FirstBatch(random, none)
     table = run_state.label_table
+    # What is asked already covers its surroundings, whether it is answered or not.
     around = np.concatenate([table.labelled, table.pending, random])
+    remaining = np.setdiff1d(free, random)
     seed = int(rng.integers(2**62))
     covering = coverage_start(
         rows,
-        np.setdiff1d(free, random),
+        remaining,
         for_cover,
         around=around,
         seed=seed,
     )
-    positions = rng.permutation(np.concatenate([random, covering]))
+    # Mixed, so that a batch that is answered in part is a sample of both.
+    both = np.concatenate([random, covering])
+    positions = rng.permutation(both)
     return FirstBatch(positions, covering)
+
+
+def _size_of_cover(start: str, count: int) -> int:
+    """How many of `count` picks cover the pool; the others are random."""
+    if start == "coverage":
+        return count
+    if start == "half":
+        return count // 2
+    return 0

@@ -13,20 +13,27 @@ from tailor.task import MultiClass, Task
 #: standard deviations of a normal distribution on each side of its mean that hold 95% of it
 Z_95 = 1.959964
 
+#: (share, lower end, upper end)
+ShareWithInterval = tuple[float, float, float]
+
 
 def sample_by_id(ids: Sequence[str], share: float, seed: int) -> np.ndarray:
     """(n,) bool: a random sample of about `share` of the ids. Each is decided by a hash of the id
     alone, so a pool that grows changes nothing for the examples that were there.
     """
+    is_drawn = np.zeros(len(ids), bool)
     if share <= 0:
-        return np.zeros(len(ids), bool)
+        return is_drawn
     key = seed.to_bytes(8, "little", signed=False)
     # Eight bytes of a hash are a number that is equally likely to be any below 2**64.
     limit = int(share * 2**64)
-    is_drawn = np.zeros(len(ids), bool)
     for position, example_id in enumerate(ids):
-        digest = blake2b(example_id.encode(), digest_size=8, key=key).digest()
-        number = int.from_bytes(digest, "little")
+        hashed = blake2b(
+            example_id.encode(),
+            digest_size=8,
+            key=key,
+        )
+        number = int.from_bytes(hashed.digest(), "little")
         is_drawn[position] = number < limit
     return is_drawn
 
@@ -61,31 +68,32 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     """
     z_squared = Z_95 * Z_95
     shrinkage = 1 + z_squared / n
-    centre = (share + z_squared / (2 * n)) / shrinkage
+    shifted = share + z_squared / (2 * n)
+    centre = shifted / shrinkage
     sampling_variance = share * (1 - share) / n
     correction = z_squared / (4 * n * n)
-    variance = sampling_variance + correction
-    half_width = Z_95 / shrinkage * np.sqrt(variance)
+    deviation = np.sqrt(sampling_variance + correction)
+    half_width = Z_95 / shrinkage * deviation
     lowest = max(0.0, centre - half_width)
     highest = min(1.0, centre + half_width)
     # Rounding must not leave a share of 0 or 1 outside its own interval.
-    lower = float(min(share, lowest))
-    upper = float(max(share, highest))
-    return lower, upper
+    lower = min(share, lowest)
+    upper = max(share, highest)
+    return float(lower), float(upper)
 
 
-def class_shares(
-    classes: Sequence[str], labels: np.ndarray
-) -> dict[str, tuple[float, float, float]]:
+def class_shares(classes: Sequence[str], labels: np.ndarray) -> dict[str, ShareWithInterval]:
     """labels (n, K) of the hold-out -> the share of each class in the pool, with the ends of its
     95% interval.
     """
-    if len(labels) == 0:
+    count = len(labels)
+    if count == 0:
         return {}
-    shares = labels.mean(0, dtype=np.float64).tolist()
-    with_intervals: dict[str, tuple[float, float, float]] = {}
-    for name, share in zip(classes, shares):
-        lower, upper = wilson(share, len(labels))
+    # In float64: a sum of many float32 would lose counts.
+    shares = labels.mean(0, dtype=np.float64)
+    with_intervals = {}
+    for name, share in zip(classes, shares.tolist()):
+        lower, upper = wilson(share, count)
         with_intervals[name] = (share, lower, upper)
     return with_intervals
 
@@ -97,7 +105,8 @@ def estimate(task: Task, labels: np.ndarray, probs: np.ndarray) -> HoldoutEstima
     Wilson's interval; for multi-label with the number of examples, since the classes of one example
     go together.
     """
-    if len(labels) == 0:
+    count = len(labels)
+    if count == 0:
         return None
     is_labelled = labels > 0.5
     is_right = task.predicted(probs) == is_labelled
@@ -108,9 +117,9 @@ def estimate(task: Task, labels: np.ndarray, probs: np.ndarray) -> HoldoutEstima
     else:
         right_share = is_right.mean(1)
     accuracy = float(right_share.mean())
-    lower, upper = wilson(accuracy, len(labels))
+    lower, upper = wilson(accuracy, count)
     return HoldoutEstimate(
-        examples=len(labels),
+        examples=count,
         accuracy=accuracy,
         lower=lower,
         upper=upper,

@@ -31,10 +31,6 @@ def write_card(
     settings = session.settings
     task = run_state.task
     table = run_state.label_table
-    options = {}
-    for key, value in model.items():
-        # JSON has no paths.
-        options[key] = str(value) if isinstance(value, Path) else value
     labels_per_class = table.counts.astype(int).tolist()
     holdout = None
     if estimate is not None:
@@ -44,7 +40,7 @@ def write_card(
         "tailor": __version__,
         "task": task.kind,
         "classes": list(task.classes),
-        "model": options,
+        "model": _without_paths(model),
         "trained_on": len(table.labelled),
         "labels_per_class": dict(zip(task.classes, labels_per_class)),
         "holdout": holdout,
@@ -56,6 +52,17 @@ def write_card(
     }
     text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
     write_atomically(folder / FILE, text)
+
+
+def _without_paths(options: dict[str, Any]) -> dict[str, Any]:
+    """Options as JSON can hold them: it has no paths."""
+    plain = {}
+    for key, value in options.items():
+        if isinstance(value, Path):
+            plain[key] = str(value)
+        else:
+            plain[key] = value
+    return plain
 
 
 def check_place(folder: Path, force: bool) -> None:
@@ -83,11 +90,11 @@ def check_card(folder: Path, task: Task) -> None:
         kind = str(card["task"])
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is damaged ({error}): train the model again") from error
-    is_same_task = classes == list(task.classes) and kind == task.kind
-    if not is_same_task:
-        model_classes = ", ".join(classes)
-        run_classes = ", ".join(task.classes)
-        raise InputError(
-            f"the model in {folder} is {kind} for {model_classes}; this run is {task.kind} "
-            f"for {run_classes}"
-        )
+    if classes == list(task.classes) and kind == task.kind:
+        return
+    model_classes = ", ".join(classes)
+    run_classes = ", ".join(task.classes)
+    raise InputError(
+        f"the model in {folder} is {kind} for {model_classes}; this run is {task.kind} "
+        f"for {run_classes}"
+    )

@@ -26,7 +26,12 @@ class ModelRunner:
     a prediction that says nothing.
     """
 
-    def __init__(self, pool: Pool, model: Model, progress: ProgressCallback) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        model: Model,
+        progress: ProgressCallback,
+    ) -> None:
         self.pool = pool
         self.model = model
         self._progress = progress
@@ -87,17 +92,23 @@ class ModelRunner:
         if not unreadable:
             return {}
         position_of = {}
-        all_indices = self._pool_index.tolist()
-        for position, index in enumerate(all_indices):
+        for position, index in enumerate(self._pool_index.tolist()):
             if index in unreadable:
                 position_of[index] = position
+        # In the order of the model's list, in which they are recorded.
         reasons = {}
         for index, reason in unreadable.items():
             if index in position_of:
-                reasons[position_of[index]] = reason
+                position = position_of[index]
+                reasons[position] = reason
         return reasons
 
-    def fit(self, positions: np.ndarray, labels: np.ndarray, seed: int) -> None:
+    def fit(
+        self,
+        positions: np.ndarray,
+        labels: np.ndarray,
+        seed: int,
+    ) -> None:
         """Train the model on labels (n, K) of positions (n,) that are present."""
         indices = self._pool_index[positions]
         self.model.fit(
@@ -144,12 +155,9 @@ class ModelRunner:
         holdout = self._present(table.holdout_labelled)
         if len(holdout) == 0:
             return None
+        holdout_labels = table.labels_of(holdout)
         probs, _ = self.predict(task, holdout)
-        return estimate(
-            task,
-            table.labels_of(holdout),
-            probs,
-        )
+        return estimate(task, holdout_labels, probs)
 
     def _present(self, positions: np.ndarray) -> np.ndarray:
         """Those of the positions (n,) whose examples are in the pool today."""
@@ -174,20 +182,24 @@ class ModelRunner:
         # Most often nothing has vanished, and nothing of a large pool has to be copied.
         if is_present.all():
             return prediction.probs, prediction.features
-        count = len(positions)
-        probs = uninformed_rows(task, count)
+        probs = uninformed_rows(task, len(positions))
         probs[is_present] = prediction.probs
-        width = prediction.features.shape[1]
-        features = np.zeros((count, width), np.float32)
-        features[is_present] = prediction.features
-        return probs, features
+        # In float32, whatever the model gave.
+        features = prediction.features.astype(np.float32, copy=False)
+        return probs, _with_zeros(features, is_present)
 
-    def _check_shapes(self, prediction: Prediction, count: int, task: Task) -> None:
+    def _check_shapes(
+        self,
+        prediction: Prediction,
+        count: int,
+        task: Task,
+    ) -> None:
         """Raises InputError where a prediction is not one of `count` examples."""
         probs_shape = prediction.probs.shape
         features_shape = prediction.features.shape
         needed_shape = (count, task.size)
         has_right_probs = probs_shape == needed_shape
+        # Of the features any width will do.
         has_right_features = features_shape[:1] == (count,)
         if has_right_probs and has_right_features:
             return
@@ -225,9 +237,9 @@ class ModelRunner:
                 epochs,
                 seed=seed,
             )
+            pool_probs = as_array(tuned)
             # What has vanished keeps its target: the model says nothing of it.
             probs = targets.copy()
-            pool_probs = as_array(tuned)
             probs[is_present] = pool_probs[indices]
             return probs
 

@@ -60,13 +60,7 @@ class ModelSession(AnswerWriter):
         check_function(remodel, "remodel", optional=True)
         check_function(model_runner, "model_runner")
         super().__init__(store, settings)
-        task = self.run_state.task
-        same_classes = model.task.classes == task.classes
-        same_kind = model.task.kind == task.kind
-        if not same_classes or not same_kind:
-            raise InputError(
-                f"the model is for {model.task.classes}, the settings say {task.classes}"
-            )
+        _check_same_task(model, self.run_state.task)
         # Reentrant: methods that take it call others that do.
         self.lock = threading.RLock()
         self.pool = pool
@@ -74,7 +68,8 @@ class ModelSession(AnswerWriter):
         self._remodel = remodel
         self._show_progress = progress
         self.enter_stage("idle")
-        self.stopping = False  # whether long work is to be given up
+        #: whether long work is to be given up
+        self.stopping = False
         self._make_model_runner = model_runner
         self.model_runner = model_runner(pool, model, self._progress)
 
@@ -86,7 +81,12 @@ class ModelSession(AnswerWriter):
         self.stage_since = time.time()
         self.step = (0, 0)  # (done, total)
 
-    def _progress(self, done: int, total: int, what: str) -> None:
+    def _progress(
+        self,
+        done: int,
+        total: int,
+        what: str,
+    ) -> None:
         if self.stopping:
             raise GivenUp("the session is closing: the next round was given up")
         self.step = (done, total)
@@ -128,7 +128,12 @@ class ModelSession(AnswerWriter):
 
     # ------------------------------------------------------------------ classes
 
-    def _change_classes(self, change: ClassEdit, by: str | None, undoes: int | None = None) -> None:
+    def _change_classes(
+        self,
+        change: ClassEdit,
+        by: str | None,
+        undoes: int | None = None,
+    ) -> None:
         if self._remodel is None:
             raise InputError("this session can't make a model for other classes: hand in remodel=")
         # Before the lock is taken: a model may take long to make.
@@ -157,9 +162,10 @@ class ModelSession(AnswerWriter):
         # A change of the classes may have arrived in the store, though its answer did not.
         task = self.run_state.task
         is_outdated = self.model.task.classes != task.classes
-        if self._remodel is not None and is_outdated:
-            model = self._remodel(task)
-            self._adopt(model)
+        if not is_outdated or self._remodel is None:
+            return
+        model = self._remodel(task)
+        self._adopt(model)
 
     # ------------------------------------------------------------------ pool
 
@@ -178,6 +184,7 @@ class ModelSession(AnswerWriter):
         is_absent = ~self.model_runner.is_present
         vanished = np.flatnonzero(is_absent).tolist()
         with self.lock:
+            # Only what is news: an event for every look at the pool would fill the store.
             if files != self.run_state.files:
                 self._record(FilesSetAside(files))
             if vanished != self.run_state.vanished:
@@ -185,16 +192,20 @@ class ModelSession(AnswerWriter):
 
     def _join_pool(self) -> None:
         """New entries of the pool join at the end."""
-        listed = list(self.pool.ids)
-        new_ids = []
-        # Most often nothing is new, which a comparison of two lists finds out quickly.
-        if listed != self.run_state.ids:
-            joined = self.run_state.position
-            new_ids = [example_id for example_id in listed if example_id not in joined]
+        new_ids = self._new_ids()
         if new_ids:
             with self.lock:
                 self._add_examples(new_ids)
         self.model_runner.connect(self.run_state.ids)
+
+    def _new_ids(self) -> list[str]:
+        """Ids of the pool that are not in the run yet."""
+        listed = list(self.pool.ids)
+        # Most often nothing is new, which a comparison of two lists finds out quickly.
+        if listed == self.run_state.ids:
+            return []
+        joined = self.run_state.position
+        return [example_id for example_id in listed if example_id not in joined]
 
     def _add_examples(self, ids: list[str]) -> None:
         """New ids join the run. The lock is held."""
@@ -212,9 +223,11 @@ class ModelSession(AnswerWriter):
             for position, reason in unreadable.items():
                 if position not in self.run_state.aside:
                     news[position] = reason
-            if news:
-                self._record(ExamplesSetAside(news))
-            return bool(news)
+            if not news:
+                return False
+            event = ExamplesSetAside(news)
+            self._record(event)
+            return True
 
     def _find_unreadable(self, positions: list[int]) -> dict[int, str]:
         """Those of the positions that can't be read, with the reasons."""
@@ -225,6 +238,15 @@ class ModelSession(AnswerWriter):
             if isinstance(example, Unreadable):
                 reasons[position] = example.reason
         return reasons
+
+
+def _check_same_task(model: Model, task: Task) -> None:
+    """Raises InputError where a model is for another task than the run's."""
+    has_same_classes = model.task.classes == task.classes
+    has_same_kind = model.task.kind == task.kind
+    if has_same_classes and has_same_kind:
+        return
+    raise InputError(f"the model is for {model.task.classes}, the settings say {task.classes}")
 
 
 def _are_positions(array: np.ndarray, size: int) -> bool:

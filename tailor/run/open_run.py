@@ -11,14 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tailor.common.checks import (
-    check_flag,
-    check_function,
-    check_instance,
-    check_list,
-    check_text,
-    check_whole,
-)
+from tailor.common.checks import check_flag, check_function, check_instance, check_list
 from tailor.errors import InputError
 from tailor.models.base import ProgressCallback, quiet
 from tailor.run import config
@@ -27,6 +20,12 @@ from tailor.run.export import export, export_format
 from tailor.run.holdout import HoldoutEstimate
 from tailor.run.model_card import check_place, write_card
 from tailor.run.project import Project
+from tailor.run.run_options import (
+    check_options,
+    check_same_settings,
+    in_sections,
+    task_section,
+)
 from tailor.run.session import Asked, PickRecord, Session
 from tailor.task import Task
 
@@ -121,18 +120,26 @@ class Run:
         Returns how it does on the hold-out; None where none of that is answered. Raises InputError
         where nothing is labelled, and for a folder that holds something else.
         """
-        out = None if folder is None else Path(folder)
         # Before the training, which may take long.
-        if out is not None:
-            check_place(out, overwrite)
+        if folder is not None:
+            check_place(Path(folder), overwrite)
         estimate = self.session.final_fit()
         self._trained_as_of = self.session.run_state.event
-        if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
-            self.session.model.save(out)
-            model_options = self.project.config.section("model")
-            write_card(out, self.session, model_options, estimate)
+        if folder is not None:
+            self._save_model(Path(folder), estimate)
         return estimate
+
+    def _save_model(self, folder: Path, estimate: HoldoutEstimate | None) -> None:
+        """Write the model and its card to a folder, which is made where it is not there."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.session.model.save(folder)
+        model_options = self.project.config.section("model")
+        write_card(
+            folder,
+            self.session,
+            model_options,
+            estimate,
+        )
 
     def predict(self, ids: Sequence[str] | None = None) -> PoolPredictions:
         """What the model says, trained on all answers so far.
@@ -142,12 +149,12 @@ class Run:
         self._train_if_outdated()
         run_state = self.session.run_state
         if ids is None:
-            unreadable = {*run_state.aside, *run_state.vanished}
-            all_positions = range(len(run_state.ids))
-            positions = [p for p in all_positions if p not in unreadable]
+            positions = self._readable_positions()
         else:
             positions = [self._position(example_id) for example_id in ids]
-        probs, _ = self.session.predict(np.array(positions, np.int64))
+        # With a type: an empty list would become an array of floats.
+        position_array = np.array(positions, np.int64)
+        probs, _ = self.session.predict(position_array)
         predicted_ids = [run_state.ids[position] for position in positions]
         return PoolPredictions(
             ids=tuple(predicted_ids),
@@ -159,6 +166,16 @@ class Run:
         """Train where something happened in the run since the model was trained."""
         if self._trained_as_of != self.session.run_state.event:
             self.train()
+
+    def _readable_positions(self) -> list[int]:
+        """The positions of all examples that can be read today."""
+        run_state = self.session.run_state
+        unreadable = {*run_state.aside, *run_state.vanished}
+        positions = []
+        for position in range(len(run_state.ids)):
+            if position not in unreadable:
+                positions.append(position)
+        return positions
 
     def _position(self, example_id: str) -> int:
         position = self.session.run_state.position.get(example_id)
@@ -277,13 +294,20 @@ def open_run(
         check_instance(run, (str, os.PathLike), "run", "a path")
     check_flag(multi_label, "multi_label")
     check_function(progress, "progress")
-    texts = {
+    options = {
         "model": model,
         "backbone": backbone,
         "device": device,
+        "strategies": strategies,
         "selector": selector,
         "reward": reward,
         "start": start,
+        "cover": cover,
+        "batch": batch,
+        "rounds": rounds,
+        "holdout": holdout,
+        "seed": seed,
+        "budget": budget,
         "store": store,
         "key": key,
         "column": column,
@@ -291,95 +315,38 @@ def open_run(
         "labels": labels,
         "label_separator": label_separator,
     }
-    for name, text in texts.items():
-        if text is not None:
-            check_text(text, name)
-    if batch is not None:
-        check_whole(batch, "batch")
-    if rounds is not None:
-        check_whole(rounds, "rounds")
-    if cover is not None:
-        check_flag(cover, "cover")
+    check_options(options)
     if isinstance(strategies, str):
-        strategies = [strategies]
-    sections: dict[str, dict[str, Any]] = {
-        "model": {
-            "name": model,
-            "backbone": backbone,
-            "device": device,
-        },
-        "selection": {
-            "strategies": strategies,
-            "selector": selector,
-            "reward": reward,
-            "start": start,
-            "cover": cover,
-            "batch": batch,
-            "rounds": rounds,
-            "holdout": holdout,
-            "seed": seed,
-        },
-        "stop": {"budget": budget},
-        "run": {"store": store},
-        "pool": {
-            "key": key,
-            "column": column,
-            "label": label,
-            "labels": labels,
-            "label_separator": label_separator,
-        },
-    }
-    options = {name: _without_none(keys) for name, keys in sections.items()}
+        options["strategies"] = [strategies]
+    sections = in_sections(options)
     if run is None:
         folder = run_folder(path)
     else:
         folder = Path(run)
-    settings_file = folder / config.FILE
-    if not settings_file.is_file():
-        pool_options = options.pop("pool")
-        begun = begin_run(
-            folder,
-            path,
-            list(classes or ()),
-            multi_label=multi_label,
-            pool_options=pool_options,
-            sections=options,
-        )
-        try:
-            return Run(Project(folder), progress)
-        except BaseException:
-            # A run that can't be opened is not begun: the next call may give other options.
-            begun.settings_file.unlink()
-            raise
-    project = Project(folder)
-    check_same_pool(project, path)
-    task_options: dict[str, Any] = {}
+    class_names = None
     if classes is not None:
-        task_options["classes"] = list(classes)
-    if multi_label:
-        task_options["kind"] = "multi-label"
-    options["task"] = task_options
-    _check_same_settings(project, options)
-    return Run(project, progress)
-
-
-def _without_none(keys: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in keys.items() if value is not None}
-
-
-def _check_same_settings(project: Project, options: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise InputError where an option is other than the run's."""
-    for section, keys in options.items():
-        settings = project.config.section(section)
-        if section == "task":
-            settings["classes"] = list(project.settings.classes)  # as they are today
-        for key, option in keys.items():
-            # TOML knows lists alone.
-            value = list(option) if isinstance(option, tuple) else option
-            run_value = settings.get(key)
-            if run_value != value:
-                place = project.config.place(section, key)
-                raise InputError(
-                    f"{key} is {value!r}, the run in {project.folder} has {run_value!r}: "
-                    f"leave it out, or edit {place}"
-                )
+        class_names = list(classes)
+    settings_file = folder / config.FILE
+    if settings_file.is_file():
+        project = Project(folder)
+        check_same_pool(project, path)
+        sections["task"] = task_section(class_names, multi_label)
+        check_same_settings(project, sections)
+        return Run(project, progress)
+    # Apart: the pool is opened with them before anything is written.
+    pool_options = sections.pop("pool")
+    begun = begin_run(
+        folder,
+        path,
+        class_names or [],
+        multi_label=multi_label,
+        pool_options=pool_options,
+        sections=sections,
+    )
+    try:
+        project = Project(folder)
+        return Run(project, progress)
+    except BaseException:
+        # A run that can't be opened is not begun: the next call may give other options.
+        begun.settings_file.unlink()
+        raise

@@ -21,7 +21,7 @@ from tailor.run import config
 from tailor.run.answer_writer import AnswerWriter
 from tailor.run.model_runner import ModelRunner
 from tailor.run.model_session import MakeModelRunner
-from tailor.run.replay import begun_with, rebuild
+from tailor.run.replay import begun_with, is_list_of_names, rebuild
 from tailor.run.session import Session
 from tailor.run.settings import Settings
 from tailor.run.state import RunState
@@ -34,16 +34,27 @@ STORE = "run.db"
 CACHE = "cache"
 ENGINE = "engine"
 
+#: stopping rules by their keys in [stop]
+RULES: dict[str, Callable[[Any], StoppingRule]] = {
+    "budget": Budget,
+    "accuracy": TargetAccuracy,
+    "plateau": Plateau,
+    "per_class": ClassCounts,
+}
+
 
 class Project:
     """The folder of a run."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(check_instance(folder, (str, os.PathLike), "folder", "a path"))
+        check_instance(folder, (str, os.PathLike), "folder", "a path")
+        self.folder = Path(folder)
         self.config = config.read(self.folder)
+        # The environment wins: a password is better kept out of tailor.toml.
         store = os.environ.get("TAILOR_STORE")
         if not store:
-            store = self.config.section("run").get("store", STORE)
+            run_options = self.config.section("run")
+            store = run_options.get("store", STORE)
         self.place = parse_place(store, self.folder)
         self.settings = self._settings()
         #: what a user should know about tailor.toml and the run, in words
@@ -69,7 +80,11 @@ class Project:
         """Where the answers are kept; in PostgreSQL the folder's name is the run's, unless the URL
         names one.
         """
-        return open_store(self.place, run=self._run_name(), readonly=readonly)
+        return open_store(
+            self.place,
+            run=self._run_name(),
+            readonly=readonly,
+        )
 
     def begun(self) -> bool:
         return is_begun(self.place, self._run_name())
@@ -94,16 +109,23 @@ class Project:
 
     def _resolve_auto(self, selection: dict[str, Any]) -> None:
         """What "auto" stood for when the run was begun, whatever it stands for today."""
-        are_auto = [key for key, value in selection.items() if value in ("auto", ["auto"])]
+        are_auto = []
+        for key, value in selection.items():
+            if value in ("auto", ["auto"]):
+                are_auto.append(key)
         if not are_auto:
             return
-        opened = self._events("opened")
-        if not opened:
-            return
-        settings_then = begun_with(opened[0])
+        settings_then = self._settings_then()
         for key in are_auto:
             if key in settings_then:
                 selection[key] = settings_then[key]
+
+    def _settings_then(self) -> dict[str, Any]:
+        """What the run was begun with; empty where it was not yet."""
+        opened = self._events("opened")
+        if not opened:
+            return {}
+        return begun_with(opened[0])
 
     def _follow_classes(self) -> None:
         """Classes that were added, renamed or merged in the run count, whatever tailor.toml still
@@ -113,14 +135,13 @@ class Project:
         if not edits:
             return
         classes_now = _edited_classes(edits[-1])
-        classes_then = classes_now
-        opened = self._events("opened")
-        if opened:
-            settings_then = begun_with(opened[0])
-            classes_then = tuple(settings_then["classes"])
+        settings_then = self._settings_then()
+        classes_then = tuple(settings_then.get("classes", classes_now))
         listed = self.settings.classes
+        if listed == classes_now:
+            return
         # Any other list was edited by hand: it is refused when the run is opened.
-        if listed != classes_then or listed == classes_now:
+        if listed != classes_then:
             return
         place = self.config.place("task", "classes")
         names = ", ".join(classes_now)
@@ -137,13 +158,14 @@ class Project:
 
     def _blamed(self, error: TailorError, *sections: str) -> str:
         """The error with the line of the key it is about, as far as that can be told."""
-        text = str(error)
         for section in sections:
-            for key, value in self.config.section(section).items():
+            keys = self.config.section(section)
+            for key, value in keys.items():
                 if _is_about(error, key, value):
                     place = self.config.place(section, key)
-                    return f"{place}: {key}: {text}"
-        return f"{self.folder / config.FILE}: {text}"
+                    return f"{place}: {key}: {error}"
+        settings_file = self.folder / config.FILE
+        return f"{settings_file}: {error}"
 
     def pool(self) -> Pool:
         options = self.config.section("pool")
@@ -177,7 +199,12 @@ class Project:
         if task is None:
             task = self.settings.task
         try:
-            return make_model(name, task, pool, **options)
+            return make_model(
+                name,
+                task,
+                pool,
+                **options,
+            )
         except InputError as error:
             message = self._blamed(error, "model")
             raise InputError(message) from error
@@ -220,27 +247,27 @@ class Project:
 
         engine = self.config.section("engine")
         try:
-            return make_plant(engine, self.folder / ENGINE, copy_of)
+            return make_plant(
+                engine,
+                self.folder / ENGINE,
+                copy_of,
+            )
         except InputError as error:
             message = self._blamed(error, "engine")
             raise InputError(message) from error
 
     def rules(self) -> list[StoppingRule]:
+        """The stopping rules of [stop]."""
         stop = self.config.section("stop")
-        kinds: dict[str, Callable[[Any], StoppingRule]] = {
-            "budget": Budget,
-            "accuracy": TargetAccuracy,
-            "plateau": Plateau,
-            "per_class": ClassCounts,
-        }
         rules = []
         for key, value in stop.items():
-            make_rule = kinds[key]
+            make_rule = RULES[key]
             try:
-                rules.append(make_rule(value))
+                rule = make_rule(value)
             except InputError as error:
                 place = self.config.place("stop", key)
                 raise InputError(f"{place}: {key}: {error}") from error
+            rules.append(rule)
         return rules
 
     def answer_writer(self) -> AnswerWriter:
@@ -256,7 +283,9 @@ class Project:
             raise
 
     def session(
-        self, progress: ProgressCallback = quiet, stop: Sequence[StoppingRule] | None = None
+        self,
+        progress: ProgressCallback = quiet,
+        stop: Sequence[StoppingRule] | None = None,
     ) -> Session:
         """Open the run for writing."""
         pool = self.pool()
@@ -268,9 +297,7 @@ class Project:
         # Last: whoever has the store open keeps all others out.
         store = self.store()
         try:
-            rules = stop
-            if rules is None:
-                rules = self.rules()
+            rules = self.rules() if stop is None else stop
             return Session(
                 store,
                 pool,
@@ -295,23 +322,29 @@ class Project:
 
 def _edited_classes(edit: Event) -> tuple[str, ...]:
     """The class list after an edit. Raises StoreError where the event has none."""
-    names: Any = edit.body.get("classes")
-    is_list_of_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    if not is_list_of_names:
+    names = edit.body.get("classes")
+    if not is_list_of_names(names):
         raise StoreError(f"event {edit.number} (classes) is damaged: restore a copy of the store")
     return tuple(names)
 
 
 def _is_about(error: TailorError, key: str, value: Any) -> bool:
     """Whether an error is about this key with this value, as far as its text tells."""
+    if isinstance(error, UnknownName) and _names_it(value, error.name):
+        return True
     text = str(error)
-    values = value if isinstance(value, list) else [value]
-    if isinstance(error, UnknownName):
-        is_unknown = any(error.name in str(single) for single in values)
-        if is_unknown:
-            return True
     if text.startswith((f"{key} is ", f"{key} {value!r} ")):
         return True
     if f", {key!r}:" in text:
         return True
-    return key == "path" and str(value) in text
+    if key != "path":
+        return False
+    return str(value) in text
+
+
+def _names_it(value: Any, name: str) -> bool:
+    """Whether a name stands in a key's value, or in an entry of it."""
+    entries = value
+    if not isinstance(value, list):
+        entries = [value]
+    return any(name in str(entry) for entry in entries)

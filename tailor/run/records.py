@@ -119,7 +119,12 @@ class RoundRecord:
         """What was asked of it waits, the rest is not asked any more."""
         self.size = min(self.size, self.asked)
 
-    def reclass(self, change: ClassEdit, arms: np.ndarray, size: int) -> None:
+    def reclass(
+        self,
+        change: ClassEdit,
+        arms: np.ndarray,
+        size: int,
+    ) -> None:
         """The classes are others from now on. arms (M,): what each arm has become, among `size`."""
         if self.weights is not None:
             self.weights = change.weights(self.weights)

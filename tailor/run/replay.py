@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, TypeGuard
 
 from tailor.errors import InputError
 from tailor.run.event_applier import apply_stored
@@ -15,19 +15,21 @@ from tailor.storage.base import Event, Store, StoreError
 
 def begun_with(first: Event) -> dict[str, Any]:
     """The settings in a run's first event. Raises StoreError where it is no such event."""
-    settings: dict[str, Any] | None = first.body.get("settings")
-    classes = settings.get("classes") if isinstance(settings, dict) else None
-    is_first_event = (
-        first.kind == "opened"
-        and isinstance(classes, list)
-        and all(isinstance(name, str) for name in classes)
+    settings = first.body.get("settings")
+    if first.kind == "opened" and isinstance(settings, dict):
+        classes = settings.get("classes")
+        if is_list_of_names(classes):
+            return settings
+    raise StoreError(
+        f"event {first.number} ({first.kind}) is not how a run begins: restore a copy of the store"
     )
-    if settings is None or not is_first_event:
-        raise StoreError(
-            f"event {first.number} ({first.kind}) is not how a run begins: restore a copy of the "
-            "store"
-        )
-    return settings
+
+
+def is_list_of_names(value: Any) -> TypeGuard[list[str]]:
+    """Whether a value that was read from a store can be a list of classes."""
+    if not isinstance(value, list):
+        return False
+    return all(isinstance(name, str) for name in value)
 
 
 def rebuild(settings: Settings, store: Store, until: int | None = None) -> RunState:
@@ -60,11 +62,15 @@ def rebuild(settings: Settings, store: Store, until: int | None = None) -> RunSt
 
 
 def _check_classes(
-    settings: Settings, classes_then: tuple[str, ...], classes_now: tuple[str, ...]
+    settings: Settings,
+    classes_then: tuple[str, ...],
+    classes_now: tuple[str, ...],
 ) -> None:
     if settings.classes in (classes_then, classes_now):
         return
-    edited = "" if classes_now == classes_then else f", edited since to {classes_now!r}"
+    edited = ""
+    if classes_now != classes_then:
+        edited = f", edited since to {classes_now!r}"
     raise InputError(
         f"this run has classes = {classes_then!r}{edited}; now it is {settings.classes!r}: begin "
         "another run"

@@ -15,7 +15,19 @@ from tailor.errors import InputError
 from tailor.task import MultiClass, Task
 
 #: a cell that begins with one of these is a formula to a spreadsheet; the last four: full width
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+FORMULA = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+    "\n",
+    "\uff1d",
+    "\uff0b",
+    "\uff0d",
+    "\uff20",
+)
 #: what gets a quote before it in CSV: a quote too, so that reading can take off every one
 QUOTED = (*FORMULA, "'")
 #: between the classes of a cell
@@ -120,19 +132,21 @@ def _read_jsonl(path: Path, file: TextIO) -> Iterator[Row]:
             raise InputError(
                 f"{path}, line {number}: a JSON object is needed, got {type(row).__name__}"
             )
-        yield row | {"line": number}
+        row["line"] = number
+        yield row
 
 
 def _read_csv(path: Path, file: TextIO) -> Iterator[Row]:
     reader = csv.DictReader(file)
     try:
         for row in reader:
-            plain = {}
+            plain: Row = {}
             for key, value in row.items():
                 # under None stand cells beyond the last column's name
                 if key is not None:
                     plain[key] = _plain(value)
-            yield plain | {"line": reader.line_num}
+            plain["line"] = reader.line_num
+            yield plain
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num + 1}: {error}") from error
 
@@ -160,14 +174,11 @@ def read_answers(path: Path, task: Task) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     for row in read_rows(path):
         place = f"{path}, line {row['line']}"
-        if "id" not in row or "label" not in row:
-            columns = ", ".join(key for key in row if key != "line")
-            raise InputError(f"{place}: columns id and label are needed, found {columns}")
+        _check_columns(row, place)
         example_id = str(row["id"])
         if example_id in answers:
             raise InputError(f"{place}: id {example_id!r} is there twice")
-        skip = str(row.get("skip") or "")
-        if skip.strip().lower() in YES:
+        if _is_skipped(row):
             answers[example_id] = None
             continue
         label = row["label"]
@@ -182,6 +193,23 @@ def read_answers(path: Path, task: Task) -> dict[str, Any]:
             f"{path} holds no answer: fill in its label column, or mark rows in its skip column"
         )
     return answers
+
+
+def _check_columns(row: Row, place: str) -> None:
+    if "id" in row and "label" in row:
+        return
+    columns = [key for key in row if key != "line"]
+    listed = ", ".join(columns)
+    raise InputError(f"{place}: columns id and label are needed, found {listed}")
+
+
+def _is_skipped(row: Row) -> bool:
+    skip = row.get("skip")
+    if skip is None:
+        return False
+    # Spreadsheets write TRUE, and people put spaces around it.
+    text = str(skip).strip()
+    return text.lower() in YES
 
 
 def line_of(path: Path, example_id: str) -> int:

@@ -120,8 +120,11 @@ class Session(ModelSession):
             if isinstance(opened, str):
                 return Asked((), opened)
             positions = opened
-        records = map(self.run_state.pick_record, positions)
-        asked = [record for record in records if record is not None]
+        asked = []
+        for position in positions:
+            record = self.run_state.pick_record(position)
+            if record is not None:
+                asked.append(record)
         return Asked(tuple(asked))
 
     def take(self, n: int | None = None, *, spare: bool = False) -> list[int]:
@@ -252,15 +255,20 @@ class Session(ModelSession):
             )
             if session_round.slots == 0:
                 return "no example is left to ask"
+            # Whatever can't be read was found when the whole pool was.
             if not quick:
                 return session_round
-            shown_first = [
-                *session_round.start[:LOOKED_AT],
-                *session_round.holdout[:LOOKED_AT],
-            ]
-            unreadable = self._find_unreadable(shown_first)
-            if not self._set_aside(unreadable):
+            if not self._first_are_unreadable(session_round):
                 return session_round
+
+    def _first_are_unreadable(self, session_round: SessionRound) -> bool:
+        """Whether any of the picks that are shown first can't be read. Those are set aside."""
+        shown_first = [
+            *session_round.start[:LOOKED_AT],
+            *session_round.holdout[:LOOKED_AT],
+        ]
+        unreadable = self._find_unreadable(shown_first)
+        return self._set_aside(unreadable)
 
     def enter(self, session_round: SessionRound) -> bool:
         """The drafted round becomes the current one; False where classes or rounds have changed
@@ -314,27 +322,37 @@ class Session(ModelSession):
         session_round = None
         for stored in self.store.events(after=current.as_of):
             if stored.number == current.event:
-                opened = read_stored(stored)
-                assert isinstance(opened, RoundOpened)
-                record = RoundRecord.opened(opened, stored.number)
-                session_round = SessionRound.again(
-                    before,
-                    model_runner,
-                    record,
-                    stage=self.enter_stage,
-                )
+                session_round = self._open_again(stored, before, model_runner)
             self._relive(stored, run_state, session_round)
         assert session_round is not None
         with self.lock:
             # What others told while the model was trained.
             for stored in self.store.events(after=run_state.event):
                 self._relive(stored, run_state, session_round)
-            latest = run_state.current
-            is_current = latest is not None and latest.event == current.event
             # Another model: the classes were changed, and the round is dropped.
-            if is_current and self.model_runner is model_runner:
+            if self.model_runner is not model_runner:
+                return
+            latest = run_state.current
+            if latest is not None and latest.event == current.event:
                 self.run_state = run_state
                 self.session_round = session_round
+
+    def _open_again(
+        self,
+        stored: Event,
+        before: RunState,
+        model_runner: ModelRunner,
+    ) -> SessionRound:
+        """The round that an event opened, with the state as it stood before."""
+        opened = read_stored(stored)
+        assert isinstance(opened, RoundOpened)
+        record = RoundRecord.opened(opened, stored.number)
+        return SessionRound.again(
+            before,
+            model_runner,
+            record,
+            stage=self.enter_stage,
+        )
 
     def _relive(
         self,

@@ -98,7 +98,12 @@ class SessionRound:
         # The last number sets it apart from the model's seed, which is of (seed, number).
         rng = np.random.default_rng((run_state.settings.seed, number, 1))
         free = np.flatnonzero(run_state.label_table.free)
-        plan = _plan_slots(run_state, size + spare, len(free), rng)
+        plan = _plan_slots(
+            run_state,
+            size + spare,
+            len(free),
+            rng,
+        )
         session_round = cls(
             number=number,
             run_state=run_state,
@@ -108,9 +113,16 @@ class SessionRound:
             start=[],
         )
         if is_first:
-            wants_rows = read and run_state.settings.start != "random"
-            rows = model_runner.first_features() if wants_rows else None
-            drawn = draw_first_batch(run_state, free, plan.for_arms, rng, rows)
+            rows = None
+            if read and run_state.settings.start != "random":
+                rows = model_runner.first_features()
+            drawn = draw_first_batch(
+                run_state,
+                free,
+                plan.for_arms,
+                rng,
+                rows,
+            )
             session_round._begin_with(drawn)
         elif plan.for_arms:
             session_round._consult(model_runner, plan.for_arms, stage)
@@ -141,7 +153,12 @@ class SessionRound:
             session_round._consult(model_runner, for_arms, stage)
         return session_round
 
-    def _consult(self, model_runner: ModelRunner, picks: int, stage: Callable[[str], None]) -> None:
+    def _consult(
+        self,
+        model_runner: ModelRunner,
+        picks: int,
+        stage: Callable[[str], None],
+    ) -> None:
         """Train, predict, and let the selector plan."""
         run_state = self.run_state
         settings = run_state.settings
@@ -150,12 +167,17 @@ class SessionRound:
         self.probs, features = model_runner.predict_all(run_state.task)
         stage("choosing")
         model = model_runner.model
+        # Functions: only arms that want them pay for them.
         finetune = None
         if model.can_finetune:
             finetune = model_runner.finetune(run_state, settings.seed)
         dropout = None
         if model.can_dropout:
-            dropout = model_runner.dropout(run_state, settings.dropout_passes, settings.seed)
+            dropout = model_runner.dropout(
+                run_state,
+                settings.dropout_passes,
+                settings.seed,
+            )
         self.arms = run_state.learner.open_round(
             self.probs,
             features,
@@ -253,14 +275,16 @@ class SessionRound:
         if not picks:
             return None
         positions = np.array([pick.position for pick in picks], np.int64)
+        slots = np.array([pick.slot for pick in picks], np.int32)
+        arms = np.array([pick.arm for pick in picks], np.int32)
         predicted = None
         if self.probs is not None:
             predicted = self.probs[positions].astype(np.float16)
         return ExamplesAsked(
             round=self.number,
             positions=positions,
-            slots=np.array([pick.slot for pick in picks], np.int32),
-            arms=np.array([pick.arm for pick in picks], np.int32),
+            slots=slots,
+            arms=arms,
             predicted=predicted,
         )
 
@@ -299,7 +323,9 @@ class SessionRound:
         table = self.run_state.label_table
         while positions:
             position = positions.pop(0)
-            if table.untouched(position) and table.availability.readable(position):
+            if not table.untouched(position):
+                continue
+            if table.availability.readable(position):
                 return TakenPick(position, self.slot, arm)
         return None
 
@@ -334,7 +360,8 @@ def _holdout_candidates(run_state: RunState) -> np.ndarray:
     """Positions of the hold-out's examples that may be asked."""
     table = run_state.label_table
     availability = table.availability
-    is_candidate = availability.for_holdout & table.untouched() & availability.readable()
+    can_be_asked = table.untouched() & availability.readable()
+    is_candidate = availability.for_holdout & can_be_asked
     candidates = np.flatnonzero(is_candidate)
     if run_state.current is None:
         return candidates

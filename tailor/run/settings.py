@@ -19,7 +19,10 @@ from tailor.errors import InputError
 from tailor.strategies import expand_sets
 from tailor.task import MultiClass, MultiLabel, Task
 
-KINDS: dict[str, type[Task]] = {"multi-class": MultiClass, "multi-label": MultiLabel}
+KINDS: dict[str, type[Task]] = {
+    "multi-class": MultiClass,
+    "multi-label": MultiLabel,
+}
 
 #: how a first batch may be chosen
 STARTS = ("coverage", "random", "half")
@@ -75,20 +78,16 @@ class Settings:
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise InputError(f"kind is {self.kind!r}: it must be one of {', '.join(KINDS)}")
-        strategies: Any = self.strategies
-        if isinstance(strategies, str):
-            strategies = [strategies]
-        strategies = check_list(strategies, "strategies", "names of arm families")
-        holdout = check_number(self.holdout, "holdout", "it must lie in [0, 1)")
-        if not 0 <= holdout < 1:
-            raise InputError(f"holdout is {holdout}: it must lie in [0, 1)")
+        listed = _check_strategies(self.strategies)
+        holdout = _check_holdout(self.holdout)
         classes = check_list(self.classes, "classes", "names")
-        strategies = [check_text(name, "strategy") for name in strategies]
+        names = [check_text(name, "strategy") for name in listed]
+        # What "auto" stands for may change with a version, and a run must not change with it.
+        strategies = expand_sets(names, self.kind)
         checked = {
             "classes": tuple(classes),
-            # What "auto" stands for may change with a version, and a run must not change with it.
-            "strategies": tuple(expand_sets(strategies, self.kind)),
-            "selector": _resolved_selector(check_text(self.selector, "selector")),
+            "strategies": tuple(strategies),
+            "selector": _check_selector(self.selector),
             "reward": check_text(self.reward, "reward"),
             "batch": check_whole(self.batch, "batch"),
             "rounds": check_whole(self.rounds, "rounds"),
@@ -118,6 +117,7 @@ class Settings:
         begun = Settings.from_dict(begun_with).as_dict()
         today = self.as_dict()
         for name, value in begun.items():
+            # It may change between two rounds: nothing that was decided before depends on it.
             if name == "batch":
                 continue
             if value != today[name]:
@@ -133,8 +133,24 @@ class Settings:
         return cls(**options)
 
 
-def _resolved_selector(selector: str) -> str:
-    return AUTO_SELECTOR if selector == "auto" else selector
+def _check_strategies(strategies: Any) -> list[Any]:
+    if isinstance(strategies, str):
+        strategies = [strategies]
+    return check_list(strategies, "strategies", "names of arm families")
+
+
+def _check_holdout(share: Any) -> float:
+    holdout = check_number(share, "holdout", "it must lie in [0, 1)")
+    if not 0 <= holdout < 1:
+        raise InputError(f"holdout is {holdout}: it must lie in [0, 1)")
+    return holdout
+
+
+def _check_selector(selector: Any) -> str:
+    name = check_text(selector, "selector")
+    if name == "auto":
+        return AUTO_SELECTOR
+    return name
 
 
 def _check_start(start: str) -> str:

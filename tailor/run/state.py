@@ -1,5 +1,5 @@
-"""The state of a run, as its events have made it. Only tailor.run.event_applier and
-tailor.run.class_merges change it.
+"""The state of a run, as its events have made it. Only tailor.run.event_applier,
+tailor.run.class_merges and tailor.run.merge_restoring change it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tailor.selection.label_table import LabelTable
 from tailor.selection.learner import Learner
 
 if TYPE_CHECKING:
-    from tailor.run.class_merges import Merge
+    from tailor.run.merge_memory import Merge
 
 
 class RunState:
@@ -33,30 +33,28 @@ class RunState:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.task = settings.task
-        self.event = 0  # the number of the last event that was applied
+        #: the number of the last event that was applied
+        self.event = 0
         self.ids: list[str] = []
         self.position: dict[str, int] = {}
-        self.learner = Learner(
-            self.task,
-            LabelTable(self.task, 0),
-            strategies=settings.strategies or None,
-            selector=settings.selector,
-            reward=settings.reward,
-            cover=settings.cover,
-            rounds=settings.rounds,
-            batch=settings.batch,
-            seed=settings.seed,
-        )
-        self.aside: dict[int, str] = {}  # examples that can't be read, with the reason
-        self.vanished: list[int] = []  # away from the pool for now
-        self.files: dict[str, str] = {}  # whole files of the pool that can't be opened
+        self.learner = _new_learner(settings)
+        #: examples that can't be read, with the reason
+        self.aside: dict[int, str] = {}
+        #: away from the pool for now
+        self.vanished: list[int] = []
+        #: whole files of the pool that can't be opened, with the reason
+        self.files: dict[str, str] = {}
         self.rounds: list[RoundRecord] = []
-        self.asked_in: list[list[int]] = []  # for each round: the positions that were asked in it
-        self.waiting: dict[int, None] = {}  # asked and neither answered nor skipped, oldest first
-        self.answered_by: dict[int, tuple[str | None, float]] = {}  # (annotator, time)
+        #: for each round: the positions that were asked in it
+        self.asked_in: list[list[int]] = []
+        #: asked and neither answered nor skipped, oldest first
+        self.waiting: dict[int, None] = {}
+        #: position -> (annotator, time)
+        self.answered_by: dict[int, tuple[str | None, float]] = {}
         self.consensus = Consensus()
         self.arm_statistics = ArmStatistics(self.task.size)
-        self.merges: list[Merge] = []  # that can be taken back, the latest last
+        #: merges that can be taken back, the latest last
+        self.merges: list[Merge] = []
 
     def copy(self) -> RunState:
         """A state of its own, as this one stands now; no round is open in it."""
@@ -107,6 +105,7 @@ class RunState:
         positions = picks.positions.tolist()
         record.asked += len(positions)
         self.asked_in[-1] += positions
+        # Half the precision is enough in the store; the table counts in float32.
         predicted = picks.predicted
         if predicted is not None:
             predicted = predicted.astype(np.float32)
@@ -165,20 +164,37 @@ class RunState:
         label = majority(self.task, votes.values())
         consensus.open.pop(position, None)
         consensus.disputed.pop(position, None)
+        if label is None:
+            self._leave_open(position, votes)
+        else:
+            self._take_majority(position, label, votes)
+
+    def _take_majority(
+        self,
+        position: int,
+        label: tuple[int, ...],
+        votes: Mapping[str, Vote],
+    ) -> None:
+        """The label that more than half of the votes are for counts from now on."""
         positions = np.array([position])
-        if label is not None:
-            self.label(positions, [label])
-            annotators = _who_gave(label, votes)
-            latest = max(vote.at for vote in votes.values())
-            self.answered_by[position] = (annotators, latest)
-            return
+        self.label(positions, [label])
+        annotators = _who_gave(label, votes)
+        times = [vote.at for vote in votes.values()]
+        self.answered_by[position] = (annotators, max(times))
+
+    def _leave_open(self, position: int, votes: Mapping[str, Vote]) -> None:
+        """All votes are in, and no label has won: it is skipped where all have skipped it, disputed
+        otherwise.
+        """
+        positions = np.array([position])
+        # A vote that was changed may have undone an earlier majority.
         self.unlabel(positions)
         all_skipped = all(vote.classes is None for vote in votes.values())
         if all_skipped:
             self.skip(positions)
             return
-        consensus.open[position] = None
-        consensus.disputed[position] = None
+        self.consensus.open[position] = None
+        self.consensus.disputed[position] = None
 
     def count_found(self, positions: np.ndarray, sign: int) -> None:
         """Add the labels of these examples to what their arms found (sign 1), or take them off."""
@@ -197,11 +213,10 @@ class RunState:
         is_answered = table.has_label(positions) | is_skipped
         is_asked = table.picks.stands[positions]
         is_waiting = is_asked & ~is_answered
-        for position, waits in zip(positions.tolist(), is_waiting.tolist()):
-            if waits:
-                self.waiting[position] = None
-            else:
-                self.waiting.pop(position, None)
+        for position in positions[~is_waiting].tolist():
+            self.waiting.pop(position, None)
+        for position in positions[is_waiting].tolist():
+            self.waiting[position] = None
 
     # ------------------------------------------------------------------ what is known
 
@@ -254,30 +269,57 @@ class RunState:
     def summary(self) -> dict[str, Any]:
         """What `tailor status` shows."""
         table = self.label_table
-        aside = {}
-        for position, reason in sorted(self.aside.items()):
-            aside[self.ids[position]] = reason
-        # Last: of an example that can't be read and has vanished, the latter is said.
-        for position in self.vanished:
-            aside[self.ids[position]] = "it has vanished from the pool"
+        skipped = table.answers.skipped.sum()
         holdout_labels = table.labels_of(table.holdout_labelled)
+        shares = class_shares(self.task.classes, holdout_labels)
         current_round = None
         if self.current is not None:
             current_round = self.current.number
-        estimates = [record.estimate for record in self.rounds]
+        estimates = []
+        for record in self.rounds:
+            if record.estimate is not None:
+                estimates.append(record.estimate)
         return {
             "examples": len(self.ids),
             "answered": self.answered(),
             "holdout": table.holdout_total.examples,
             "waiting": len(self.waiting),
-            "skipped": int(table.answers.skipped.sum()),
-            "aside": aside,
-            "shares": class_shares(self.task.classes, holdout_labels),
+            "skipped": int(skipped),
+            "aside": self._aside_by_id(),
+            "shares": shares,
             "files": self.files,
             "counts": self.counts(),
             "round": current_round,
-            "estimates": [estimate for estimate in estimates if estimate],
+            "estimates": estimates,
         }
+
+    def _aside_by_id(self) -> dict[str, str]:
+        """The examples that can't be asked for, with the reason."""
+        reasons = {}
+        for position, reason in sorted(self.aside.items()):
+            example_id = self.ids[position]
+            reasons[example_id] = reason
+        # Last: of an example that can't be read and has vanished, the latter is said.
+        for position in self.vanished:
+            example_id = self.ids[position]
+            reasons[example_id] = "it has vanished from the pool"
+        return reasons
+
+
+def _new_learner(settings: Settings) -> Learner:
+    """One that knows of no example yet."""
+    task = settings.task
+    return Learner(
+        task,
+        LabelTable(task, 0),
+        strategies=settings.strategies or None,
+        selector=settings.selector,
+        reward=settings.reward,
+        cover=settings.cover,
+        rounds=settings.rounds,
+        batch=settings.batch,
+        seed=settings.seed,
+    )
 
 
 def _who_gave(label: tuple[int, ...], votes: Mapping[str, Vote]) -> str:
