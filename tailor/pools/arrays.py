@@ -222,7 +222,8 @@ def _open_file(
 
 def _kind(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
     """ "vector" or "image", by shape and dtype; InputError for any other array."""
-    if not shape or shape[0] == 0:
+    has_rows = len(shape) > 0 and shape[0] > 0
+    if not has_rows:
         raise InputError(f"an array of shape {shape} has no rows: give at least one example")
     is_table = len(shape) == 2 and shape[1] > 0
     if is_table and _is_numeric(dtype):

@@ -57,8 +57,7 @@ THREADS = min(8, os.cpu_count() or 1)
 
 def check_decoding(max_side: int | None, threads: int | None) -> None:
     """Raises InputError unless both are at least 1, or None."""
-    is_too_small = max_side is not None and max_side < 1
-    if is_too_small:
+    if max_side is not None and max_side < 1:
         raise InputError(
             f"max_side is {max_side}: it must be at least 1 pixel, or None for the full size"
         )
@@ -76,6 +75,7 @@ def in_threads(
     Image decoders release the interpreter lock, so threads do decode at the same time.
     """
     wanted = threads or THREADS
+    # No more threads than there is work for.
     count = min(wanted, len(items))
     if count <= 1:
         return [work(item) for item in items]

@@ -85,7 +85,8 @@ class NpyRows:
             else:
                 rows = self._plain_rows(ordered)
         except FileNotFoundError:
-            return [Unreadable("missing")] * len(positions)
+            missing = Unreadable("missing")
+            return [missing] * len(positions)
         except (OSError, ValueError) as problem:
             unreadable = Unreadable(f"can't be read: {problem}")
             return [unreadable] * len(positions)

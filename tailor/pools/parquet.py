@@ -79,7 +79,8 @@ class ParquetPool(Pool):
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
         check_decoding(max_side, threads)
-        self._listing = ParquetListing(_absolute_paths(path), split)
+        paths = _absolute_paths(path)
+        self._listing = ParquetListing(paths, split)
         self.key = key
         self.label = label
         self.max_side = max_side

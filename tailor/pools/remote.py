@@ -115,7 +115,8 @@ class RemotePool(Pool):
         self.kind = ""
         self.refresh()
         if not self._ids:
-            raise InputError(f"nothing to read below {self.address}: {self._why_empty()}")
+            reason = self._why_empty()
+            raise InputError(f"nothing to read below {self.address}: {reason}")
 
     def _why_empty(self) -> str:
         if not self._broken:
@@ -216,7 +217,11 @@ class RemotePool(Pool):
         if self._holds_images:
             # Each image is a file of one row.
             files = [self._files[position] for position in checked]
-            return in_threads(self._read_image, files, None)
+            return in_threads(
+                self._read_image,
+                files,
+                threads=None,
+            )
         examples: dict[int, Any] = {}
         by_file = self._rows.by_file(checked)
         # By file, whatever the order asked for: each is fetched once.

@@ -160,7 +160,8 @@ class TextFile(Pool):
         return list(all_columns), list(text_columns)
 
     def _read_header(self, csv_format: Csv) -> list[str]:
-        header = next(self._records(0, 1), None)
+        records = self._records(0, 1)
+        header = next(records, None)
         if header is None:
             raise InputError(f"{self.path} has no header: it is empty")
         if header.values is None:
@@ -304,7 +305,8 @@ class TextFile(Pool):
                     content = file.read(size)
                     texts[position] = self._text(position, content)
         except FileNotFoundError:
-            return [Unreadable("missing")] * len(checked)
+            missing = Unreadable("missing")
+            return [missing] * len(checked)
         except OSError as problem:
             unreadable = Unreadable(f"can't be read: {problem}")
             return [unreadable] * len(checked)
@@ -338,10 +340,13 @@ class TextFile(Pool):
         if column is None:
             return None
         labels = self._column_labels(column)
-        has_lists = any(isinstance(label, list) for label in labels.values())
-        if not has_lists and self.label_separator is None and column != "labels":
+        is_multi_label = self.label_separator is not None or column == "labels"
+        for label in labels.values():
+            # One list among them makes all of them sets of classes.
+            if isinstance(label, list):
+                is_multi_label = True
+        if not is_multi_label:
             return labels
-        # One list among them makes all of them sets of classes.
         for example_id, label in labels.items():
             if not isinstance(label, list):
                 labels[example_id] = [label]
