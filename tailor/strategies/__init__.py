@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tailor.strategies.cluster_margin import ClusterMargin as ClusterMargin
     from tailor.strategies.confidence import Confidence as Confidence
     from tailor.strategies.coreset import Coreset as Coreset
+    from tailor.strategies.direct import Direct as Direct
     from tailor.strategies.emal import Emal as Emal
     from tailor.strategies.entropy import Entropy as Entropy
     from tailor.strategies.galaxy.galaxy import Galaxy as Galaxy
@@ -56,6 +57,7 @@ registry: Registry[Strategy] = Registry(
         "herding": "tailor.strategies.herding:Herding",
         "typiclust": "tailor.strategies.typiclust:Typiclust",
         "probcover": "tailor.strategies.probcover:Probcover",
+        "direct": "tailor.strategies.direct:Direct",
     },
 )
 
@@ -145,6 +147,7 @@ __all__ = [
     "Confidence",
     "Coreset",
     "Cursor",
+    "Direct",
     "Emal",
     "Entropy",
     "Galaxy",

@@ -143,12 +143,12 @@ class RankShards:
         by_arm = zip(*answers)
         merged = []
         for rows, count in zip(by_arm, self._counts, strict=True):
-            best = _merge(rows, count)
+            best = merge_ranked(rows, count)
             merged.append(best)
         return merged
 
 
-def _merge(rows: Sequence[RankedRows], count: int) -> RankedRows:
+def merge_ranked(rows: Sequence[RankedRows], count: int) -> RankedRows:
     """The best `count` of what several shards gave."""
     positions = np.concatenate([ranked.positions for ranked in rows])
     scores = np.concatenate([ranked.scores for ranked in rows])
@@ -158,6 +158,40 @@ def _merge(rows: Sequence[RankedRows], count: int) -> RankedRows:
     best = order[:count]
     return RankedRows(
         positions=positions[best],
+        scores=scores[best],
+        ties=ties[best],
+    )
+
+
+def ranked_among(
+    is_among: torch.Tensor,
+    numbers: torch.Tensor,
+    count: int,
+    part: PoolView,
+) -> RankedRows:
+    """The `count` lowest-numbered of some rows, in order, or all where there are fewer; ties by
+    part.ties.
+
+    is_among  (N,) bool: the rows in question
+    numbers   (N,) what they are ranked by
+    """
+    if count == 0:
+        is_among = is_among[:0]
+    chosen = is_among.nonzero().squeeze(1)
+    values = numbers[chosen]
+    if count < len(chosen):
+        selected = values.topk(count, largest=False, sorted=False)
+        # All that tie with the last one selected come along, so that part.ties decides.
+        is_near = values <= selected.values.amax()
+        chosen = chosen[is_near]
+        values = values[is_near]
+    positions = chosen.cpu().numpy()
+    scores = values.cpu().numpy()
+    ties = part.ties[positions]
+    order = np.lexsort((ties, scores))
+    best = order[:count]
+    return RankedRows(
+        positions=positions[best] + part.start,
         scores=scores[best],
         ties=ties[best],
     )

@@ -29,6 +29,7 @@ IDEAS = {
     "galaxy": "It lies at the border of {0}, between examples known to be it and examples known "
     "not to be.",
     "galaxy-all": "It lies at the border between two classes.",
+    "direct": "It lies where the answers so far part {0} from the rest, or close by.",
     "badge": "The model would learn much from it, and it differs from the others in this round.",
     "submodular": "It stands for many examples that nobody has labelled.",
     "coreset": "Of what was left, this is among those least like anything labelled so far.",

@@ -16,7 +16,7 @@ from tailor.bandits import registry as selectors
 from tailor.compute import LocalEngine, Predictions, Sharded, part_view
 from tailor.compute.sharded_view import ShardedView
 from tailor.selection.pool_view import PoolView
-from tailor.strategies import registry
+from tailor.strategies import direct, registry
 from tailor.strategies.galaxy import sharded_graph
 from tailor.testing import make_pool
 from tailor.testing.engines import check_same_learning, check_same_picks, families_for
@@ -51,9 +51,12 @@ def check(case, families, shard, dtype=np.float64):
 
 @pytest.fixture
 def short_parts(monkeypatch):
-    """Several parts to a shard, and galaxy looks only one rank around its cuts at first."""
+    """Several parts to a shard; galaxy looks only one rank around its cuts at first, and direct has
+    one example to spare.
+    """
     monkeypatch.setattr(part_view, "CHUNK", 3)
     monkeypatch.setattr(sharded_graph, "REACH", 1)
+    monkeypatch.setattr(direct, "SPARE", 1)
 
 
 @pytest.mark.usefixtures("short_parts")
