@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tailor.selection.pool_view import PoolView
+from tailor.selection.pool_view import PoolView, tie_keys
 from tailor.strategies.direct_cut import ClassCut, class_scores
 from tailor.strategies.ranking import RankedRows, merge_ranked, ranked_among
 
@@ -81,10 +81,12 @@ def _around(
     """What of a part lies around one cut. scores, ties and is_free are (N,)."""
     is_above = scores >= cut.score
     is_in_doubt = (scores >= cut.bottom) & (scores <= cut.top)
+    # A hash of seed and position, mixed with one of the class: as good as drawing lots, the same
+    # over shards, and in another order for each class, so that arms do not take each other's.
+    (class_hash,) = tie_keys(1, 0, cut.klass).tolist()
+    lots = ties ^ class_hash
     return AroundCut(
         above=ranked_among(is_free & is_above, scores, depths.above, part),
         below=ranked_among(is_free & ~is_above, -scores, depths.below, part),
-        # A hash of seed and position orders them: as good as drawing lots, and the same over
-        # shards.
-        in_doubt=ranked_among(is_free & is_in_doubt, ties, depths.in_doubt, part),
+        in_doubt=ranked_among(is_free & is_in_doubt, lots, depths.in_doubt, part),
     )

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from oracles import free_now, probabilities
 
+from tailor.selection.pool_view import tie_keys
 from tailor.task import MultiClass
 
 
@@ -88,7 +89,8 @@ class DirectWalk:
             bottom, top = in_doubt(self.view, self.klass)
             doubtful = [i for i in free if bottom <= scores[i] <= top]
             if doubtful:
-                return min(doubtful, key=lambda i: ties[i])
+                class_hash = tie_keys(1, 0, self.klass)[0]
+                return min(doubtful, key=lambda i: ties[i] ^ class_hash)
             sides = ["above", "below"]
         else:
             sides = list(self.sides)
