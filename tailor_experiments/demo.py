@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,12 @@ from tailor_experiments.comparison.parallel import report, run_all
 from tailor_experiments.datasets.digits import load_digits
 from tailor_experiments.metrics import balanced_accuracy, imbalance_ratio
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: those of the paper's main experiments
 FAMILIES = NARROW["multi-class"]
+#: in the folder of the demo, which all of its runs share
 POOL = "digits.parquet"
 
 
@@ -86,70 +91,94 @@ def write_pool(out: Path, classes: int) -> None:
     """scikit-learn's digits as an imbalanced pool: classes 0 to K-2 are kept, the rest are merged
     into one.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    out.mkdir(parents=True, exist_ok=True)
+    pq.write_table(_digits_table(classes), out / POOL)
+
+
+def _digits_table(classes: int) -> pa.Table:
+    """Columns id, embedding and label, a row a digit."""
+    import pyarrow as pa
+
     pixels, digits = load_digits()
-    names = class_names(classes)
-    merged = np.minimum(digits, classes - 1)
     # Pixels run from 0 to 16.
     scaled = pixels / 16
     vectors = scaled.astype(np.float32)
     vector_type = pa.list_(pa.float32())
+    names = class_names(classes)
+    merged = np.minimum(digits, classes - 1)
     columns = {
         "id": [f"digit-{place:04d}" for place in range(len(vectors))],
         "embedding": pa.array(vectors.tolist(), vector_type),
         "label": [names[class_index] for class_index in merged],
     }
-    table = pa.table(columns)
-    out.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, out / POOL)
+    return pa.table(columns)
 
 
-def trial(contender: Contender, seed: int, setting: DemoSetting, out: Path) -> list[DemoRow]:
+def trial(
+    contender: Contender,
+    seed: int,
+    setting: DemoSetting,
+    out: Path,
+) -> list[DemoRow]:
     """One run from the first batch to the last round -> a row for each training.
 
     The same seed gives every contender whose first batch is random the same one, so that
     differences are paired.
     """
     folder = out / "runs" / f"{contender.folder}-{seed}"
-    settings = _settings(contender, seed, setting)
-    config.write(folder, settings)
+    config.write(folder, _settings(contender, seed, setting))
     project = Project(folder)
-    session = project.session()
-    known_labels = session.pool.labels() or {}
-    answers = [known_labels[example_id] for example_id in session.pool.ids]
-    truth = project.settings.task.encode(answers)
-    rows: list[DemoRow] = []
+    demo_trial = _DemoTrial(project, contender.label, seed)
+    return demo_trial.run(setting.rounds)
 
-    def measure(number: int, probs: np.ndarray) -> None:
+
+class _DemoTrial:
+    """A run whose answers are known, and the rows of its trainings."""
+
+    def __init__(self, project: Project, contender: str, seed: int) -> None:
+        self.contender = contender
+        self.seed = seed
+        self.session = project.session()
+        pool = self.session.pool
+        self.known_labels = pool.labels() or {}
+        answers = [self.known_labels[example_id] for example_id in pool.ids]
+        self.truth = project.settings.task.encode(answers)
+        self.rows: list[DemoRow] = []
+
+    def run(self, rounds: int) -> list[DemoRow]:
+        """All rounds after the first batch, one after the other -> the rows."""
+        session = self.session
+        for number in range(rounds + 1):
+            asked = session.ask()
+            if number > 0:
+                # To ask was to train on the rounds before.
+                assert session.probs is not None
+                self._measure(number - 1, session.probs)
+            labels = {example_id: self.known_labels[example_id] for example_id in asked.ids}
+            session.tell(labels, by="demo")
+        # The last round's labels are not asked after: they are trained on here.
+        session.final_fit()
+        whole_pool = np.arange(len(self.truth))
+        probs, _ = session.predict(whole_pool)
+        self._measure(rounds, probs)
+        session.store.close()
+        return self.rows
+
+    def _measure(self, number: int, probs: np.ndarray) -> None:
         """Of the model trained after a round; probs (N, K)."""
-        label_table = session.run_state.label_table
+        label_table = self.session.run_state.label_table
         row = DemoRow(
-            contender.label,
-            seed,
+            self.contender,
+            self.seed,
             number,
             labels=len(label_table.labelled),
-            accuracy=balanced_accuracy(truth, probs),
+            accuracy=balanced_accuracy(self.truth, probs),
             rarest=int(label_table.counts.min()),
             imbalance=imbalance_ratio(label_table.counts),
         )
-        rows.append(row)
-
-    for number in range(setting.rounds + 1):
-        asked = session.ask()
-        if number > 0:
-            # To ask was to train on the rounds before.
-            assert session.probs is not None
-            measure(number - 1, session.probs)
-        labels = {example_id: known_labels[example_id] for example_id in asked.ids}
-        session.tell(labels, by="demo")
-    session.final_fit()
-    whole_pool = np.arange(len(truth))
-    final_probs, _ = session.predict(whole_pool)
-    measure(setting.rounds, final_probs)
-    session.store.close()
-    return rows
+        self.rows.append(row)
 
 
 def _settings(contender: Contender, seed: int, setting: DemoSetting) -> dict[str, dict[str, Any]]:
@@ -162,6 +191,7 @@ def _settings(contender: Contender, seed: int, setting: DemoSetting) -> dict[str
             "label": "label",
         },
         "model": {
+            # As the paper has it; a contender may have another.
             "prior_correction": "none",
             "device": "cpu",
             **contender.model,
@@ -173,13 +203,19 @@ def _settings(contender: Contender, seed: int, setting: DemoSetting) -> dict[str
             "cover": contender.cover,
             "batch": setting.batch,
             "rounds": setting.rounds,
+            # Accuracy is measured on the whole pool, whose labels are known.
             "holdout": 0.0,
             "seed": seed,
         },
     }
 
 
-def _report_trial(contender: Contender, seed: int, setting: DemoSetting, out: Path) -> None:
+def _report_trial(
+    contender: Contender,
+    seed: int,
+    setting: DemoSetting,
+    out: Path,
+) -> None:
     """In a worker."""
     rows = trial(
         contender,
@@ -192,56 +228,60 @@ def _report_trial(contender: Contender, seed: int, setting: DemoSetting, out: Pa
 
 def run(setting: DemoSetting, workers: int, out: Path) -> Iterator[list[DemoRow]]:
     """The rows of every trial, each as it ends. Earlier runs of the demo in `out` are replaced."""
+    # A run that is there would be gone on with, and have its rows already.
     earlier_runs = out / "runs"
     if earlier_runs.exists():
         shutil.rmtree(earlier_runs)
     write_pool(out, setting.classes)
-    jobs = []
+    yield from run_all(_report_trial, list(_jobs(setting, out)), workers)
+
+
+def _jobs(setting: DemoSetting, out: Path) -> Iterator[tuple[Contender, int, DemoSetting, Path]]:
+    """What _report_trial() is called with, all contenders of a seed before the next seed."""
     for seed in range(setting.seeds):
         for contender in CONTENDERS:
-            job = (
-                contender,
-                seed,
-                setting,
-                out,
-            )
-            jobs.append(job)
-    yield from run_all(_report_trial, jobs, workers)
+            yield contender, seed, setting, out
 
 
 def verdict(rows: Sequence[DemoRow], setting: DemoSetting) -> str:
     """What the figure shows, in sentences: the means over rounds, and labels to one accuracy."""
-    areas = {}
-    for contender in CONTENDERS:
-        accuracies = []
-        for row in rows:
-            if row.contender == contender.label:
-                accuracies.append(row.accuracy)
-        areas[contender.label] = float(np.mean(accuracies))
+    areas = _areas(rows)
     ours = CONTENDERS[0].label
-    others = areas.copy()
-    del others[ours]
-    best_other = max(others, key=others.__getitem__)
-    last = setting.rounds
-    goal = _mean_accuracy(rows, "random", last)
-    all_labels = (last + 1) * setting.batch
-    needed = "does not reach"
-    for number in range(last + 1):
-        accuracy = _mean_accuracy(rows, ours, number)
-        if accuracy >= goal:
-            # Round 0 is the first batch, which has labels too.
-            needed_labels = (number + 1) * setting.batch
-            needed = f"reaches with {needed_labels}"
-            break
+    # The first contender is the one that the demo is about.
+    others = [label for label in areas if label != ours]
+    best_other = max(others, key=areas.__getitem__)
     random_area = ""
     if best_other != "random":
         random_area = f", random {areas['random']:.3f}"
+    all_labels = (setting.rounds + 1) * setting.batch
+    needed = _labels_needed(rows, setting, ours)
     return (
         f"Mean balanced accuracy over the rounds: {ours} {areas[ours]:.3f}, {best_other} (the best "
         f"of the others) {areas[best_other]:.3f}{random_area}. What random labelling reaches with "
         f"{all_labels} labels, {ours} {needed}. Seeds: {setting.seeds}, on small pictures of "
         "digits; your data will differ."
     )
+
+
+def _areas(rows: Sequence[DemoRow]) -> dict[str, float]:
+    """contender -> its mean accuracy over all rounds and seeds"""
+    areas = {}
+    for contender in CONTENDERS:
+        label = contender.label
+        accuracies = [row.accuracy for row in rows if row.contender == label]
+        areas[label] = float(np.mean(accuracies))
+    return areas
+
+
+def _labels_needed(rows: Sequence[DemoRow], setting: DemoSetting, contender: str) -> str:
+    """With how many labels a contender is as good as random in the end, as part of a sentence."""
+    goal = _mean_accuracy(rows, "random", setting.rounds)
+    for number in range(setting.rounds + 1):
+        if _mean_accuracy(rows, contender, number) >= goal:
+            # Round 0 is the first batch, which has labels too.
+            labels = (number + 1) * setting.batch
+            return f"reaches with {labels}"
+    return "does not reach"
 
 
 def _mean_accuracy(rows: Sequence[DemoRow], contender: str, number: int) -> float:

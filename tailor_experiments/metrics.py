@@ -16,6 +16,7 @@ def balanced_accuracy(labels: np.ndarray, probs: np.ndarray) -> float:
     if len(labels) == 0:
         raise InputError("balanced accuracy of no examples: at least one is needed")
     per_class = class_accuracy(labels, probs)
+    # A class without examples has no accuracy: counted as 0 it would lower every mean.
     of_occurring = per_class[~np.isnan(per_class)]
     return float(of_occurring.mean())
 
@@ -28,8 +29,13 @@ def class_accuracy(labels: np.ndarray, probs: np.ndarray) -> np.ndarray:
     true_class = labels.argmax(1)
     is_right = true_class == probs.argmax(1)
     counts = np.bincount(true_class, minlength=classes)
-    hits = np.bincount(true_class, weights=is_right, minlength=classes)
+    hits = np.bincount(
+        true_class,
+        weights=is_right,
+        minlength=classes,
+    )
     accuracy = hits / np.maximum(counts, 1)
+    # Not 0, which a class that is never recognised has.
     accuracy[counts == 0] = np.nan
     return accuracy
 
@@ -45,9 +51,8 @@ def average_precision(labels: np.ndarray, scores: np.ndarray) -> float:
     if positives == 0:
         return 0.0
     ranked_scores, ranked_labels = _descending(labels, scores)
-    differs_from_next = ranked_scores[1:] != ranked_scores[:-1]
-    is_last_of_equals = np.append(differs_from_next, True)
-    thresholds = np.flatnonzero(is_last_of_equals)
+    thresholds = _thresholds(ranked_scores)
+    # In whole numbers: sums of many float32 ones would stop growing at 2^24.
     cumulative = np.cumsum(ranked_labels, dtype=np.int64)
     hits = cumulative[thresholds].astype(np.float64)
     precision = hits / (thresholds + 1)
@@ -56,19 +61,32 @@ def average_precision(labels: np.ndarray, scores: np.ndarray) -> float:
     return float(area / positives)
 
 
+def _thresholds(ranked_scores: np.ndarray) -> np.ndarray:
+    """Places of the last of each run of equal scores."""
+    differs_from_next = ranked_scores[1:] != ranked_scores[:-1]
+    is_last_of_equals = np.append(differs_from_next, True)
+    return np.flatnonzero(is_last_of_equals)
+
+
 def _descending(labels: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Scores from the highest, or what is equal where they are, and their labels."""
     if scores.dtype == np.float32 and scores.min() >= 0:
-        # The bits of such floats are in the floats' order, and leave room for the label: plain
-        # numbers sort fastest. Adding 0 makes -0.0, whose bits are not, 0.0.
-        positive_zeros = np.ascontiguousarray(scores + 0.0)
-        bits = positive_zeros.view(np.uint32)
-        packed = (bits << 1) | (labels != 0)
-        packed.sort()
-        descending = packed[::-1]
-        return descending >> 1, descending & 1
+        return _descending_bits(labels, scores)
+    # Stability is not needed: equal scores are one threshold.
     order = np.argsort(-scores)
     return scores[order], labels[order]
+
+
+def _descending_bits(labels: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same of float32 scores that are not negative, as the bits of each."""
+    # The bits of such floats are in the floats' order, and leave room for the label: plain
+    # numbers sort fastest. Adding 0 makes -0.0, whose bits are not, 0.0.
+    positive_zeros = np.ascontiguousarray(scores + 0.0)
+    bits = positive_zeros.view(np.uint32)
+    packed = (bits << 1) | (labels != 0)
+    packed.sort()
+    descending = packed[::-1]
+    return descending >> 1, descending & 1
 
 
 def mean_average_precision(labels: np.ndarray, probs: np.ndarray) -> float:
@@ -77,10 +95,13 @@ def mean_average_precision(labels: np.ndarray, probs: np.ndarray) -> float:
 
     Raises InputError where none does.
     """
-    present = np.flatnonzero(labels.any(0))
-    if len(present) == 0:
+    precisions = []
+    # Average precision is about positives, and says nothing of a class that has none.
+    for klass in np.flatnonzero(labels.any(0)):
+        precision = average_precision(labels[:, klass], probs[:, klass])
+        precisions.append(precision)
+    if not precisions:
         raise InputError("mean average precision needs at least one positive label")
-    precisions = [average_precision(labels[:, k], probs[:, k]) for k in present]
     return float(np.mean(precisions))
 
 
@@ -99,7 +120,12 @@ def score(kind: str, labels: np.ndarray, probs: np.ndarray) -> float:
     return balanced_accuracy(labels, probs)
 
 
-def rarest_score(kind: str, labels: np.ndarray, probs: np.ndarray, klass: int) -> float:
+def rarest_score(
+    kind: str,
+    labels: np.ndarray,
+    probs: np.ndarray,
+    klass: int,
+) -> float:
     """Of one class: the share of its examples predicted right, in multi-label its average
     precision.
     """

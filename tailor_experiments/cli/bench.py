@@ -195,6 +195,7 @@ def report(
     for label in (focus, reach):
         if label is not None and label not in contenders:
             raise UnknownName("contender", label, dict.fromkeys(contenders))
+    # Figures take longest: the tables are printed when they are drawn.
     with progress_bars() as step:
         page = write_report(
             experiments,
@@ -206,7 +207,14 @@ def report(
             workers=cores(),
             progress=step,
         )
-    show_tables(all_tables(experiments, target, focus, reach))
+    show_tables(
+        all_tables(
+            experiments,
+            target,
+            focus,
+            reach,
+        )
+    )
     typer.echo(f"Page and figures: {page}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,8 @@ import typer
 from tailor.cli.group import CommandGroup
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from tailor_experiments.datasets.base import Dataset
     from tailor_experiments.datasets.check import Figure, Report
 
@@ -58,56 +61,85 @@ def check(
     else:
         show(name, dataset, report)
     if not report.ok:
+        # For scripts that check a download.
         raise typer.Exit(1)
 
 
 def show(name: str, dataset: Dataset, report: Report) -> None:
     """The report as a table, and what can't be read below it."""
     from rich.console import Console
-    from rich.table import Table
-
-    from tailor_experiments.datasets import PAPER
 
     console = Console()
+    console.print(_figure_table(report.figures, f"{name}, {dataset.task.kind}"))
+    # Paths and names may hold brackets, which would else be read as markup.
+    if report.setting is None:
+        console.print(_nothing_to_compare_with(dataset.name), markup=False)
+    console.print(
+        f"{_test_text(dataset)}; read {report.sampled} examples, {len(report.unreadable)} of them "
+        "unreadable",
+        markup=False,
+    )
+    for problem in _problems(report):
+        console.print(problem, style="yellow", markup=False)
+
+
+def _figure_table(figures: list[Figure], title: str) -> Table:
+    from rich.table import Table
+
     table = Table(
         "",
         "here",
         "paper",
         "",
-        title=f"{name}, {dataset.task.kind}",
+        title=title,
     )
-    for figure in report.figures:
-        paper = "" if figure.paper is None else number(figure, figure.paper)
-        remark = {True: "ok", False: "differs", None: ""}[figure.ok]
-        if figure.note:
-            remark = f"{remark} ({figure.note})"
+    for figure in figures:
+        paper = ""
+        if figure.paper is not None:
+            paper = number(figure, figure.paper)
         table.add_row(
             figure.name,
             number(figure, figure.here),
             paper,
-            remark,
+            _remark(figure),
         )
-    console.print(table)
-    if report.setting is None:
-        near = [setting for setting in PAPER if setting.rpartition("-")[0] == dataset.name]
-        text = f"the paper's setting is {near[0]}" if near else "the paper has no such setting"
-        console.print(f"Nothing to compare with: {text}.", markup=False)
-    test = "no test set"
-    if dataset.test_pool is not None:
-        test = f"test set of {len(dataset.test_pool):,}"
-    console.print(
-        f"{test}; read {report.sampled} examples, {len(report.unreadable)} of them unreadable",
-        markup=False,
-    )
+    return table
+
+
+def _remark(figure: Figure) -> str:
+    remark = {
+        True: "ok",
+        False: "differs",
+        None: "",
+    }[figure.ok]
+    if figure.note:
+        return f"{remark} ({figure.note})"
+    return remark
+
+
+def _nothing_to_compare_with(name: str) -> str:
+    """Of a dataset by name: the paper's has perhaps another number of classes."""
+    from tailor_experiments.datasets import PAPER
+
+    for setting in PAPER:
+        if setting.rpartition("-")[0] == name:
+            return f"Nothing to compare with: the paper's setting is {setting}."
+    return "Nothing to compare with: the paper has no such setting."
+
+
+def _test_text(dataset: Dataset) -> str:
+    if dataset.test_pool is None:
+        return "no test set"
+    return f"test set of {len(dataset.test_pool):,}"
+
+
+def _problems(report: Report) -> Iterator[str]:
+    """What can't be read, a line each; ten at most of those that could be very many."""
     if report.missing:
-        console.print(
-            f"missing files, {len(report.missing):,} in all: {listed(report.missing)}",
-            style="yellow",
-            markup=False,
-        )
+        yield f"missing files, {len(report.missing):,} in all: {listed(report.missing)}"
     unreadable = [*report.unreadable.items(), *report.aside.items()]
     for example_id, reason in unreadable[:10]:
-        console.print(f"unreadable: {example_id}: {reason}", style="yellow", markup=False)
+        yield f"unreadable: {example_id}: {reason}"
 
 
 def number(figure: Figure, value: float) -> str:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tailor_experiments.regret.claims import Verdict
+    from tailor_experiments.regret.simulation import RegretRow
 
 
 def regret(
@@ -23,9 +29,8 @@ def regret(
 ) -> None:
     """Simulate the paper's bandit and check the regret of TAILOR against T, M, K and B."""
     from rich.console import Console
-    from rich.table import Table
 
-    from tailor_experiments.regret.claims import check_claims, name_point
+    from tailor_experiments.regret.claims import check_claims
     from tailor_experiments.regret.figures import draw, write_rows
     from tailor_experiments.regret.simulation import AXES, BASE, QUICK, QUICK_BASE, simulate, sweeps
 
@@ -37,48 +42,62 @@ def regret(
         workers=workers,
     )
     out.mkdir(parents=True, exist_ok=True)
+    # Before anything is printed: the rows took long.
     write_rows(rows, out / "regret.csv")
     draw(rows, out)
 
     console = Console()
     for sweep in dict.fromkeys(name for name, _ in points):
         sweep_rows = [row for row in rows if row.sweep == sweep]
-        selectors = dict.fromkeys(row.selector for row in sweep_rows)
-        table = Table(
-            "task",
-            "v",
-            "point",
-            *selectors,
-            title=f"Bayesian regret by {sweep}: mean ± standard error (share of random's)",
-        )
-        for setting in dict.fromkeys(row.setting for row in sweep_rows):
-            cells = [
-                f"{row.mean:.3g} ± {row.error:.1g} ({row.relative:.0%})"
-                for row in sweep_rows
-                if row.setting == setting
-            ]
-            table.add_row(
-                setting.kind,
-                setting.weights,
-                name_point(sweep, setting),
-                *cells,
-            )
-        console.print(table)
+        console.print(_regret_table(sweep, sweep_rows))
+    console.print(_claims_table(check_claims(rows)))
+    console.print(f"Figures and {len(rows)} rows are in {out}")
 
-    claims = Table(
+
+def _regret_table(sweep: str, rows: list[RegretRow]) -> Table:
+    """A row a point of the sweep, a column a selector."""
+    from rich.table import Table
+
+    from tailor_experiments.regret.claims import name_point
+
+    selectors = dict.fromkeys(row.selector for row in rows)
+    table = Table(
+        "task",
+        "v",
+        "point",
+        *selectors,
+        title=f"Bayesian regret by {sweep}: mean ± standard error (share of random's)",
+    )
+    for setting in dict.fromkeys(row.setting for row in rows):
+        cells = [_cell(row) for row in rows if row.setting == setting]
+        table.add_row(
+            setting.kind,
+            setting.weights,
+            name_point(sweep, setting),
+            *cells,
+        )
+    return table
+
+
+def _cell(row: RegretRow) -> str:
+    return f"{row.mean:.3g} ± {row.error:.1g} ({row.relative:.0%})"
+
+
+def _claims_table(verdicts: list[Verdict]) -> Table:
+    from rich.table import Table
+
+    table = Table(
         "claim",
         "where",
         "measured",
         "verdict",
         title="Claims about TAILOR with forget=1, the theory's version",
     )
-    for verdict in check_claims(rows):
-        holds = "holds" if verdict.holds else "does not hold"
-        claims.add_row(
+    for verdict in verdicts:
+        table.add_row(
             verdict.claim,
             verdict.where,
             verdict.measured,
-            holds,
+            "holds" if verdict.holds else "does not hold",
         )
-    console.print(claims)
-    console.print(f"Figures and {len(rows)} rows are in {out}")
+    return table

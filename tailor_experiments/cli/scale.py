@@ -53,6 +53,7 @@ def scale(
         raise InputError(
             "--report prints what was measured before: leave --axis, --against-plan and --quick out"
         )
+    # Before hours of measuring, which a folder that can't be made would waste.
     for folder in (out, disk):
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
@@ -62,6 +63,7 @@ def scale(
         axes = axis or list(AXES)
         for name, reason in skipped(axes, device).items():
             typer.echo(f"{name} is left out: {reason}", err=True)
+        # Without somebody to tell, no round is planned.
         tell_plan = None
         if against_plan:
             tell_plan = _tell_nothing if json else _print_plan

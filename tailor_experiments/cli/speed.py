@@ -44,6 +44,7 @@ def selection(
         "peak MiB",
         "compile s",
     )
+    # Filled as sizes are measured, and printed in the end.
     table.title = "One round of TAILOR"
     for pool_size in sizes:
         row = measure(pool_size, device, repeats)

@@ -22,6 +22,7 @@ def show_tables(tables: Sequence[Table]) -> None:
 
     console = Console()
     if not console.is_terminal:
+        # rich takes 80 columns for what is no terminal.
         console = Console(width=FILE_WIDTH)
     for table in tables:
         title: Text | None = Text(table.title)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tailor_experiments.comparison.rows import Row
     from tailor_experiments.comparison.trackers import Tracker
 
+#: the bar above those of the contenders
 ALL = "all trials"
 
 
@@ -45,6 +46,7 @@ def run_trials(
     from tailor_experiments.comparison.trackers import make_tracker
 
     folder = out or Path("results") / experiment.name
+    # What goes on where this stopped, told to whoever interrupts it.
     command = f"tailor {shlex.join(sys.argv[1:])}"
     with interruptible(command), contextlib.ExitStack() as stack:
         trackers = []
@@ -64,12 +66,24 @@ def run_trials(
                 cache=cache,
             )
         done = rows_done(full, folder)
-        rows = _start(full, folder, cache, workers, engine)
+        rows = _start(
+            full,
+            folder,
+            cache,
+            workers,
+            engine,
+        )
         # Closed when interrupted too, which ends the workers.
         stack.enter_context(contextlib.closing(rows))
         rows_a_contender = full.trials * (full.rounds + 1)
         with progress_bars() as step:
-            _follow(rows, done, rows_a_contender, trackers, step)
+            _follow(
+                rows,
+                done,
+                rows_a_contender,
+                trackers,
+                step,
+            )
     total = sum(done.values())
     typer.echo(f"{total} rows in {folder}. Look at them with: tailor bench report {folder}")
 
@@ -91,10 +105,20 @@ def _start(
     if engine is None:
         from tailor_experiments.comparison.run import run
 
-        return run(experiment, folder, workers, cache=cache)
+        return run(
+            experiment,
+            folder,
+            workers,
+            cache=cache,
+        )
     from tailor_experiments.comparison import ray_runner
 
-    return ray_runner.run(engine, experiment, folder, cache=cache)
+    return ray_runner.run(
+        engine,
+        experiment,
+        folder,
+        cache=cache,
+    )
 
 
 def _follow(
@@ -135,7 +159,11 @@ def cluster_options(ray: str | None, cpus: int | None, gpus: float | None) -> di
         )
     if ray is None:
         return None
-    return {"address": ray, "cpus": cpus or 1, "gpus": gpus or 0}
+    return {
+        "address": ray,
+        "cpus": cpus or 1,
+        "gpus": gpus or 0,
+    }
 
 
 class _Clock:
@@ -154,6 +182,7 @@ class _Clock:
 
     def tell(self, done: int, total: int) -> None:
         now = time.monotonic()
+        # A terminal has bars.
         if sys.stderr.isatty() or now - self._last_told < self._pace:
             return
         self._last_told = now

@@ -7,4 +7,11 @@ from tailor_experiments.comparison.experiment import Contender, Experiment, defa
 from tailor_experiments.comparison.rows import load_rows
 from tailor_experiments.comparison.run import run
 
-__all__ = ["Contender", "Experiment", "default_contenders", "load_rows", "read", "run"]
+__all__ = [
+    "Contender",
+    "Experiment",
+    "default_contenders",
+    "load_rows",
+    "read",
+    "run",
+]

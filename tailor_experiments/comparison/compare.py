@@ -13,7 +13,13 @@ from tailor_experiments.comparison.table_format import INTERVALS, Table, interva
 
 #: columns of a row in which two experiments must agree, or their numbers say nothing about each
 #: other
-MUST_AGREE = ("data", "task", "metric", "classes", "rarest_class")
+MUST_AGREE = (
+    "data",
+    "task",
+    "metric",
+    "classes",
+    "rarest_class",
+)
 
 
 def compare(a: Sequence[Results], b: Sequence[Results]) -> list[Table]:
@@ -33,6 +39,7 @@ def compare(a: Sequence[Results], b: Sequence[Results]) -> list[Table]:
 
 def _matched(a: Sequence[Results], b: Sequence[Results]) -> Iterator[tuple[Results, Results]]:
     """Experiments of one name; the only two there are, whatever their names."""
+    # A variant often has a name of its own, and is still meant to be compared.
     is_only_pair = len(a) == len(b) == 1
     for results_a, results_b in product(a, b):
         if is_only_pair or results_a.name == results_b.name:
@@ -40,41 +47,82 @@ def _matched(a: Sequence[Results], b: Sequence[Results]) -> Iterator[tuple[Resul
 
 
 def _difference_table(a: Results, b: Results) -> Table | None:
+    """None where they have no trial of one contender and seed in common."""
     _check_comparable(a, b)
     labels = _labels_in_common(a, b)
     metrics = [metric for metric in a.metrics if metric in b.metrics]
     rows = []
     for contender in a.contenders:
-        seeds_a = a.rows[contender].keys()
-        seeds_b = b.rows.get(contender, {}).keys()
-        seeds = sorted(seeds_a & seeds_b)
-        if not seeds:
-            continue
-        cells = []
-        for metric in metrics:
-            values_a = a.values_at(labels, contender, metric, seeds)
-            values_b = b.values_at(labels, contender, metric, seeds)
-            difference = stats.paired(values_b, values_a)
-            cells.append(interval(difference, metric))
-        rows.append((contender, *cells, str(len(seeds))))
+        seeds = _seeds_in_common(a, b, contender)
+        if seeds:
+            cells = [
+                _cell(
+                    a,
+                    b,
+                    labels,
+                    contender,
+                    metric,
+                    seeds,
+                )
+                for metric in metrics
+            ]
+            rows.append((contender, *cells, str(len(seeds))))
     if not rows:
         return None
-    if a.name == b.name:
-        title = f"{b.name}, B minus A"
-    else:
-        title = f"{b.name} minus {a.name}"
-    note = f"{INTERVALS}. A: {setup(a)} B: {setup(b)}"
-    if a.total_labels != b.total_labels:
-        note = (
-            f"the most that both measured: A goes on to {a.total_labels} labels, B to "
-            f"{b.total_labels}; {note}"
-        )
-    columns = ("", *(a.metric_label(metric) for metric in metrics), "pairs")
+    headings = [a.metric_label(metric) for metric in metrics]
     return Table(
-        f"{title}, after {labels} labels",
-        columns,
+        f"{_title(a, b)}, after {labels} labels",
+        ("", *headings, "pairs"),
         tuple(rows),
-        note,
+        _note(a, b),
+    )
+
+
+def _seeds_in_common(a: Results, b: Results, contender: str) -> list[int]:
+    """Seeds of a contender of A that B has too."""
+    seeds_a = a.rows[contender].keys()
+    seeds_b = b.rows.get(contender, {}).keys()
+    return sorted(seeds_a & seeds_b)
+
+
+def _cell(
+    a: Results,
+    b: Results,
+    labels: int,
+    contender: str,
+    metric: str,
+    seeds: Sequence[int],
+) -> str:
+    """B minus A of one contender's metric, paired by seed."""
+    values_a = a.values_at(
+        labels,
+        contender,
+        metric,
+        seeds,
+    )
+    values_b = b.values_at(
+        labels,
+        contender,
+        metric,
+        seeds,
+    )
+    difference = stats.paired(values_b, values_a)
+    return interval(difference, metric)
+
+
+def _title(a: Results, b: Results) -> str:
+    if a.name == b.name:
+        return f"{b.name}, B minus A"
+    return f"{b.name} minus {a.name}"
+
+
+def _note(a: Results, b: Results) -> str:
+    note = f"{INTERVALS}. A: {setup(a)} B: {setup(b)}"
+    if a.total_labels == b.total_labels:
+        return note
+    return (
+        f"the most that both measured: A goes on to {a.total_labels} labels, B to "
+        f"{b.total_labels}; {note}"
     )
 
 
@@ -94,6 +142,7 @@ def _check_comparable(a: Results, b: Results) -> None:
 
 def _labels_in_common(a: Results, b: Results) -> int:
     """The most labels at which all trials of both were measured."""
+    # The most, since differences in the end are what counts.
     common = a.measured_at & b.measured_at
     if common:
         return max(common)

@@ -40,7 +40,9 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "path": Key(TEXT, None, "the dataset's folder; without a name, any pool with known labels"),
         "test": Key(TEXT, None, "without a name: a second pool, for testing only"),
         "options": Key(
-            TABLE, {}, "of the dataset or the pool, such as {classes = 2} or {label = 'label'}"
+            TABLE,
+            {},
+            "of the dataset or the pool, such as {classes = 2} or {label = 'label'}",
         ),
     },
     "model": run_config.SCHEMA["model"],
@@ -57,7 +59,9 @@ CONTENDER_KEYS: dict[str, Key] = {
     "families": Key(TEXTS, [], "candidates; empty: those of [experiment]"),
     "reward": Key(TEXT, None, "by default that of [experiment]"),
     "reveal": Key(
-        SWITCH, False, "tell each label before the next pick, as galaxy(pending=revealed) wants it"
+        SWITCH,
+        False,
+        "tell each label before the next pick, as galaxy(pending=revealed) wants it",
     ),
     "start": Key(TEXT, "random", "how the first batch is chosen: random, coverage or half"),
     "cover": Key(SWITCH, False, "candidates propose, and what covers the pool best is taken"),
@@ -76,8 +80,10 @@ def read(path: Path) -> Experiment:
             "shows one"
         )
     file = TomlFile.read(path)
+    # All keys first: a misspelt one would else pass for a default.
     file.check(SCHEMA, {"contender": CONTENDER_KEYS})
     options = _section(file, "experiment")
+    # Experiments are compared and hashed as values, which lists can't be.
     options["families"] = tuple(options["families"])
     contenders = []
     for table in file.entries("contender", CONTENDER_KEYS):
@@ -108,6 +114,7 @@ def _data(file: TomlFile) -> dict[str, Any]:
         raise InputError(f"{file.path}: [data] needs name or path: {meaning}")
     for key in PATHS:
         if key in data:
+            # An experiment runs from any folder.
             data[key] = str(file.path.parent / data[key])
     return data
 
@@ -115,6 +122,7 @@ def _data(file: TomlFile) -> dict[str, Any]:
 def _place_of(error: InputError, file: TomlFile) -> str:
     """The line of the key of [experiment] that an error is about, else the file."""
     for key in SCHEMA["experiment"]:
+        # Errors of numbers out of range begin with the key.
         if str(error).startswith(f"{key} is "):
             return file.place("experiment", key)
     return str(file.path)

@@ -19,7 +19,9 @@ from tailor_experiments.datasets.base import Dataset
 from tailor_experiments.datasets.digits import load_digits
 from tailor_experiments.datasets.features import load_features
 from tailor_experiments.datasets.hugging import TESTS, splits
+from tailor_experiments.datasets.parts import Part, Parts, assemble
 
+#: of scikit-learn, which need no path
 DIGITS = ("digits", "digits-multilabel")
 #: features that were computed before (tailor_experiments.datasets.features)
 FEATURES = "features"
@@ -47,6 +49,7 @@ def load_data(data: dict[str, Any]) -> Dataset:
         return _load_features(data.get("path"), options)
     if name is not None:
         return _load_named(name, data.get("path"), options)
+    # Without a name the path is any pool.
     return known_pool(data["path"], data.get("test"), **options)
 
 
@@ -54,18 +57,21 @@ def _load_features(path: str | None, options: dict[str, Any]) -> Dataset:
     if path is None:
         raise InputError(f"dataset {FEATURES!r} needs path: the folder of train.npz and test.npz")
     known_options = set(signature(load_features).parameters) - {"path"}
+    _check_options(FEATURES, options, known_options)
+    return load_features(path, **options)
+
+
+def _check_options(name: str, options: dict[str, Any], known_options: set[str]) -> None:
     for option in options:
         if option not in known_options:
-            raise UnknownName(f"option of dataset {FEATURES!r},", option, known_options)
-    return load_features(path, **options)
+            raise UnknownName(f"option of dataset {name!r},", option, known_options)
 
 
 def _load_digits(name: str, options: dict[str, Any]) -> Dataset:
     multilabel = name == "digits-multilabel"
+    # A multi-label task has as many classes as there are SAYINGS.
     known_options = {"test"} if multilabel else {"test", "classes"}
-    for option in options:
-        if option not in known_options:
-            raise UnknownName(f"option of dataset {name!r},", option, known_options)
+    _check_options(name, options, known_options)
     return digits(multilabel, **options)
 
 
@@ -75,6 +81,7 @@ def _load_named(name: str, path: str | None, options: dict[str, Any]) -> Dataset
     try:
         resolve(name)
     except UnknownName:
+        # The loaders know only their own names: an error here must list all that may be given.
         known_names = {*DIGITS, FEATURES, *registry.names(), *PAPER, *ALIASES}
         raise UnknownName("dataset", name, known_names) from None
     if path is None:
@@ -94,29 +101,32 @@ def digits(multilabel: bool = False, *, classes: int = 4, test: float = 0.25) ->
     if not 0 <= test < 1:
         raise InputError(f"test is {test}: it is the share kept for testing, in [0, 1)")
     pixels, target = load_digits()
-    values = (pixels / 16).astype(np.float32)
+    # Pixels run from 0 to 16.
+    vectors = (pixels / 16).astype(np.float32)
     if multilabel:
         task, labels = _sayings_of(target)
     else:
         task, labels = _first_digits(target, classes)
-    # Drawn with a seed of its own: the split is part of the data, the same in all trials.
-    order = np.random.default_rng(0).permutation(len(values))
-    test_size = round(test * len(values))
-    in_pool = np.sort(order[test_size:])
-    in_test = np.sort(order[:test_size])
-    name = "digits-multilabel" if multilabel else "digits"
-    ids = [f"digit-{place:04d}" for place in in_pool]
-    pool = Arrays(values[in_pool], ids=ids)
-    if test_size == 0:
-        return Dataset(name, task, pool, labels[in_pool])
-    return Dataset(
-        name,
+    parts = _split_digits(vectors, labels, test)
+    return assemble(
+        "digits-multilabel" if multilabel else "digits",
         task,
-        pool,
-        labels[in_pool],
-        Arrays(values[in_test]),
-        labels[in_test],
+        parts,
     )
+
+
+def _split_digits(vectors: np.ndarray, labels: np.ndarray, test: float) -> Parts:
+    """A random share for testing, and the others as the pool."""
+    # Drawn with a seed of its own: the split is part of the data, the same in all trials.
+    order = np.random.default_rng(0).permutation(len(vectors))
+    test_size = round(test * len(vectors))
+    in_pool = np.sort(order[test_size:])
+    ids = [f"digit-{place:04d}" for place in in_pool]
+    train = (Arrays(vectors[in_pool], ids=ids), labels[in_pool])
+    if test_size == 0:
+        return train, None
+    in_test = np.sort(order[:test_size])
+    return train, (Arrays(vectors[in_test]), labels[in_test])
 
 
 def _sayings_of(target: np.ndarray) -> tuple[Task, np.ndarray]:
@@ -156,37 +166,47 @@ def known_pool(
     """
     pool_options = options
     test_options = options
-    if test is None and "split" not in options and Path(path).is_dir():
-        names = splits(path)
-        test_splits = [split for split in TESTS if split in names]
-        if "train" in names:
-            pool_options = {**options, "split": "train"}
-            if test_splits:
-                test = path
-                test_options = {**options, "split": test_splits[0]}
+    if test is None and "split" not in options:
+        train_split, test_split = _official_splits(path)
+        if train_split is not None:
+            pool_options = {**options, "split": train_split}
+        if test_split is not None:
+            test = path
+            test_options = {**options, "split": test_split}
     pool = open_pool(path, **pool_options)
     answers = _answers(pool, path)
     task = _task_of(answers, classes)
-    labels = task.encode(answers).astype(np.uint8)
-    name = Path(path).name
-    if test is None:
-        return Dataset(name, task, pool, labels)
-    test_pool = open_pool(test, **test_options)
-    test_answers = _answers(test_pool, test)
-    test_labels = task.encode(test_answers).astype(np.uint8)
-    return Dataset(
-        name,
-        task,
-        pool,
-        labels,
-        test_pool,
-        test_labels,
-    )
+    train_part = (pool, _encoded(task, answers))
+    test_part: Part | None = None
+    if test is not None:
+        test_pool = open_pool(test, **test_options)
+        test_part = (test_pool, _encoded(task, _answers(test_pool, test)))
+    return assemble(Path(path).name, task, (train_part, test_part))
+
+
+def _encoded(task: Task, answers: list[Any]) -> np.ndarray:
+    """(n, K) uint8"""
+    return task.encode(answers).astype(np.uint8)
+
+
+def _official_splits(path: str) -> tuple[str | None, str | None]:
+    """The splits of a folder of Parquet files that are the pool and the test set."""
+    if not Path(path).is_dir():
+        return None, None
+    names = splits(path)
+    # Without a training split nobody has said which part is for testing.
+    if "train" not in names:
+        return None, None
+    for split in TESTS:
+        if split in names:
+            return "train", split
+    return "train", None
 
 
 def _task_of(answers: list[Any], classes: list[str] | None) -> Task:
     """Multi-label where an answer is a list of classes."""
     names: set[str] = set()
+    # One answer with several classes is enough: all others may happen to have just one.
     several = False
     for answer in answers:
         if isinstance(answer, (list, tuple)):
@@ -195,6 +215,7 @@ def _task_of(answers: list[Any], classes: list[str] | None) -> Task:
         else:
             names.add(str(answer))
     if not classes:
+        # By name, so that the order of the examples makes no difference.
         classes = sorted(names)
     if several:
         return MultiLabel(classes)

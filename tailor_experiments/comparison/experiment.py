@@ -16,7 +16,12 @@ from tailor.errors import InputError, UnknownName
 from tailor.strategies import expand_sets
 
 #: keys of a contender that came later than the first published rows, and their defaults
-LATER_KEYS: dict[str, Any] = {"reveal": False, "start": "random", "cover": False, "model": {}}
+LATER_KEYS: dict[str, Any] = {
+    "reveal": False,
+    "start": "random",
+    "cover": False,
+    "model": {},
+}
 #: the keys of an experiment's data that are paths
 PATHS = ("path", "test")
 
@@ -50,6 +55,7 @@ class Contender:
         >>> Contender("ALBL, few").folder
         'albl-few'
         """
+        # Lower case: some disks don't tell it from upper case.
         name = re.sub(r"[^a-z0-9.]+", "-", self.label.lower())
         return name.strip("-.") or "contender"
 
@@ -87,14 +93,11 @@ class Experiment:
     def __post_init__(self) -> None:
         if not 0 <= self.wrong <= 1:
             raise InputError(f"wrong is {self.wrong}: it is a share, in [0, 1]")
-        counts = {
-            "batch": self.batch,
-            "rounds": self.rounds,
-            "trials": self.trials,
-        }
-        for name, count in counts.items():
+        for name in ("batch", "rounds", "trials"):
+            count = getattr(self, name)
             if count < 1:
                 raise InputError(f"{name} is {count}: at least 1 is needed")
+        # Half of what 64 bits hold: seeds are doubled and counted on.
         if not 0 <= self.seed < 2**62:
             raise InputError(f"seed is {self.seed}: it must lie in [0, 2^62)")
         _check_different("label", [contender.label for contender in self.contenders])
@@ -104,8 +107,9 @@ class Experiment:
     def complete(self, kind: str) -> Experiment:
         """With families, reward and contenders filled in, for a kind of task."""
         families = tuple(expand_sets(self.families or ("narrow",), kind))
+        contenders = self.contenders or default_contenders(families)
         completed = []
-        for contender in self.contenders or default_contenders(families):
+        for contender in contenders:
             candidates = tuple(expand_sets(contender.families, kind))
             completed.append(
                 replace(
@@ -132,27 +136,27 @@ class Experiment:
         device  that the model runs on
         only    labels of the contenders to keep; the experiment must be complete()
         """
-        if data is not None and "path" not in self.data:
-            raise InputError(
-                f"dataset {self.data.get('name')!r} has no path, so {data!r} can't take its place"
-            )
-        labels = [contender.label for contender in self.contenders]
-        for label in only:
-            if label not in labels:
-                raise UnknownName("contender", label, labels)
-        changes: dict[str, Any] = {}
+        changes: dict[str, Any] = {
+            "batch": batch,
+            "rounds": rounds,
+            "trials": trials,
+        }
         if data is not None:
             changes["data"] = {**self.data, **self._paths_below(data)}
         if device is not None:
             changes["model"] = {**self.model, "device": device}
         if only:
-            chosen = [contender for contender in self.contenders if contender.label in only]
-            changes["contenders"] = tuple(chosen)
-        numbers = {"batch": batch, "rounds": rounds, "trials": trials}
-        for name, number in numbers.items():
-            if number is not None:
-                changes[name] = number
-        return replace(self, **changes)
+            changes["contenders"] = self._contenders_called(only)
+        asked_for = {name: value for name, value in changes.items() if value is not None}
+        return replace(self, **asked_for)
+
+    def _contenders_called(self, labels: Sequence[str]) -> tuple[Contender, ...]:
+        """Those with one of these labels, in the experiment's order."""
+        known_labels = [contender.label for contender in self.contenders]
+        for label in labels:
+            if label not in known_labels:
+                raise UnknownName("contender", label, known_labels)
+        return tuple(contender for contender in self.contenders if contender.label in labels)
 
     def _paths_below(self, place: str) -> dict[str, str]:
         """The paths of the data when it lies at another place.
@@ -160,13 +164,13 @@ class Experiment:
         A pool alone is at that place. A pool and its test set lie below it as they lay below the
         folder that held both.
         """
+        if "path" not in self.data:
+            raise InputError(
+                f"dataset {self.data.get('name')!r} has no path, so {place!r} can't take its place"
+            )
         if "test" not in self.data:
             return {"path": place}
-        pool = os.path.abspath(self.data["path"])
-        test = os.path.abspath(self.data["test"])
-        home = os.path.commonpath([os.path.dirname(pool), os.path.dirname(test)])
-        pool_name = os.path.relpath(pool, home)
-        test_name = os.path.relpath(test, home)
+        pool_name, test_name = _below_common_folder(self.data["path"], self.data["test"])
         if os.path.isfile(place):
             raise InputError(
                 f"{place} is one file: name the folder that holds {pool_name} and {test_name}"
@@ -182,30 +186,47 @@ class Experiment:
         Its hash is written into every row, so what it holds must not change from one version to
         the next; keys that came later are left out where they have their default.
         """
-        data = dict(self.data)
-        for key in PATHS:
-            if key in data:
-                data[key] = Path(data[key]).name
-        contender_values = asdict(contender)
-        for later, default in LATER_KEYS.items():
-            if contender_values[later] == default:
-                del contender_values[later]
         config = {
             "name": self.name,
-            "data": data,
+            "data": self._data_without_folders(),
             "model": self.model,
             "batch": self.batch,
             "rounds": self.rounds,
-            "contender": contender_values,
+            "contender": _without_later_defaults(contender),
             "seed": seed,
         }
+        # A later key of the experiment's own.
         if self.wrong:
             config["wrong"] = self.wrong
         return config
 
+    def _data_without_folders(self) -> dict[str, Any]:
+        data = dict(self.data)
+        for key in PATHS:
+            if key in data:
+                data[key] = Path(data[key]).name
+        return data
+
     def model_of(self, contender: Contender) -> dict[str, Any]:
         """The name and options of a contender's model."""
         return {**self.model, **contender.model}
+
+
+def _below_common_folder(*paths: str) -> list[str]:
+    """The paths from the folder that holds all of them."""
+    full_paths = [os.path.abspath(path) for path in paths]
+    folders = [os.path.dirname(path) for path in full_paths]
+    home = os.path.commonpath(folders)
+    return [os.path.relpath(path, home) for path in full_paths]
+
+
+def _without_later_defaults(contender: Contender) -> dict[str, Any]:
+    """A contender's values, less those of LATER_KEYS that are the default."""
+    values = asdict(contender)
+    for key, default in LATER_KEYS.items():
+        if values[key] == default:
+            del values[key]
+    return values
 
 
 def _check_different(what: str, names: Sequence[str]) -> None:
@@ -237,5 +258,6 @@ def default_contenders(families: Sequence[str]) -> tuple[Contender, ...]:
 
 def config_hash(values: dict[str, Any]) -> str:
     """A short hash of plain values, the same in every process."""
+    # In the order of the keys: how a table was written makes no difference.
     text = json.dumps(values, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

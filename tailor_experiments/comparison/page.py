@@ -14,6 +14,7 @@ from tailor_experiments.comparison.table_format import Table
 #: of a number "0.51 ± 0.02" or "+0.1 [+0.0, +0.2] *" what may stand below it where a page is
 #: narrow, whole
 SECOND_PART = re.compile(r"± [\d.–]+|\[[-+–][\d.]*, [-+–][\d.]*\](?: \*)?")
+#: in the page itself, which must show without any other file
 STYLE = """
 body {
   font: 15px/1.5 system-ui, sans-serif; max-width: 100rem; margin: 2rem auto; padding: 0 1rem;
@@ -91,6 +92,7 @@ def _contents(names: Sequence[str]) -> str:
 def _origin(results: Results) -> str:
     """With which packages and configurations the rows were made."""
     versions = {_versions(row["versions"]) for row in results.all_rows}
+    # Every trial has one of its own: they are folded away.
     hashes = {row["config"] for row in results.all_rows}
     versions_text = html.escape("; ".join(sorted(versions)))
     hashes_text = html.escape(", ".join(sorted(hashes)))
@@ -106,6 +108,7 @@ def _versions(versions: dict[str, str]) -> str:
 
 
 def _image(picture: FigureTask) -> str:
+    # Within the page, which may be sent on without its folder.
     data = base64.b64encode(picture.path.read_bytes()).decode()
     title = html.escape(picture.title, quote=True)
     return f"<figure><img alt='{title}' src='data:image/png;base64,{data}'></figure>"
@@ -131,6 +134,7 @@ def _table_row(cells: Sequence[str]) -> str:
 
 
 def _cell(text: str) -> str:
+    # Escaped first: the marks that are put in must stay marks.
     content = SECOND_PART.sub(_unbroken, html.escape(text))
     return f"<td>{content}</td>"
 

@@ -39,6 +39,7 @@ def one_thread_each() -> Iterator[None]:
     """Processes started in here compute with one thread: several that share the cores only get in
     each other's way.
     """
+    # By the environment, since libraries read it when they are first imported.
     before = {name: os.environ.get(name) for name in THREAD_SETTINGS}
     os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))
     try:
@@ -53,6 +54,7 @@ def one_thread_each() -> Iterator[None]:
 
 def report_to(reports: Reports) -> None:
     """In a worker: from here on report() goes there."""
+    # A worker does one job at a time, and the jobs don't know of queues.
     global _reports
     _reports = reports
 
@@ -79,6 +81,7 @@ def _begin_worker(reports: Reports, log_level: int) -> None:
 
     def leave_with_parent() -> None:
         parent.join()
+        # At once: a normal exit would wait for threads that may never end.
         os._exit(1)
 
     threading.Thread(target=leave_with_parent, daemon=True).start()
@@ -109,6 +112,7 @@ def run_all(
     context = multiprocessing.get_context("spawn")
     children_before = set(multiprocessing.active_children())
     with one_thread_each():
+        # SimpleQueue writes at once: what was reported is not lost with a worker that dies.
         reports = context.SimpleQueue()
         pool = ProcessPoolExecutor(
             workers,

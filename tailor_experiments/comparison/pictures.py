@@ -41,6 +41,7 @@ def draw_all(
     progress: ProgressCallback = quiet,
 ) -> None:
     """In `workers` processes; with one, or where it isn't worth it, in this one."""
+    # Starting a process takes as long as drawing some figures.
     workers = min(workers, len(pictures) // FIGURES_A_WORKER)
     if workers < 2:
         titles: Iterator[str] = map(_draw, pictures)
@@ -99,8 +100,14 @@ class _Gallery:
         for metric in results.metrics:
             label = results.metric_label(metric)
             curves = [(label, metric_curves(results, metric, self.window))]
+            # Most of what a curve does, random's does too: the difference shows what is left.
             if "random" in results.rows and len(results.rows) > 1:
-                minus_random = metric_curves(results, metric, self.window, minus="random")
+                minus_random = metric_curves(
+                    results,
+                    metric,
+                    self.window,
+                    minus="random",
+                )
                 curves.append((f"{label},\nminus random's", minus_random))
             figures.append(
                 self._panels(
@@ -119,6 +126,7 @@ class _Gallery:
         learners = roles.learners(results)
         if not learners:
             return []
+        # Rivals' arms are of interest only where no TAILOR is there.
         tailors = roles.tailors(results) or learners
         figures = []
         for contender in learners:
@@ -133,7 +141,12 @@ class _Gallery:
                     [contender],
                 )
             )
-        most_pulled = metric_curves(results, "top_pulls", self.window, learners)
+        most_pulled = metric_curves(
+            results,
+            "top_pulls",
+            self.window,
+            learners,
+        )
         figures.append(
             self._panels(
                 "top-arm",
@@ -155,7 +168,12 @@ class _Gallery:
             curves = []
             for metric in metrics:
                 label = results.metric_label(metric)
-                lines = metric_curves(results, metric, self.window, members)
+                lines = metric_curves(
+                    results,
+                    metric,
+                    self.window,
+                    members,
+                )
                 curves.append((label, lines))
             figures.append(
                 self._panels(
@@ -173,12 +191,7 @@ class _Gallery:
         results = self.results
         bars = []
         for metric in judging.compared_metrics(results):
-            rows = []
-            for other, pair in _differences(results, self.ours, metric):
-                # One pair has a difference, and no interval to draw.
-                if pair.n > 1:
-                    label = f"{other} ({pair.n})"
-                    rows.append((label, pair.mean, pair.low, pair.high))
+            rows = self._intervals(metric)
             if rows:
                 bars.append((results.metric_label(metric), rows))
         if not bars:
@@ -186,6 +199,15 @@ class _Gallery:
         title = f"{results.name}: {self.ours} minus each other contender"
         draw = partial(intervals, bars, f"{title}\n{PAIRED}")
         return [FigureTask(title, self._path("differences"), draw)]
+
+    def _intervals(self, metric: str) -> list[Interval]:
+        rows = []
+        for other, pair in _differences(self.results, self.ours, metric):
+            # One pair has a difference, and no interval to draw.
+            if pair.n > 1:
+                label = f"{other} ({pair.n})"
+                rows.append((label, pair.mean, pair.low, pair.high))
+        return rows
 
     def _panels(
         self,
@@ -197,17 +219,27 @@ class _Gallery:
     ) -> FigureTask:
         """A figure of panels. kind: in the file's name; contenders: whose trials it shows."""
         title = f"{self.results.name}: {what}"
-        smoothed = "not smoothed"
-        if self.window > 1:
-            smoothed = f"smoothed over {self.window} rounds"
         trials = trial_counts(self.results, contenders)
-        caption = f"{title}\n{trials} trials, bands: standard error, {smoothed}"
+        caption = f"{title}\n{trials} trials, bands: standard error, {self._smoothing()}"
+        # Pulls are counted round by round, and have no rows of contenders.
         xlabel = "labels" if rows else "round"
-        draw = partial(panels, curves, xlabel, caption, lineup=rows)
+        draw = partial(
+            panels,
+            curves,
+            xlabel,
+            caption,
+            lineup=rows,
+        )
         return FigureTask(title, self._path(kind), draw)
+
+    def _smoothing(self) -> str:
+        if self.window < 2:
+            return "not smoothed"
+        return f"smoothed over {self.window} rounds"
 
     def _path(self, kind: str) -> Path:
         name = f"{self.results.name}-{kind}".lower()
+        # Names of experiments may hold anything, a path may not.
         stem = re.sub(r"[^a-z0-9.]+", "-", name).strip("-.")
         return self.out / f"{stem}.png"
 
@@ -222,7 +254,12 @@ def _differences(
     for other in results.contenders:
         if other == ours:
             continue
-        pair = judging.difference(results, ours, other, metric)
+        pair = judging.difference(
+            results,
+            ours,
+            other,
+            metric,
+        )
         if pair is not None:
             pairs.append((other, pair))
     return pairs
@@ -236,24 +273,38 @@ def overall_pictures(
     """How the contender in focus fares against its rivals on every experiment that is judged by a
     score.
     """
-    by_score = []
-    for results in experiments:
-        metric = judging.judged_by(results)
-        if metric.endswith("score"):
-            by_score.append(results)
+    by_score = [results for results in experiments if _is_judged_by_score(results)]
+    # One experiment has this in its own figure of differences.
     if len(by_score) < 2:
         return []
     shown = focus or "TAILOR"
     bars = []
     for rival in judging.RIVALS:
-        rows = [_rival_interval(results, rival, focus, shown) for results in by_score]
+        rows = [
+            _rival_interval(
+                results,
+                rival,
+                focus,
+                shown,
+            )
+            for results in by_score
+        ]
         bars.append((f"minus {rival}", rows))
     title = f"{shown}: score in the end, minus its rivals'"
     draw = partial(intervals, bars, f"{title}\n{PAIRED}")
     return [FigureTask(title, out / "overall.png", draw)]
 
 
-def _rival_interval(results: Results, rival: str, focus: str | None, shown: str) -> Interval:
+def _is_judged_by_score(results: Results) -> bool:
+    return judging.judged_by(results).endswith("score")
+
+
+def _rival_interval(
+    results: Results,
+    rival: str,
+    focus: str | None,
+    shown: str,
+) -> Interval:
     """The contender in focus minus one of judging.RIVALS; NaN where it did not take part."""
     ours = roles.focused(results, focus)
     name = results.name
@@ -282,29 +333,40 @@ def lineup(results: Results, ours: str) -> list[list[str]]:
     if "random" in results.rows and ours != "random":
         in_every_row.append("random")
     others = [contender for contender in results.contenders if contender not in in_every_row]
-    if len(in_every_row) + len(others) <= CURVES_A_PANEL:
+    room = CURVES_A_PANEL - len(in_every_row)
+    if len(others) <= room:
         return [[*in_every_row, *others]]
+    rows = []
+    for members in _by_role(results, others):
+        for part in _even_parts(members, room):
+            rows.append([*in_every_row, *part])
+    return rows
+
+
+def _by_role(results: Results, contenders: Sequence[str]) -> list[list[str]]:
+    """Families alone, other selectors, and TAILORs; a list for each that there are any of."""
     singles = roles.single_families(results)
     tailors = roles.tailors(results)
     of_singles = []
     of_selectors = []
     of_tailors = []
-    for contender in others:
+    for contender in contenders:
         if contender in singles:
             of_singles.append(contender)
         elif contender in tailors:
             of_tailors.append(contender)
         else:
             of_selectors.append(contender)
-    room = CURVES_A_PANEL - len(in_every_row)
-    rows = []
-    for members in (of_singles, of_selectors, of_tailors):
-        if not members:
-            continue
-        # As even as can be, instead of full rows and a last one with what is left.
-        for part in np.array_split(members, ceil(len(members) / room)):
-            rows.append([*in_every_row, *part.tolist()])
-    return rows
+    groups = (of_singles, of_selectors, of_tailors)
+    return [members for members in groups if members]
+
+
+def _even_parts(members: Sequence[str], most: int) -> list[list[str]]:
+    """Parts of at most so many, as even as can be: no full ones and a last one with what is
+    left.
+    """
+    count = ceil(len(members) / most)
+    return [part.tolist() for part in np.array_split(members, count)]
 
 
 def with_paths_apart(groups: Sequence[Sequence[FigureTask]]) -> list[list[FigureTask]]:

@@ -12,7 +12,13 @@ from tailor import __version__
 from tailor.models import registry
 
 #: packages that results depend on
-PACKAGES = ("numpy", "scipy", "torch", "scikit-learn", "numba")
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "torch",
+    "scikit-learn",
+    "numba",
+)
 
 
 def model_text(model: dict[str, Any]) -> str:
@@ -26,17 +32,27 @@ def model_text(model: dict[str, Any]) -> str:
         # The device makes no difference to what is trained.
         if key not in ("name", "device"):
             options[key] = value
-    # A simulated model is not in this registry, and has no epochs.
-    if name in registry.names() and "steps" not in options:
-        known_options = registry.options(name)
-        if "epochs" in known_options:
-            options.setdefault("epochs", known_options["epochs"].default)
+    # So many steps take the place of epochs.
+    if "steps" not in options and "epochs" not in options:
+        options |= _default_epochs(name)
     if not options:
         return name
+    # Where the file lies is no matter of the model.
     if "weights" in options:
         options["weights"] = Path(options["weights"]).name
     texts = [f"{key}={value}" for key, value in options.items()]
     return f"{name}({', '.join(texts)})"
+
+
+def _default_epochs(name: str) -> dict[str, Any]:
+    """The option of a model that is trained in epochs."""
+    # A simulated model is not in this registry, and has no epochs.
+    if name not in registry.names():
+        return {}
+    known_options = registry.options(name)
+    if "epochs" not in known_options:
+        return {}
+    return {"epochs": known_options["epochs"].default}
 
 
 @cache

@@ -54,9 +54,20 @@ def run_all(
         max_retries=engine.retries,
     )
     task = with_resources(_run_job)
+    # The queue's actor only waits: it must not take a core from a trial.
     reports = Queue(actor_options={"num_cpus": 0})
+    # Relative paths of a job begin here, wherever it runs.
     home = os.getcwd()
-    pending = [task.remote(reports, engine.cpus, home, job, args) for args in jobs]
+    pending = [
+        task.remote(
+            reports,
+            engine.cpus,
+            home,
+            job,
+            args,
+        )
+        for args in jobs
+    ]
     next_look = time.monotonic() + PATIENCE
     try:
         with clear_errors(ray):
@@ -72,6 +83,7 @@ def run_all(
             yield from _reported(reports)
     finally:
         for reference in pending:
+            # Rows that are written stay: a trial goes on where it stood.
             ray.cancel(reference, force=True)
         reports.shutdown(force=True)
 

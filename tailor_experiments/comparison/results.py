@@ -183,10 +183,7 @@ class Results:
         """(trials,) the area under a metric's curve over its width: the mean over labels."""
         labels = self.labels(contender)
         curves = self.values(contender, metric, seeds)
-        areas = []
-        for curve in curves:
-            area = stats.area(labels, curve)
-            areas.append(area)
+        areas = [stats.area(labels, curve) for curve in curves]
         return np.array(areas)
 
     def labels_to(self, contender: str, metric: str, target: float) -> np.ndarray:
@@ -195,12 +192,5 @@ class Results:
         """
         labels = self.labels(contender)
         curves = self.values(contender, metric)
-        needed = []
-        for curve in curves:
-            labels_needed = stats.labels_to(
-                labels,
-                curve,
-                target,
-            )
-            needed.append(labels_needed)
+        needed = [stats.labels_to(labels, curve, target) for curve in curves]
         return np.array(needed)

@@ -22,6 +22,7 @@ def base_name(text: str) -> str:
     >>> base_name("tailor(forget=1.0)")
     'tailor'
     """
+    # Options stand in brackets behind the name.
     return text.partition("(")[0].strip()
 
 
@@ -38,15 +39,22 @@ def single_families(results: Results) -> list[str]:
     """Families alone. Not random: nothing is learned about its arm."""
     contenders = []
     for contender in results.contenders:
-        families = results.sample(contender)["families"]
-        if len(families) == 1 and _chooses_among_arms_at_random(results, contender):
+        if _is_alone(results, contender):
             contenders.append(contender)
     return contenders
+
+
+def _is_alone(results: Results, contender: str) -> bool:
+    families = results.sample(contender)["families"]
+    if len(families) != 1:
+        return False
+    return _chooses_among_arms_at_random(results, contender)
 
 
 def _chooses_among_arms_at_random(results: Results, contender: str) -> bool:
     """Whether its selector does; not where examples themselves are drawn at random."""
     row = results.sample(contender)
+    # Random is a random-meta, too, over a single arm that picks at random.
     if row["selector"] != "random-meta":
         return False
     return row["families"] != ["random"]
@@ -64,6 +72,7 @@ def single_families_of(results: Results, contender: str) -> list[str]:
         (family,) = results.sample(single)["families"]
         if base_name(family) in candidates:
             among_candidates.append(single)
+    # A contender over none of them is compared with all.
     return among_candidates or others
 
 
@@ -82,29 +91,44 @@ def random_metas(results: Results) -> list[str]:
 def learners(results: Results) -> list[str]:
     """Contenders that choose among several arms."""
     contenders = []
-    for contender, trials in results.rows.items():
-        rows = chain.from_iterable(trials.values())
-        if any(len(row["pulls"]) > 1 for row in rows):
+    for contender in results.contenders:
+        if _pulls_several(results, contender):
             contenders.append(contender)
     return contenders
 
 
+def _pulls_several(results: Results, contender: str) -> bool:
+    """Whether there is a round in which it has more than one arm."""
+    trials = results.rows[contender]
+    rows = chain.from_iterable(trials.values())
+    return any(len(row["pulls"]) > 1 for row in rows)
+
+
 def candidate_ablations(results: Results) -> list[list[str]]:
     """TAILORs that differ in nothing but their candidates, a list for each selector and reward."""
+    ablations = []
+    for members in _by_selector_and_reward(results).values():
+        if _differ_in_candidates(results, members):
+            ablations.append(members)
+    return ablations
+
+
+def _by_selector_and_reward(results: Results) -> dict[tuple[str, str], list[str]]:
+    """(selector, reward) -> the TAILORs that have them"""
     groups: dict[tuple[str, str], list[str]] = {}
     for contender in tailors(results):
         row = results.sample(contender)
         key = (row["selector"], row["reward"])
         groups.setdefault(key, []).append(contender)
-    ablations = []
-    for members in groups.values():
-        candidate_sets = set()
-        for member in members:
-            families = results.sample(member)["families"]
-            candidate_sets.add(tuple(families))
-        if len(candidate_sets) > 1:
-            ablations.append(members)
-    return ablations
+    return groups
+
+
+def _differ_in_candidates(results: Results, contenders: list[str]) -> bool:
+    candidate_sets = set()
+    for contender in contenders:
+        families = results.sample(contender)["families"]
+        candidate_sets.add(tuple(families))
+    return len(candidate_sets) > 1
 
 
 def focused(results: Results, focus: str | None) -> str:
@@ -115,5 +139,6 @@ def focused(results: Results, focus: str | None) -> str:
         return focus
     if "TAILOR" in results.rows:
         return "TAILOR"
+    # Without any TAILOR, whoever comes first.
     candidates = tailors(results) or results.contenders
     return candidates[0]

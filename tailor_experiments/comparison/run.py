@@ -41,28 +41,36 @@ def prepare(
     full = experiment.complete(data.task.kind).changed(only=only)
     _check_contenders(full, data)
     _check_labels(full, data)
-    for contender, seed in trials(full):
-        folder = trial_folder(out, contender, seed)
-        trial_config = full.trial_config(contender, seed)
-        check_config(folder, trial_config)
+    _check_begun(full, out)
     out.mkdir(parents=True, exist_ok=True)
     if not unfinished(full, out):
         return full
-    if cache is None:
-        cache = out / CACHE
-    for contender in _one_for_each_model(full):
+    _prepare_models(full, cache or out / CACHE, progress)
+    text = json.dumps(asdict(full), indent=1)
+    (out / "experiment.json").write_text(text, encoding="utf-8")
+    return full
+
+
+def _prepare_models(experiment: Experiment, cache: Path, progress: ProgressCallback) -> None:
+    """Compute features once, before several processes would each do it."""
+    for contender in _one_for_each_model(experiment):
         shared = material(
-            full,
+            experiment,
             contender,
             cache,
-            full.seed,
+            experiment.seed,
         )
         shared.model.prepare(progress)
         if shared.test_model is not None:
             shared.test_model.prepare(progress)
-    text = json.dumps(asdict(full), indent=1)
-    (out / "experiment.json").write_text(text, encoding="utf-8")
-    return full
+
+
+def _check_begun(experiment: Experiment, out: Path) -> None:
+    """Trials that were begun before must have had the same configuration."""
+    for contender, seed in trials(experiment):
+        folder = trial_folder(out, contender, seed)
+        config = experiment.trial_config(contender, seed)
+        check_config(folder, config)
 
 
 def _one_for_each_model(experiment: Experiment) -> list[Contender]:
@@ -70,6 +78,7 @@ def _one_for_each_model(experiment: Experiment) -> list[Contender]:
     by_model: dict[str, Contender] = {}
     for contender in experiment.contenders:
         model = json.dumps(experiment.model_of(contender))
+        # Features depend on the model alone, and not on who chooses.
         by_model.setdefault(model, contender)
     return list(by_model.values())
 
@@ -84,6 +93,7 @@ def _check_contenders(experiment: Experiment, data: Dataset) -> None:
             data,
         )
         try:
+            # Made and dropped: unknown families and options show here, not hours later.
             RunState(settings)
         except InputError as error:
             raise InputError(f"contender {contender.label!r}: {error}") from error
@@ -105,6 +115,7 @@ def trials(experiment: Experiment) -> list[tuple[Contender, int]]:
     """Every contender with every seed, all contenders of a seed before the next seed."""
     end = experiment.seed + experiment.trials
     pairs = []
+    # So that all contenders can be compared after the first seed.
     for seed in range(experiment.seed, end):
         for contender in experiment.contenders:
             pairs.append((contender, seed))
@@ -113,13 +124,9 @@ def trials(experiment: Experiment) -> list[tuple[Contender, int]]:
 
 def unfinished(experiment: Experiment, out: Path) -> list[tuple[Contender, int]]:
     """Trials that lack rows."""
+    # One for the random batch, too.
     rows_of_a_trial = experiment.rounds + 1
-    pairs = []
-    for contender, seed in trials(experiment):
-        done = _rows_done(out, contender, seed)
-        if done < rows_of_a_trial:
-            pairs.append((contender, seed))
-    return pairs
+    return [pair for pair in trials(experiment) if _rows_done(out, *pair) < rows_of_a_trial]
 
 
 def rows_done(experiment: Experiment, out: Path) -> dict[str, int]:
@@ -143,7 +150,13 @@ def one_trial(
     cache: Path | None,
 ) -> None:
     """In a worker: run a trial, and report its rows."""
-    trial = Trial(experiment, contender, seed, out, cache=cache)
+    trial = Trial(
+        experiment,
+        contender,
+        seed,
+        out,
+        cache=cache,
+    )
     trial.run(report)
 
 
@@ -155,9 +168,9 @@ def run(
     cache: Path | None = None,
 ) -> Generator[Row, None, None]:
     """The new rows of every trial, as they come. The experiment must come from prepare()."""
-    jobs = []
-    for contender, seed in unfinished(experiment, out):
-        jobs.append((experiment, contender, seed, out, cache))
+    pairs = unfinished(experiment, out)
+    jobs = [(experiment, *pair, out, cache) for pair in pairs]
     if jobs:
         yield from run_all(one_trial, jobs, min(workers, len(jobs)))
+    # In one file for whoever reads them; trials write to files of their own.
     collect(out)

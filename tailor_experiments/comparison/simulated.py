@@ -56,6 +56,7 @@ class Simulated(Model):
         features: int = 32,
         seed: int = 0,
     ) -> None:
+        # The truth is in the order of the pool.
         super().__init__(task, pool)
         if start < 0 or end < 0:
             raise InputError(f"start is {start} and end is {end}: a quality is at least 0")
@@ -105,6 +106,7 @@ class Simulated(Model):
     ) -> None:
         """What stays with each example. The order of the draws decides what a seed gives."""
         rng = np.random.default_rng(self.seed)
+        # Both parts add up to a variance of 1.
         common = _normal(rng, size, 1)
         common *= _root(shared)
         noise = _normal(rng, size, classes)
@@ -126,6 +128,7 @@ class Simulated(Model):
             self.span,
             [self.start, self.end],
         )
+        # Which examples have labels makes no difference, only how many.
         self.quality = float(quality)
 
     def predict(self, positions: np.ndarray, progress: ProgressCallback = quiet) -> Prediction:
@@ -168,12 +171,11 @@ class Simulated(Model):
 
     def _log_prior(self) -> np.ndarray:
         """(K,) float32: what is known of each class before an example is seen."""
-        if isinstance(self.task, MultiClass):
-            odds = self._rates
-        else:
-            odds = self._rates / (1 - self._rates)
-        prior: np.ndarray = np.log(odds)
-        return prior.astype(np.float32)
+        odds = self._rates
+        # Classes that exclude each other share one normalisation, which a softmax brings.
+        if not isinstance(self.task, MultiClass):
+            odds = odds / (1 - odds)
+        return np.log(odds).astype(np.float32)
 
     def _probs(self, log_odds: np.ndarray) -> np.ndarray:
         if isinstance(self.task, MultiClass):
@@ -192,11 +194,9 @@ class Simulated(Model):
 
     def load(self, folder: Path) -> None:
         path = folder / _FILE
-        text = path.read_text(encoding="utf-8")
-        learned = json.loads(text)
+        learned = json.loads(path.read_text(encoding="utf-8"))
         self.quality = learned["quality"]
-        rates = learned["rates"]
-        self._rates = np.array(rates)
+        self._rates = np.array(learned["rates"])
 
     def describe(self) -> dict[str, Any]:
         return {

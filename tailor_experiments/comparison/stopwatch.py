@@ -33,6 +33,7 @@ class Stopwatch:
             yield
         finally:
             _wait_for_gpu()
+            # In a finally: what a failed stage took counts too.
             self.seconds[name] += time.perf_counter() - started  # type: ignore[assignment]
 
 
@@ -74,11 +75,18 @@ def _wait_for_gpu() -> None:
 
 def peaks() -> dict[str, int]:
     """The most memory that was taken since the last call: columns of a row."""
-    import torch
-
-    columns = {"peak_mib": round(peak_mib())}
-    if torch.cuda.is_initialized():
-        columns["device_peak_mib"] = round(torch.cuda.max_memory_allocated() / 2**20)
-        torch.cuda.reset_peak_memory_stats()
+    columns = {"peak_mib": round(peak_mib()), **_device_peaks()}
     reset_peak()
     return columns
+
+
+def _device_peaks() -> dict[str, int]:
+    """Of a GPU that has been used."""
+    import torch
+
+    # Asking an unused GPU would start it, which takes seconds and memory.
+    if not torch.cuda.is_initialized():
+        return {}
+    peak_bytes = torch.cuda.max_memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    return {"device_peak_mib": round(peak_bytes / 2**20)}

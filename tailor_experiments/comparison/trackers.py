@@ -41,6 +41,7 @@ def numbers(row: Row) -> Iterator[tuple[str, float]]:
     for key, value in row.items():
         if key in ("round", "rounds", "seed"):
             continue
+        # To Python a bool is a number, to a chart it is not.
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             yield key, float(value)
         elif key in ("pulls", "seconds"):
@@ -104,6 +105,7 @@ class MLflow:
                 row["labels"],
             )
             metrics.append(metric)
+        # One request a row, and not one a number.
         self.client.log_batch(self.runs[name], metrics=metrics)
 
     def _run_of(self, name: str, row: Row) -> str:
@@ -114,6 +116,7 @@ class MLflow:
             experiment_id = experiment.experiment_id
         else:
             experiment_id = client.create_experiment(row["experiment"])
+        # By a tag, since names of runs need not be unique.
         trial = identity(row, self.out)
         runs = client.search_runs(
             [experiment_id],
@@ -224,6 +227,7 @@ def make_tracker(name: str, out: Path, say: Callable[[str], None]) -> Tracker:
     if name not in TRACKERS:
         raise UnknownName("tracker", name, TRACKERS)
     try:
+        # What fails before the first row is an error: nothing has been run for nothing yet.
         return Careful(name, TRACKERS[name](out), say)
     except InputError:
         raise

@@ -25,6 +25,7 @@ from tailor_experiments.comparison.stopwatch import Stopwatch, TimedModelRunner,
 from tailor_experiments.comparison.trial_data import material
 from tailor_experiments.datasets.base import Dataset
 
+#: in the results folder, or in that of a trial
 CACHE = "cache"
 CONFIG = "trial.json"
 STORE = "run.db"
@@ -69,23 +70,33 @@ def check_config(folder: Path, config: dict[str, Any]) -> bool:
         ) from error
     if begun_with["hash"] == config_hash(config):
         return True
-    plain = json.loads(json.dumps(config))  # tuples as lists, as they are in the file
-    changed = []
-    for key, value in plain.items():
-        if begun_with.get(key) != value:
-            changed.append(key)
-    names = ", ".join(changed)
+    names = ", ".join(_different_keys(begun_with, config))
     raise InputError(
         f"{folder} holds a trial of another configuration ({names} differ): "
         "write to another folder with --out, or delete this one"
     )
 
 
+def _different_keys(begun_with: dict[str, Any], config: dict[str, Any]) -> list[str]:
+    """Keys of a configuration in which the one in the file differs."""
+    plain = json.loads(json.dumps(config))  # tuples as lists, as they are in the file
+    return [key for key, value in plain.items() if begun_with.get(key) != value]
+
+
 def write_config(folder: Path, config: dict[str, Any]) -> None:
     """Begin a trial: from here on its folder is of this configuration."""
     folder.mkdir(parents=True, exist_ok=True)
     content = {"hash": config_hash(config), **config}
+    # Whole or not at all: a half-written one would keep the trial from going on.
     write_atomically(folder / CONFIG, json.dumps(content, indent=1))
+
+
+def _other_class(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """labels (K,) one-hot -> those of another class."""
+    other_classes = np.flatnonzero(labels == 0)
+    wrong = np.zeros_like(labels)
+    wrong[rng.choice(other_classes)] = 1
+    return wrong
 
 
 class Trial:
@@ -150,6 +161,7 @@ class Trial:
             self.store.close()
             raise
         self.rarest_class = columns.rarest_class(self.data.labels)
+        # Written into the next row: its seconds lack what was done before.
         self.resumed = len(self.session.run_state.rounds) > 0
 
     def run(self, on_row: Callable[[Row], None] = lambda row: None) -> list[Row]:
@@ -159,6 +171,7 @@ class Trial:
         try:
             if len(self.rows) > last_round:  # it was done before
                 return self.rows.rows
+            # Rounds before it are in the store, with their rows.
             first_open = self._answered_rounds()
             for number in range(first_open, last_round + 1):
                 goes_on = self._round(number, on_row)
@@ -218,6 +231,7 @@ class Trial:
         """The whole round; one example where a contender is told each label before the next
         pick.
         """
+        # None: as many as a round has left.
         size = 1 if self.contender.reveal else None
         with self.watch.stage("all"):
             return self.session.ask(size)
@@ -225,17 +239,19 @@ class Trial:
     def _answer(self) -> None:
         """Tell the known labels of all that is asked."""
         position = self.session.run_state.position
-        several = self.data.task.kind == "multi-label"
         answers: dict[str, Any] = {}
         for pick in self.session.waiting():
-            example_labels = self._answer_to(position[pick.id])
-            classes = np.flatnonzero(example_labels).tolist()
-            if several:
-                answers[pick.id] = classes
-            else:
-                # What is of no class at all can only be skipped.
-                answers[pick.id] = classes[0] if classes else None
+            labels = self._answer_to(position[pick.id])
+            answers[pick.id] = self._as_told(labels)
         self.session.tell(answers, by="experiment")
+
+    def _as_told(self, labels: np.ndarray) -> list[int] | int | None:
+        """labels (K,) -> the classes, or the class, that an annotator names."""
+        classes = np.flatnonzero(labels).tolist()
+        if self.data.task.kind == "multi-label":
+            return classes
+        # What is of no class at all can only be skipped.
+        return classes[0] if classes else None
 
     def _answer_to(self, position: int) -> np.ndarray:
         """(K,) what the annotator says, who is wrong at the experiment's rate: another class, or
@@ -245,16 +261,14 @@ class Trial:
         rate = self.experiment.wrong
         if rate == 0 or not labels.any():
             return labels
+        # By the example, and not in the order of asking, which each contender has for itself.
         rng = np.random.default_rng((self.seed, position))
         if self.data.task.kind == "multi-label":
             is_flipped = rng.random(len(labels)) < rate
             return labels ^ is_flipped
         if rng.random() >= rate:
             return labels
-        other_classes = np.flatnonzero(labels == 0)
-        wrong = np.zeros_like(labels)
-        wrong[rng.choice(other_classes)] = 1
-        return wrong
+        return _other_class(labels, rng)
 
     def _train_and_predict(self, number: int) -> np.ndarray:
         """Train the model of a round -> its probabilities (N, K) for the pool."""

@@ -95,14 +95,26 @@ def _trained_material(data: Dataset, options: dict[str, Any], cache: Path) -> Ma
     text = options.pop("name", "probe")
     name, _ = registry.parse(text)
     if "cache" in registry.options(name):
+        # Not every model keeps features.
         options.setdefault("cache", cache)
-    model = make_model(text, data.task, data.pool, **options)
+    model = make_model(
+        text,
+        data.task,
+        data.pool,
+        **options,
+    )
     if data.test_pool is None:
         return Material(data, model, None)
     if name in CHOSEN_BY_POOL:
         option = CHOSEN_BY_POOL[name]
+        # A test set of other sizes must not get another backbone.
         options[option] = getattr(model, option)
-    test_model = make_model(text, data.task, data.test_pool, **options)
+    test_model = make_model(
+        text,
+        data.task,
+        data.test_pool,
+        **options,
+    )
     return Material(data, model, test_model)
 
 

@@ -59,6 +59,7 @@ def resolve(name: str) -> tuple[str, dict[str, Any]]:
     takes_classes = loader in loaders and "classes" in registry.options(loader)
     if takes_classes and number.isdecimal():
         return loader, {"classes": int(number)}
+    # All ways to write a name, so that the nearest one can be suggested.
     all_names = {*loaders, *PAPER, *ALIASES}
     raise UnknownName("dataset", name, all_names)
 
@@ -70,8 +71,17 @@ def load(name: str, path: str | os.PathLike[str], **options: Any) -> Dataset:
     options  the loader's own; see `registry.options(name)`
     """
     loader, implied = resolve(name)
+    # What is asked for by name wins over what the setting's name implies.
     all_options = implied | options
     return registry.make(loader, path, **all_options)
 
 
-__all__ = ["ALIASES", "PAPER", "Dataset", "PaperSetting", "load", "registry", "resolve"]
+__all__ = [
+    "ALIASES",
+    "PAPER",
+    "Dataset",
+    "PaperSetting",
+    "load",
+    "registry",
+    "resolve",
+]

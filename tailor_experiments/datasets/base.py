@@ -46,6 +46,7 @@ class Dataset:
             raise InputError(
                 f"{self.name}: the {part} needs examples and labels, one of them is missing"
             )
+        # Examples and labels often come in files of their own, and these of different releases.
         if labels.shape != (len(pool), self.task.size):
             raise InputError(
                 f"{self.name}: labels of the {part} have shape {labels.shape}, expected "
@@ -54,7 +55,13 @@ class Dataset:
             )
 
 
-def need(path: Path, what: str, where: str, *, folder: bool = False) -> Path:
+def need(
+    path: Path,
+    what: str,
+    where: str,
+    *,
+    folder: bool = False,
+) -> Path:
     """The path if it is there, else an error that says what it should be and where to get it."""
     is_there = path.is_dir() if folder else path.is_file()
     if is_there:
@@ -63,7 +70,12 @@ def need(path: Path, what: str, where: str, *, folder: bool = False) -> Path:
     raise InputError(f"missing {kind} {path}: {what}; get it from {where}")
 
 
-def damaged(path: str | os.PathLike[str], problem: object, expected: str, where: str) -> InputError:
+def damaged(
+    path: str | os.PathLike[str],
+    problem: object,
+    expected: str,
+    where: str,
+) -> InputError:
     """The error for a file that is there but not what it must be."""
     return InputError(
         f"damaged file {path} ({problem}): expected {expected}; get it again from {where}"
@@ -74,6 +86,7 @@ def first_folder(path: str | os.PathLike[str], names: Sequence[str]) -> Path:
     """The folder given, or the one of these names inside it: archives unpack into a folder of their
     own.
     """
+    # The folder itself comes last: it is there in any case.
     root = Path(path)
     if not root.exists():
         raise InputError(f"nothing at {root}: give the folder that holds the dataset's files")
@@ -87,13 +100,13 @@ def first_folder(path: str | os.PathLike[str], names: Sequence[str]) -> Path:
 def one_hot(classes: np.ndarray | Sequence[int], size: int) -> np.ndarray:
     """classes (n,) from 0 to size - 1 -> labels (n, size) uint8."""
     indices = np.asarray(classes, dtype=np.int64).reshape(-1)
+    # NumPy would take -1 for the last class.
     is_outside = (indices < 0) | (indices >= size)
     if is_outside.any():
         outside = indices[is_outside]
         raise InputError(f"class {outside[0]} is outside 0 .. {size - 1}")
-    count = len(indices)
-    rows = np.arange(count)
-    labels = np.zeros((count, size), np.uint8)
+    labels = np.zeros((len(indices), size), np.uint8)
+    rows = np.arange(len(indices))
     labels[rows, indices] = 1
     return labels
 
@@ -116,9 +129,7 @@ def checked_classes(
             "one label an example",
             where,
         )
-    are_numbers = values.dtype.kind in "iuf"
-    # Not the other way round: a NaN is not in range either.
-    if not are_numbers or not ((values >= 0) & (values < size)).all():
+    if not _are_classes(values, size):
         raise damaged(
             path,
             "a label is out of range",
@@ -128,13 +139,24 @@ def checked_classes(
     return values.astype(np.int64)
 
 
+def _are_classes(values: np.ndarray, size: int) -> bool:
+    """Whether all are numbers from 0 to size - 1."""
+    if values.dtype.kind not in "iuf":
+        return False
+    # Not "none is out of range", which is true of a NaN.
+    is_inside = (values >= 0) & (values < size)
+    return bool(is_inside.all())
+
+
 def check_class_count(classes: int, size: int) -> None:
     if not 2 <= classes <= size:
         raise InputError(f"classes is {classes}: it must be from 2 to {size}, which keeps them all")
 
 
 def merge_classes(
-    classes: np.ndarray, names: Sequence[str], keep: int
+    classes: np.ndarray,
+    names: Sequence[str],
+    keep: int,
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """The paper's K-class rule: classes 0 to K-2 stay, all others become class K-1.
 
@@ -143,6 +165,7 @@ def merge_classes(
     ([0, 1, 1, 1], ('a', 'other'))
     """
     check_class_count(keep, len(names))
+    # With nothing to merge, no class is called OTHER.
     if keep == len(names):
         return classes, tuple(names)
     last = keep - 1
@@ -160,6 +183,7 @@ def fixed_order(ids: Sequence[str], salt: str) -> np.ndarray:
     keys = []
     for example_id in ids:
         text = f"{salt}:{example_id}"
+        # NumPy's generators may change with a version, a hash does not.
         keys.append(hashlib.sha256(text.encode()).digest())
     order = sorted(range(len(keys)), key=keys.__getitem__)
     return np.array(order, dtype=np.int64)
@@ -171,4 +195,5 @@ def fixed_split(ids: Sequence[str], salt: str, share: float) -> tuple[np.ndarray
     cut = round(share * len(order))
     if cut < 1:
         raise InputError(f"{len(order)} examples are too few to split: at least 2 are needed")
+    # Sorted: reading a pool in its own order is fastest.
     return np.sort(order[:cut]), np.sort(order[cut:])

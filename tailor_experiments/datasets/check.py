@@ -64,17 +64,14 @@ def setting_for(base: str, classes: int) -> PaperSetting | None:
 def check(dataset: Dataset, sample: int = 200) -> Report:
     """Compare with the paper; read `sample` examples, spread evenly over pool and test set."""
     setting = setting_for(dataset.name, dataset.task.size)
-    pools = [dataset.pool]
-    if dataset.test_pool is not None:
-        pools.append(dataset.test_pool)
     sampled = 0
     unreadable: dict[str, str] = {}
     missing: list[str] = []
     set_aside: dict[str, str] = {}
-    for pool in pools:
-        looked_at, unreadable_here = _look(pool, sample)
-        sampled += looked_at
-        unreadable |= unreadable_here
+    for pool in _pools(dataset):
+        positions = _spread(len(pool), sample)
+        sampled += len(positions)
+        unreadable |= _unreadable(pool, positions)
         missing += missing_files(pool)
         set_aside |= pool.set_aside()
     return Report(
@@ -87,67 +84,113 @@ def check(dataset: Dataset, sample: int = 200) -> Report:
     )
 
 
+def _pools(dataset: Dataset) -> list[Pool]:
+    if dataset.test_pool is None:
+        return [dataset.pool]
+    return [dataset.pool, dataset.test_pool]
+
+
 def figures(dataset: Dataset, setting: PaperSetting | None) -> list[Figure]:
     """K, N and the imbalance ratios. K and N must be the same; a ratio may differ by its rounding,
     and where the pool is a random part by two standard errors of the rarest class's count.
     """
     counts = dataset.labels.sum(0, dtype=np.int64)
-    ratio = imbalance_ratio(counts)
+    # The mean over classes of the share of examples that have it.
     rate = float(counts.sum() / dataset.labels.size)
     rows = [
         ("K, classes", float(dataset.task.size)),
         ("N, pool", float(len(dataset.pool))),
-        ("class imbalance", ratio),
+        ("class imbalance", imbalance_ratio(counts)),
     ]
     if dataset.task.kind == "multi-label":
         rows.append(("binary imbalance", rate))
     if setting is None:
-        return [Figure(name, value, None, None) for name, value in rows]
-    rarest_count = max(1.0, float(counts.min()))
-    spread = setting.drawn / rarest_count**0.5
-    allowed = (
-        0.0,
-        0.0,
-        ROUNDING + 2 * spread * setting.class_imbalance,
-        ROUNDING + 0.02 * setting.drawn * rate,
-    )
+        return [
+            Figure(
+                name,
+                value,
+                None,
+                None,
+            )
+            for name, value in rows
+        ]
     papers = (
         setting.classes,
         setting.pool,
         setting.class_imbalance,
         setting.binary_imbalance,
     )
+    allowed = _allowed(setting, counts, rate)
     compared = []
     for (name, value), paper, slack in zip(rows, papers, allowed):
-        if paper is None:
-            compared.append(Figure(name, value, None, None))
-            continue
-        note = ""
-        if setting.drawn and slack:
-            note = f"a random part: within {slack:.4f}"
-        figure = Figure(
+        figure = _compared(
             name,
             value,
-            float(paper),
-            abs(value - paper) <= slack,
-            note,
+            paper,
+            slack,
+            setting.drawn,
         )
         compared.append(figure)
     return compared
 
 
-def _look(pool: Pool, sample: int) -> tuple[int, dict[str, str]]:
-    """Read examples spread evenly over a pool -> how many, and those that can't be read."""
-    last = len(pool) - 1
-    count = min(sample, len(pool))
-    spread = np.linspace(0, last, count).astype(int)
-    positions = np.unique(spread).tolist()
-    unreadable = {}
+def _allowed(setting: PaperSetting, counts: np.ndarray, rate: float) -> tuple[float, ...]:
+    """By how much K, N and the two ratios may differ from the paper's."""
+    if not setting.drawn:
+        return 0.0, 0.0, ROUNDING, ROUNDING
+    # The relative error of a random count is one over its root; no class counts as less than one.
+    rarest_count = max(1.0, float(counts.min()))
+    spread = 1 / rarest_count**0.5
+    return (
+        0.0,
+        0.0,
+        ROUNDING + 2 * spread * setting.class_imbalance,
+        ROUNDING + 0.02 * rate,
+    )
+
+
+def _compared(
+    name: str,
+    value: float,
+    paper: float | None,
+    slack: float,
+    drawn: bool,
+) -> Figure:
+    """A value beside the paper's. drawn: the pool is a random part."""
+    if paper is None:
+        return Figure(
+            name,
+            value,
+            None,
+            None,
+        )
+    note = ""
+    if drawn and slack:
+        note = f"a random part: within {slack:.4f}"
+    return Figure(
+        name,
+        value,
+        float(paper),
+        abs(value - paper) <= slack,
+        note,
+    )
+
+
+def _spread(size: int, sample: int) -> list[int]:
+    """So many positions of a pool, spread evenly over it."""
+    count = min(sample, size)
+    evenly = np.linspace(0, size - 1, count)
+    return np.unique(evenly.astype(int)).tolist()
+
+
+def _unreadable(pool: Pool, positions: list[int]) -> dict[str, str]:
+    """id -> why, of the examples that can't be read."""
+    reasons = {}
+    # In chunks: a large sample of pictures does not fit into memory at once.
     for start in range(0, len(positions), CHUNK):
         chunk = positions[start : start + CHUNK]
-        examples = pool.read(chunk)
-        for position, example in zip(chunk, examples):
+        for position, example in zip(chunk, pool.read(chunk)):
             if isinstance(example, Unreadable):
                 example_id = pool.ids[position]
-                unreadable[example_id] = example.reason
-    return len(positions), unreadable
+                reasons[example_id] = example.reason
+    return reasons

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tailor.task import MultiLabel
 from tailor_experiments.datasets.base import Dataset, damaged, first_folder, need
 from tailor_experiments.datasets.files import Files
 from tailor_experiments.datasets.hugging import is_parquet, open_splits
+from tailor_experiments.datasets.parts import Part, assemble, with_subsets
 
 WHERE = "https://cocodataset.org/#download (2014 Train images, 2014 Train/Val annotations)"
 _EXPECTED = "JSON with the lists images, annotations and categories"
@@ -30,96 +32,155 @@ def coco(path: str | os.PathLike[str], *, max_side: int | None = None) -> Datase
     if is_parquet(path):
         return _from_parquet(path, max_side)
     root = first_folder(path, ("coco", "COCO", "coco2014"))
-    names, pool, labels = _read(root, "train2014", max_side)
-    if not _json(root, "val2014").is_file():
-        return Dataset("coco", MultiLabel(names), pool, labels)
-    others, test_pool, test_labels = _read(root, "val2014", max_side)
-    if others != names:
-        raise InputError(
-            "instances_train2014.json and instances_val2014.json name other classes: get both "
-            f"from {WHERE}"
-        )
-    return Dataset(
-        "coco",
-        MultiLabel(names),
-        pool,
-        labels,
-        test_pool,
-        test_labels,
-    )
+    names, train = _read(root, "train2014", max_side)
+    test: Part | None = None
+    if _json(root, "val2014").is_file():
+        test_names, test = _read(root, "val2014", max_side)
+        # Columns of both parts must mean the same.
+        if test_names != names:
+            raise InputError(
+                "instances_train2014.json and instances_val2014.json name other classes: get both "
+                f"from {WHERE}"
+            )
+    return assemble("coco", MultiLabel(names), (train, test))
 
 
 def _json(root: Path, part: str) -> Path:
+    """Where the instances of a part are, or should be."""
     name = f"instances_{part}.json"
     path = root / name
-    return path if path.is_file() else root / "annotations" / name
+    if path.is_file():
+        return path
+    return root / "annotations" / name
 
 
-def _read(root: Path, part: str, max_side: int | None) -> tuple[list[str], Files, np.ndarray]:
+def _read(root: Path, part: str, max_side: int | None) -> tuple[list[str], Part]:
+    """The names of the categories, and the pictures of a part with their labels."""
     path = _json(root, part)
     need(path, f"the instances of {part}", WHERE)
-    try:
-        content: Any = json.loads(path.read_bytes())
-        kinds = sorted((int(kind["id"]), str(kind["name"])) for kind in content["categories"])
-        files = {int(image["id"]): str(image["file_name"]) for image in content["images"]}
-        pairs = {
-            (int(annotation["image_id"]), int(annotation["category_id"]))
-            for annotation in content["annotations"]
-        }
-    except (ValueError, KeyError, TypeError) as problem:
-        reason = f"no {problem}" if isinstance(problem, KeyError) else problem
-        raise damaged(path, reason, _EXPECTED, WHERE) from None
-    columns = {number: k for k, (number, _) in enumerate(kinds)}
-    images = sorted({image for image, _ in pairs})
-    rows = {image: row for row, image in enumerate(images)}
+    instances = _read_instances(path)
+    images = instances.annotated_images()
     if not images:
-        raise damaged(path, "no annotation", _EXPECTED, WHERE)
-    labels = np.zeros((len(images), len(kinds)), np.uint8)
-    for image, kind in pairs:
-        unlisted = None
-        if image not in files:
-            unlisted = f"image {image}"
-        elif kind not in columns:
-            unlisted = f"category {kind}"
-        if unlisted is not None:
-            raise damaged(
-                path,
-                f"an annotation of {unlisted}, which is not listed",
-                _EXPECTED,
-                WHERE,
-            )
-        labels[rows[image], columns[kind]] = 1
+        raise damaged(
+            path,
+            "no annotation",
+            _EXPECTED,
+            WHERE,
+        )
+    labels = _labels(instances, images, path)
     folder = need(
         root / part,
         f"the pictures of {part}",
         WHERE,
         folder=True,
     )
-    pictures = [files[image] for image in images]
+    # In the order of the labels' rows.
+    pictures = [instances.files[image] for image in images]
     pool = Files(folder, pictures, max_side=max_side)
-    names = [name for _, name in kinds]
-    return names, pool, labels
+    names = [name for _, name in instances.kinds]
+    return names, (pool, labels)
+
+
+@dataclass(frozen=True)
+class _Instances:
+    """What an instances file says.
+
+    kinds  (id, name) of every category, by id
+    files  id of an image -> its file's name
+    pairs  (id of an image, id of a category) of every annotation, each pair once
+    """
+
+    kinds: list[tuple[int, str]]
+    files: dict[int, str]
+    pairs: set[tuple[int, int]]
+
+    def annotated_images(self) -> list[int]:
+        return sorted({image for image, _ in self.pairs})
+
+
+def _read_instances(path: Path) -> _Instances:
+    try:
+        content: Any = json.loads(path.read_bytes())
+        return _Instances(
+            _kinds(content["categories"]),
+            _files(content["images"]),
+            _pairs(content["annotations"]),
+        )
+    except KeyError as problem:
+        # The text of a KeyError is the key, and nothing else.
+        raise damaged(
+            path,
+            f"no {problem}",
+            _EXPECTED,
+            WHERE,
+        ) from None
+    except (ValueError, TypeError) as problem:
+        raise damaged(
+            path,
+            problem,
+            _EXPECTED,
+            WHERE,
+        ) from None
+
+
+def _kinds(categories: Any) -> list[tuple[int, str]]:
+    kinds = []
+    for category in categories:
+        number = int(category["id"])
+        name = str(category["name"])
+        kinds.append((number, name))
+    # By id, which is the published order; the file's own may be any.
+    return sorted(kinds)
+
+
+def _files(images: Any) -> dict[int, str]:
+    files = {}
+    for image in images:
+        number = int(image["id"])
+        files[number] = str(image["file_name"])
+    return files
+
+
+def _pairs(annotations: Any) -> set[tuple[int, int]]:
+    pairs = set()
+    for annotation in annotations:
+        image = int(annotation["image_id"])
+        kind = int(annotation["category_id"])
+        pairs.add((image, kind))
+    return pairs
+
+
+def _labels(instances: _Instances, images: list[int], path: Path) -> np.ndarray:
+    """(n, K) uint8, in the order of images."""
+    # Ids have gaps: they are neither rows nor columns.
+    rows = {image: row for row, image in enumerate(images)}
+    columns = {number: column for column, (number, _) in enumerate(instances.kinds)}
+    labels = np.zeros((len(images), len(columns)), np.uint8)
+    for image, kind in instances.pairs:
+        if image not in instances.files:
+            raise _unlisted(path, f"image {image}")
+        if kind not in columns:
+            raise _unlisted(path, f"category {kind}")
+        labels[rows[image], columns[kind]] = 1
+    return labels
+
+
+def _unlisted(path: Path, what: str) -> InputError:
+    problem = f"an annotation of {what}, which is not listed"
+    return damaged(
+        path,
+        problem,
+        _EXPECTED,
+        WHERE,
+    )
 
 
 def _from_parquet(path: str | os.PathLike[str], max_side: int | None) -> Dataset:
     train, test = open_splits(path, max_side=max_side)
-    if train.names is None:
+    names = train.names
+    if names is None:
         raise InputError(
             f"the Parquet files in {path} do not name their classes: expected the 80 categories"
         )
-    if test is None:
-        return Dataset(
-            "coco",
-            MultiLabel(train.names),
-            train.pool,
-            train.subsets(train.names),
-        )
-    labels = train.subsets(train.names)
-    return Dataset(
-        "coco",
-        MultiLabel(train.names),
-        train.pool,
-        labels,
-        test.pool,
-        test.subsets(train.names),
-    )
+    parts = with_subsets(train, test, names)
+    return assemble("coco", MultiLabel(names), parts)

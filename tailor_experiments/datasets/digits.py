@@ -20,9 +20,11 @@ def load_digits() -> tuple[np.ndarray, np.ndarray]:
     >>> pixels.shape, digits[:3].tolist()
     ((1797, 64), [0, 1, 2])
     """
+    # Where the package lies, without importing it.
     package = find_spec("sklearn")
     if package is None or package.origin is None:
         raise TailorError("the digits are scikit-learn's, which is not installed")
     file = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
     table = np.loadtxt(file, delimiter=",")
+    # The last column is the digit.
     return table[:, :-1], table[:, -1].astype(np.int64)

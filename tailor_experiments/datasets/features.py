@@ -6,6 +6,7 @@ Experiments on them run where the pictures and the backbone are not.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -48,31 +49,54 @@ def load_features(
                half is the pool. For choosing defaults on what no table reports
     """
     folder = Path(path)
-    vectors, targets, names = _read(folder / "train.npz")
+    train, names = _read(folder / "train.npz")
     if development:
         # The test set's file is not even opened.
-        is_pool = _random_half(len(vectors))
-        is_test = ~is_pool
-        test_vectors = vectors[is_test]
-        test_targets = targets[is_test]
-        vectors = vectors[is_pool]
-        targets = targets[is_pool]
+        train, test = _halves(train)
     else:
-        test_vectors, test_targets, _ = _read(folder / "test.npz")
+        test, _ = _read(folder / "test.npz")
     if examples is not None:
-        sample = _sample(len(vectors), examples)
-        vectors = vectors[sample]
-        targets = targets[sample]
-    task, labels = _labels(
-        targets,
-        names,
-        classes,
+        sample = _sample(len(train.vectors), examples)
+        train = train.part(sample)
+    task, labels = _labels(train.targets, names, classes)
+    _, test_labels = _labels(test.targets, names, classes)
+    vectors, labels = _changed_pool(
+        train.vectors,
+        labels,
+        long_tail,
+        copies,
+        junk,
     )
-    _, test_labels = _labels(
-        test_targets,
-        names,
-        classes,
+    return Dataset(
+        name=folder.name,
+        task=task,
+        pool=Arrays(vectors),
+        labels=labels,
+        test_pool=Arrays(test.vectors),
+        test_labels=test_labels,
     )
+
+
+@dataclass(frozen=True)
+class _FeatureSplit:
+    """One split: vectors (N, d) float32, and targets (N,) or (N, K) as its file holds them."""
+
+    vectors: np.ndarray
+    targets: np.ndarray
+
+    def part(self, rows: np.ndarray) -> _FeatureSplit:
+        """Some rows, by their positions (n,) or as (N,) bool."""
+        return _FeatureSplit(self.vectors[rows], self.targets[rows])
+
+
+def _changed_pool(
+    vectors: np.ndarray,
+    labels: np.ndarray,
+    long_tail: float,
+    copies: int,
+    junk: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The pool's vectors and labels after all that load_features() can do to them."""
     # One generator for all that follows: the order of these steps decides what each draws.
     rng = np.random.default_rng(0)
     if long_tail > 1:
@@ -89,19 +113,19 @@ def load_features(
             junk,
             rng,
         )
-    return Dataset(
-        name=folder.name,
-        task=task,
-        pool=Arrays(vectors),
-        labels=labels,
-        test_pool=Arrays(test_vectors),
-        test_labels=test_labels,
-    )
+    return vectors, labels
+
+
+def _halves(split: _FeatureSplit) -> tuple[_FeatureSplit, _FeatureSplit]:
+    """A pool and a test set, both of the same split."""
+    is_pool = _random_half(len(split.vectors))
+    return split.part(is_pool), split.part(~is_pool)
 
 
 def _random_half(count: int) -> np.ndarray:
     """(count,) bool: the same half each time."""
     rng = np.random.default_rng(1)
+    # A seed of its own: the half stays the same whatever else is drawn.
     luck = rng.random(count)
     return luck < 0.5
 
@@ -124,18 +148,15 @@ def _labels(
     classes  as load_features() has it; a multi-label task keeps all
     """
     if targets.ndim > 1:
-        task: Task = MultiLabel(names)
-        labels = targets.astype(np.uint8)
-    else:
-        keep = classes or len(names)
-        merged, kept_names = merge_classes(targets, names, keep)
-        task = MultiClass(kept_names)
-        labels = one_hot(merged, keep)
-    return task, labels
+        return MultiLabel(names), targets.astype(np.uint8)
+    # Both splits are merged in the same way, so their columns mean the same.
+    keep = classes or len(names)
+    merged, kept_names = merge_classes(targets, names, keep)
+    return MultiClass(kept_names), one_hot(merged, keep)
 
 
-def _read(path: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """(vectors (N, d) float32, targets, class names)"""
+def _read(path: Path) -> tuple[_FeatureSplit, list[str]]:
+    """A split, and the names of the classes."""
     need(path, "features and labels of a split", WHERE)
     with np.load(path) as arrays:
         # Whatever they are stored as: models take single precision.
@@ -144,7 +165,7 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
             vectors *= arrays["scale"]
         targets = arrays["y"].astype(np.int64)
         names = [str(name) for name in arrays["classes"]]
-    return vectors, targets, names
+    return _FeatureSplit(vectors, targets), names
 
 
 def long_tail_rows(labels: np.ndarray, ratio: float, rng: np.random.Generator) -> np.ndarray:
@@ -156,28 +177,35 @@ def long_tail_rows(labels: np.ndarray, ratio: float, rng: np.random.Generator) -
     labels_per_example = labels.sum(1)
     if (labels_per_example != 1).any():
         raise InputError("long_tail is for examples of exactly one class each")
-    counts = labels.sum(0)
-    class_count = len(counts)
+    sizes = _long_tail_sizes(labels.sum(0), ratio)
+    order = rng.permutation(len(sizes))
+    kept = []
+    for size, klass in zip(sizes, order):
+        members = np.flatnonzero(labels[:, klass])
+        shuffled = rng.permutation(members)
+        kept.append(shuffled[:size])
+    rows = np.concatenate(kept)
+    # Not class by class: where an example lies must not tell its class.
+    return rng.permutation(rows)
+
+
+def _long_tail_sizes(counts: np.ndarray, ratio: float) -> list[int]:
+    """How many examples the largest class keeps, the second largest, and so on."""
     largest = float(np.median(counts))
     # A pool of one class has no last rank to divide by.
-    last_rank = max(1, class_count - 1)
-    order = rng.permutation(class_count)
-    kept = []
-    for rank, klass in enumerate(order):
+    last_rank = max(1, len(counts) - 1)
+    sizes = []
+    for rank in range(len(counts)):
         share = ratio ** (-rank / last_rank)
-        wanted = int(largest * share)
-        wanted = max(SMALLEST_CLASS, wanted)
-        is_member = labels[:, klass]
-        members = np.flatnonzero(is_member)
-        shuffled = rng.permutation(members)
-        kept.append(shuffled[:wanted])
-    rows = np.concatenate(kept)
-    return rng.permutation(rows)
+        size = int(largest * share)
+        sizes.append(max(SMALLEST_CLASS, size))
+    return sizes
 
 
 def _jittered(vectors: np.ndarray, copies: int, rng: np.random.Generator) -> np.ndarray:
     repeated = np.repeat(vectors, copies, axis=0)
     noise = rng.standard_normal(repeated.shape, np.float32)
+    # By each feature's own spread: their scales differ widely.
     scale = JITTER * vectors.std(0)
     jittered: np.ndarray = repeated + scale * noise
     return jittered

@@ -41,11 +41,15 @@ class Files(Pool):
         self.threads = threads
         check_unique(self._ids)
         for name in self._ids:
-            climbs = ".." in name.split("/")
-            if climbs or name.startswith("/"):
-                raise InputError(
-                    f"picture {name!r} lies outside {self.root}: names are relative to that folder"
-                )
+            self._check_inside(name)
+
+    def _check_inside(self, name: str) -> None:
+        # Names come from a downloaded file: they must not lead anywhere else on the disk.
+        climbs = ".." in name.split("/")
+        if climbs or name.startswith("/"):
+            raise InputError(
+                f"picture {name!r} lies outside {self.root}: names are relative to that folder"
+            )
 
     @property
     def ids(self) -> Sequence[str]:
@@ -72,9 +76,11 @@ class Files(Pool):
         """What the decoded image depends on, without reading the file."""
         file = self.file(position)
         try:
+            # Size and time instead of the content: a hash would read every file.
             status = os.stat(file)
         except OSError:
             return f"{file}|missing"
+        # The same bytes decode to another image at another size.
         decoding = f"{self.max_side}{decoding_key(file)}"
         return f"{file}|{status.st_size}|{status.st_mtime_ns}|{decoding}"
 
@@ -134,5 +140,6 @@ def missing_files(pool: Pool) -> list[str]:
         return pool.missing()
     if not isinstance(pool, Subset):
         return []
+    # The inner pool lists what all of its examples lack.
     inside = set(pool.ids)
     return [example_id for example_id in missing_files(pool.pool) if example_id in inside]

@@ -16,7 +16,12 @@ from tailor.pools import open_pool
 from tailor.pools.base import Pool
 
 #: Splits that can serve as the test set, the best first.
-TESTS = ("test", "validation", "valid", "val")
+TESTS = (
+    "test",
+    "validation",
+    "valid",
+    "val",
+)
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,7 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
     root = Path(path)
     if root.is_file():
         return root.suffix == ".parquet"
+    # The first file that is seen decides: no folder is listed to its end.
     for pattern in ("*.parquet", "*/*.parquet"):
         for _ in root.glob(pattern):
             return True
@@ -78,6 +84,7 @@ def open_split(
     """One split of a folder ("train", "test", "all"; None: whatever is there), opened through
     `open_pool`.
     """
+    # What is not asked for is left to open_pool's own defaults.
     options: dict[str, Any] = {}
     if label is not None:
         options["label"] = label
@@ -103,13 +110,19 @@ def open_splits(
     tests: Sequence[str] = TESTS,
 ) -> tuple[Split, Split | None]:
     """The training split, and the first test split there is."""
-    open_named = partial(open_split, path, label=label, max_side=max_side)
+    open_named = partial(
+        open_split,
+        path,
+        label=label,
+        max_side=max_side,
+    )
     if Path(path).is_file():
         return open_named(None), None
     names = splits(path)
     if names and "train" not in names:
         listed = ", ".join(sorted(names))
         raise InputError(f"no split 'train' in {path}: there are {listed}")
+    # Files in no split at all are the training split.
     train_name = "train" if names else None
     train = open_named(train_name)
     for name in tests:
@@ -144,6 +157,7 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
     import pyarrow.parquet as pq
 
     root = Path(path)
+    # The first by name: all files of a dataset have the same columns.
     file = root if root.is_file() else min(root.rglob("*.parquet"))
     try:
         return list(pq.read_schema(file).names)

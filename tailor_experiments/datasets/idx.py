@@ -20,6 +20,7 @@ from tailor_experiments.datasets.base import (
 )
 from tailor_experiments.datasets.hugging import is_parquet
 from tailor_experiments.datasets.multiclass import build, from_parquet
+from tailor_experiments.datasets.parts import Part
 
 WHERE = (
     "https://github.com/zalandoresearch/fashion-mnist, or Debian's package dataset-fashion-mnist"
@@ -39,7 +40,10 @@ CLOTHES = (
 
 
 def fashion_mnist(
-    path: str | os.PathLike[str], *, classes: int = 10, max_side: int | None = None
+    path: str | os.PathLike[str],
+    *,
+    classes: int = 10,
+    max_side: int | None = None,
 ) -> Dataset:
     """60,000 and 10,000 grey pictures of 28 x 28.
 
@@ -55,17 +59,24 @@ def fashion_mnist(
             max_side=max_side,
         )
     folder = first_folder(path, ("fashion-mnist", "FashionMNIST/raw", "raw"))
-    test = _read(folder, "t10k") if _find(folder, "t10k-images-idx3-ubyte").is_file() else None
     return build(
         "fashion-mnist",
         CLOTHES,
         classes,
         _read(folder, "train"),
-        test,
+        _read_test(folder),
     )
 
 
-def _read(folder: Path, part: str) -> tuple[Arrays, np.ndarray]:
+def _read_test(folder: Path) -> Part | None:
+    """The test part, where it is there."""
+    if _find(folder, "t10k-images-idx3-ubyte").is_file():
+        return _read(folder, "t10k")
+    return None
+
+
+def _read(folder: Path, part: str) -> Part:
+    """The pictures of a part, and their classes (n,)."""
     images = _find(folder, f"{part}-images-idx3-ubyte")
     labels = _find(folder, f"{part}-labels-idx1-ubyte")
     pixels = read_idx(images, 3, WHERE)
@@ -81,7 +92,11 @@ def _read(folder: Path, part: str) -> tuple[Arrays, np.ndarray]:
 
 
 def _find(folder: Path, name: str) -> Path:
-    return folder / name if (folder / name).is_file() else folder / f"{name}.gz"
+    """The file as it is, or compressed."""
+    plain = folder / name
+    if plain.is_file():
+        return plain
+    return folder / f"{name}.gz"
 
 
 def read_idx(path: Path, axes: int, where: str) -> np.ndarray:
@@ -91,26 +106,52 @@ def read_idx(path: Path, axes: int, where: str) -> np.ndarray:
     expected = f"an IDX file of bytes with {axes} axes"
     need(path, f"{expected} (.gz or plain)", where)
     try:
-        raw = path.read_bytes()
-        if path.suffix == ".gz":
-            raw = gzip.decompress(raw)
+        raw = _uncompressed(path)
     except (OSError, EOFError, zlib.error) as problem:
-        raise damaged(path, problem, expected, where) from None
-    start = 4 + 4 * axes
-    if len(raw) < start or raw[:4] != bytes((0, 0, 8, axes)):
         raise damaged(
             path,
-            f"it begins with {raw[:4].hex()}",
+            problem,
+            expected,
+            where,
+        ) from None
+    # Four bytes of magic number, then four for the length of each axis.
+    start = 4 + 4 * axes
+    has_header = len(raw) >= start
+    if not has_header or raw[:4] != bytes((0, 0, 8, axes)):
+        beginning = f"it begins with {raw[:4].hex()}"
+        raise damaged(
+            path,
+            beginning,
             expected,
             where,
         )
-    shape = tuple(np.frombuffer(raw, ">u4", axes, 4).tolist())
+    shape = _shape(raw, axes)
     size = len(raw) - start
+    # An empty axis would make a broken file pass for one without examples.
     if size != int(np.prod(shape)) or 0 in shape:
+        wrong_size = f"{size} bytes for the shape {shape}"
         raise damaged(
             path,
-            f"{size} bytes for the shape {shape}",
+            wrong_size,
             expected,
             where,
         )
     return np.frombuffer(raw, np.uint8, offset=start).reshape(shape)
+
+
+def _uncompressed(path: Path) -> bytes:
+    raw = path.read_bytes()
+    if path.suffix == ".gz":
+        return gzip.decompress(raw)
+    return raw
+
+
+def _shape(raw: bytes, axes: int) -> tuple[int, ...]:
+    """The length of each axis, from an IDX file's header."""
+    lengths = np.frombuffer(
+        raw,
+        ">u4",
+        axes,
+        4,
+    )
+    return tuple(lengths.tolist())

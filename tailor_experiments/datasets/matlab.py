@@ -10,7 +10,12 @@ import numpy as np
 from tailor_experiments.datasets.base import damaged, need
 
 
-def read_mat(path: Path, names: tuple[str, ...], what: str, where: str) -> dict[str, np.ndarray]:
+def read_mat(
+    path: Path,
+    names: tuple[str, ...],
+    what: str,
+    where: str,
+) -> dict[str, np.ndarray]:
     """The named variables of a .mat file; a missing or damaged file, or one without them, is
     named.
     """
@@ -18,6 +23,7 @@ def read_mat(path: Path, names: tuple[str, ...], what: str, where: str) -> dict[
 
     need(path, what, where)
     try:
+        # Only what is asked for: other variables of the kits are large.
         variables: dict[str, Any] = loadmat(str(path), variable_names=list(names))
     except Exception as problem:  # scipy raises nearly anything on broken bytes, and on version 7.3
         raise damaged(
@@ -26,38 +32,55 @@ def read_mat(path: Path, names: tuple[str, ...], what: str, where: str) -> dict[
             what,
             where,
         ) from None
-    missing = [name for name in names if name not in variables]
-    if missing:
-        raise damaged(path, f"no variable {missing[0]!r}", what, where)
+    for name in names:
+        if name not in variables:
+            problem_text = f"no variable {name!r}"
+            raise damaged(
+                path,
+                problem_text,
+                what,
+                where,
+            )
     return variables
 
 
 def records(
-    array: np.ndarray, fields: tuple[str, ...], path: Path, where: str
+    array: np.ndarray,
+    fields: tuple[str, ...],
+    path: Path,
+    where: str,
 ) -> list[dict[str, Any]]:
     """An array of structs -> one dict each of the named fields, as plain text or number."""
+    expected = f"structs with {', '.join(fields)}"
+    # MATLAB's arrays have two axes at least.
     flat = array.reshape(-1)
-    missing = [field for field in fields if field not in (flat.dtype.names or ())]
-    if missing:
-        raise damaged(
-            path,
-            f"no field {missing[0]!r}",
-            f"structs with {', '.join(fields)}",
-            where,
-        )
+    names = flat.dtype.names or ()
+    for field in fields:
+        if field not in names:
+            raise damaged(
+                path,
+                f"no field {field!r}",
+                expected,
+                where,
+            )
     try:
-        return [{field: scalar(struct[field]) for field in fields} for struct in flat]
+        return [_record(struct, fields) for struct in flat]
     except (IndexError, TypeError, ValueError) as problem:
         raise damaged(
             path,
             problem,
-            f"structs with {', '.join(fields)}",
+            expected,
             where,
         ) from None
 
 
+def _record(struct: Any, fields: tuple[str, ...]) -> dict[str, Any]:
+    return {field: scalar(struct[field]) for field in fields}
+
+
 def scalar(value: Any) -> Any:
     """MATLAB has no plain values: what is wrapped in arrays of one comes out."""
+    # A struct's field is an array that holds an array that holds the value.
     while isinstance(value, np.ndarray):
         if value.size != 1:
             if value.size == 0:

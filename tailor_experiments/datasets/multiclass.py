@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-import numpy as np
-
-from tailor.pools.base import Pool
 from tailor.task import MultiClass
 from tailor_experiments.datasets.base import Dataset, merge_classes, one_hot
 from tailor_experiments.datasets.hugging import TESTS, open_splits
+from tailor_experiments.datasets.parts import Part, assemble, with_classes
 
 
 def build(
     name: str,
     names: Sequence[str],
     keep: int,
-    train: tuple[Pool, np.ndarray],
-    test: tuple[Pool, np.ndarray] | None,
+    train: Part,
+    test: Part | None,
 ) -> Dataset:
     """A dataset by the K-class rule.
 
@@ -26,22 +24,20 @@ def build(
     keep         K: classes 0 to K-2 are kept, the others are merged
     train, test  a pool and its classes (n,) int64, before any merging
     """
-    pool, classes = train
-    merged, merged_names = merge_classes(classes, names, keep)
+    train_part, merged_names = _merged(train, names, keep)
+    test_part: Part | None = None
+    if test is not None:
+        test_part, _ = _merged(test, names, keep)
     task = MultiClass(merged_names)
+    return assemble(name, task, (train_part, test_part))
+
+
+def _merged(part: Part, names: Sequence[str], keep: int) -> tuple[Part, tuple[str, ...]]:
+    """A part with labels (n, K) after merging, and the names of the K classes."""
+    pool, classes = part
+    merged, merged_names = merge_classes(classes, names, keep)
     labels = one_hot(merged, keep)
-    if test is None:
-        return Dataset(name, task, pool, labels)
-    test_pool, test_classes = test
-    merged_test, _ = merge_classes(test_classes, names, keep)
-    return Dataset(
-        name,
-        task,
-        pool,
-        labels,
-        test_pool,
-        one_hot(merged_test, keep),
-    )
+    return (pool, labels), merged_names
 
 
 def from_parquet(
@@ -61,7 +57,13 @@ def from_parquet(
         max_side=max_side,
         tests=tests,
     )
+    # Both splits by the training split's names: a test split may lack a class.
     class_names = train.names or names
-    train_part = (train.pool, train.indices(class_names))
-    test_part = None if test is None else (test.pool, test.indices(class_names))
-    return build(name, class_names, keep, train_part, test_part)
+    train_part, test_part = with_classes(train, test, class_names)
+    return build(
+        name,
+        class_names,
+        keep,
+        train_part,
+        test_part,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: candidate sets by kind of task: narrow ones of the main experiments, wide ones of the ablation
 _SOFTMAX = ("galaxy", "confidence", "badge")
 _SIGMOID = ("emal", "uncertainty", "galaxy")
 _WIDE_SOFTMAX = (*_SOFTMAX, "most-likely-positive", "submodular")
@@ -179,8 +180,10 @@ PAPER: dict[str, PaperSetting] = {
         ),
     )
 }
+#: the same in all settings
 LEARNING_RATE = 1e-4
 WEIGHT_DECAY = 5e-5
+#: for each contender
 TRIALS = 4
 #: rounds over which the paper's curves are smoothed
 SMOOTHING = 3

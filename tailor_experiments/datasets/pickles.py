@@ -15,6 +15,8 @@ import numpy as np
 
 from tailor.errors import InputError
 
+_BAD_STATE = "an array's state is not shape, kind and bytes"
+
 
 class _Kind:
     """Stands for numpy.dtype: bytes from 0 to 255, and nothing else."""
@@ -22,6 +24,7 @@ class _Kind:
     def __init__(self, code: Any = None, *_: Any) -> None:
         if isinstance(code, bytes):
             code = code.decode("ascii", "replace")
+        # An array of objects could hold anything.
         if code not in ("u1", "|u1", "uint8"):
             raise pickle.UnpicklingError(f"an array of {code!r} where only bytes (u1) belong")
 
@@ -38,18 +41,25 @@ class _Array:
         if not isinstance(state, tuple) or len(state) != 5:
             raise pickle.UnpicklingError("an array's state is not five values")
         _, shape, kind, fortran, raw = state
-        is_array = isinstance(kind, _Kind) and isinstance(raw, bytes)
-        if not is_array or not isinstance(shape, tuple):
-            raise pickle.UnpicklingError("an array's state is not shape, kind and bytes")
-        for length in shape:
-            if not isinstance(length, int) or length < 0:
-                raise pickle.UnpicklingError(f"an array of shape {shape}")
+        if not isinstance(kind, _Kind) or not isinstance(raw, bytes):
+            raise pickle.UnpicklingError(_BAD_STATE)
+        _check_shape(shape)
         order: Literal["F", "C"] = "F" if fortran else "C"
         try:
             values = np.frombuffer(raw, np.uint8)
             self.value = values.reshape(shape, order=order)
         except ValueError as problem:
+            # The shape does not fit the bytes.
             raise pickle.UnpicklingError(str(problem)) from None
+
+
+def _check_shape(shape: Any) -> None:
+    if not isinstance(shape, tuple):
+        raise pickle.UnpicklingError(_BAD_STATE)
+    for length in shape:
+        # A length of -1 would make NumPy find one by itself.
+        if not isinstance(length, int) or length < 0:
+            raise pickle.UnpicklingError(f"an array of shape {shape}")
 
 
 def _start(*_: Any) -> _Array:
@@ -67,6 +77,7 @@ def _latin(text: Any, encoding: Any = None) -> bytes:
 
 
 _ALLOWED: dict[tuple[str, str], Any] = {
+    # The published files have the first name; files written by NumPy 2 have the second.
     ("numpy.core.multiarray", "_reconstruct"): _start,
     ("numpy._core.multiarray", "_reconstruct"): _start,
     ("numpy", "ndarray"): _Array,
@@ -94,6 +105,7 @@ def read_pickle(raw: bytes, path: str) -> dict[str, Any]:
     >>> read_pickle(pickle.dumps({b"labels": [3, 1]}, 2), "data_batch_1")
     {'labels': [3, 1]}
     """
+    # As bytes: Python 2's texts are pixels here, which no encoding fits.
     reader = _Reader(io.BytesIO(raw), encoding="bytes")
     try:
         content = reader.load()
@@ -104,21 +116,28 @@ def read_pickle(raw: bytes, path: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         kind = type(content).__name__
         raise InputError(f"damaged file {path}: it holds a {kind}, expected a dict")
-    plain = {}
-    for key, value in content.items():
-        name = key.decode("latin1") if isinstance(key, bytes) else str(key)
-        plain[name] = _plain(value, path)
-    return plain
+    return {_key_text(key): _plain(value, path) for key, value in content.items()}
+
+
+def _key_text(key: Any) -> str:
+    if isinstance(key, bytes):
+        return key.decode("latin1")
+    return str(key)
 
 
 def _plain(value: Any, path: str) -> Any:
+    """A value of the pickle without stand-ins."""
     if isinstance(value, _Array):
-        if value.value is None:
-            raise InputError(f"damaged file {path}: an array without content")
-        return value.value
+        return _content(value, path)
     if isinstance(value, list):
         return [_plain(member, path) for member in value]
     if value is None or isinstance(value, (int, float, str, bytes)):
         return value
     kind = type(value).__name__
     raise InputError(f"damaged file {path}: a {kind} where arrays, lists, texts and numbers belong")
+
+
+def _content(array: _Array, path: str) -> np.ndarray:
+    if array.value is None:
+        raise InputError(f"damaged file {path}: an array without content")
+    return array.value

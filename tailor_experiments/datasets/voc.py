@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from tailor.pools.base import Pool
 from tailor.task import MultiLabel
-from tailor_experiments.datasets.base import Dataset, damaged, first_folder, fixed_split, need
-from tailor_experiments.datasets.files import Files, Subset
+from tailor_experiments.datasets.base import Dataset, damaged, first_folder, need
+from tailor_experiments.datasets.files import Files
 from tailor_experiments.datasets.hugging import is_parquet, open_splits
+from tailor_experiments.datasets.parts import assemble, split_in_two, with_subsets
 
 WHERE = "http://host.robots.ox.ac.uk/pascal/VOC/voc2012/ (VOCtrainval_11-May-2012.tar)"
 KINDS = (
@@ -40,12 +40,22 @@ KINDS = (
 )
 #: The paper's 10,000 of the 11,540 pictures in 2012's trainval.
 SHARE = 10_000 / 11_540
+#: where the archive, or what was unpacked of it, has the year's files
+_FOLDERS = (
+    "VOCdevkit/VOC2012",
+    "VOC2012",
+    "VOCtrainval_11-May-2012/VOCdevkit/VOC2012",
+)
 _NAME = re.compile(r"(\d{4}_)?\d{6}")
+_LISTING = "the names of 11,540 pictures, one a line"
 _EXPECTED = "XML with one <object> and its <name> for each object"
 
 
 def voc(
-    path: str | os.PathLike[str], *, difficult: bool = False, max_side: int | None = None
+    path: str | os.PathLike[str],
+    *,
+    difficult: bool = False,
+    max_side: int | None = None,
 ) -> Dataset:
     """VOC2012's trainval list (11,540 pictures): 10,000 of a fixed shuffle are the pool, the others
     the test set.
@@ -57,40 +67,10 @@ def voc(
     difficult  count objects marked as difficult too; the classification task does not
     """
     if is_parquet(path):
-        train, test = open_splits(path, max_side=max_side)
-        names = train.names or list(KINDS)
-        labels = train.subsets(names)
-        if test is not None:
-            return Dataset(
-                "voc",
-                MultiLabel(names),
-                train.pool,
-                labels,
-                test.pool,
-                test.subsets(names),
-            )
-        return _split(train.pool, labels, names)
-    root = first_folder(
-        path, ("VOCdevkit/VOC2012", "VOC2012", "VOCtrainval_11-May-2012/VOCdevkit/VOC2012")
-    )
-    listing = need(
-        root / "ImageSets" / "Main" / "trainval.txt",
-        "the names of 11,540 pictures, one a line",
-        WHERE,
-    )
-    picture_names = listing.read_text(encoding="utf-8", errors="replace").split()
-    odd_names = [name for name in picture_names if not _NAME.fullmatch(name)]
-    if odd_names or len(picture_names) < 2:
-        problem = f"{len(picture_names)} names"
-        if odd_names:
-            problem = f"{odd_names[0][:20]!r} is no picture's name"
-        raise damaged(
-            listing,
-            problem,
-            "the names of 11,540 pictures, one a line",
-            WHERE,
-        )
-    need(
+        return _from_parquet(path, max_side)
+    root = first_folder(path, _FOLDERS)
+    names = _picture_names(root)
+    annotations = need(
         root / "Annotations",
         "one XML file a picture",
         WHERE,
@@ -102,52 +82,120 @@ def voc(
         WHERE,
         folder=True,
     )
-    labels = np.zeros((len(picture_names), len(KINDS)), np.uint8)
-    for row, name in enumerate(picture_names):
-        kinds = _kinds(root / "Annotations" / f"{name}.xml", difficult)
-        labels[row, kinds] = 1
-    pool = Files(pictures, [f"{name}.jpg" for name in picture_names], max_side=max_side)
-    return _split(pool, labels, KINDS)
+    labels = _labels(annotations, names, difficult)
+    # The list has the names alone.
+    files = [f"{name}.jpg" for name in names]
+    pool = Files(pictures, files, max_side=max_side)
+    parts = split_in_two((pool, labels), "voc", SHARE)
+    return assemble("voc", MultiLabel(KINDS), parts)
 
 
-def _split(pool: Pool, labels: np.ndarray, names: tuple[str, ...] | list[str]) -> Dataset:
-    in_train, in_test = fixed_split(pool.ids, "voc", SHARE)
-    train = Subset(pool, in_train)
-    task = MultiLabel(names)
-    if len(in_test) == 0:
-        return Dataset("voc", task, train, labels[in_train])
-    return Dataset(
-        "voc",
-        task,
-        train,
-        labels[in_train],
-        Subset(pool, in_test),
-        labels[in_test],
-    )
+def _from_parquet(path: str | os.PathLike[str], max_side: int | None) -> Dataset:
+    train, test = open_splits(path, max_side=max_side)
+    names = train.names or list(KINDS)
+    parts = with_subsets(train, test, names)
+    # Files that bring no test split are drawn from as the official ones are.
+    if test is None:
+        whole, _ = parts
+        parts = split_in_two(whole, "voc", SHARE)
+    return assemble("voc", MultiLabel(names), parts)
+
+
+def _picture_names(root: Path) -> list[str]:
+    """The names in the list of 2012's trainval, as "2007_000027"."""
+    listing = root / "ImageSets" / "Main" / "trainval.txt"
+    need(listing, _LISTING, WHERE)
+    text = listing.read_text(encoding="utf-8", errors="replace")
+    names = text.split()
+    problem = _problem_with(names)
+    if problem is not None:
+        raise damaged(
+            listing,
+            problem,
+            _LISTING,
+            WHERE,
+        )
+    return names
+
+
+def _problem_with(names: list[str]) -> str | None:
+    """What is wrong with the names of the list, if anything is."""
+    for name in names:
+        # Names become paths: nothing but a picture's name may do that.
+        if not _NAME.fullmatch(name):
+            return f"{name[:20]!r} is no picture's name"
+    # With fewer there is nothing to split.
+    if len(names) < 2:
+        return f"{len(names)} names"
+    return None
+
+
+def _labels(annotations: Path, names: list[str], difficult: bool) -> np.ndarray:
+    """(n, 20) uint8, the kinds of object in each picture."""
+    labels = np.zeros((len(names), len(KINDS)), np.uint8)
+    for row, name in enumerate(names):
+        path = annotations / f"{name}.xml"
+        labels[row, _kinds(path, difficult)] = 1
+    return labels
 
 
 def _kinds(path: Path, difficult: bool) -> list[int]:
     """The kinds of object in one picture's XML, as indices."""
+    kinds = set()
+    for element in _objects(path):
+        # Checked in objects that do not count too: an odd name means a damaged file.
+        kind = _kind(element, path)
+        if difficult or not _is_difficult(element):
+            kinds.add(kind)
+    return sorted(kinds)
+
+
+def _is_difficult(element: ElementTree.Element) -> bool:
+    return _text_of(element, "difficult") == "1"
+
+
+def _objects(path: Path) -> list[ElementTree.Element]:
+    """The objects in one picture's XML."""
     need(path, _EXPECTED, WHERE)
     raw = path.read_bytes()
+    _check_no_entities(raw, path)
+    try:
+        root = ElementTree.fromstring(raw)
+    except ElementTree.ParseError as problem:
+        raise damaged(
+            path,
+            problem,
+            _EXPECTED,
+            WHERE,
+        ) from None
+    return root.findall("object")
+
+
+def _check_no_entities(raw: bytes, path: Path) -> None:
     # No such file declares anything, and entities can blow up memory.
     if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw:
-        raise damaged(path, "it declares entities", _EXPECTED, WHERE)
-    try:
-        objects = ElementTree.fromstring(raw).findall("object")
-    except ElementTree.ParseError as problem:
-        raise damaged(path, problem, _EXPECTED, WHERE) from None
-    kinds = set()
-    for element in objects:
-        name = (element.findtext("name") or "").strip()
-        if name not in KINDS:
-            raise damaged(
-                path,
-                f"an object called {name!r}",
-                f"one of {', '.join(KINDS)}",
-                WHERE,
-            )
-        is_difficult = (element.findtext("difficult") or "0").strip() == "1"
-        if difficult or not is_difficult:
-            kinds.add(KINDS.index(name))
-    return sorted(kinds)
+        raise damaged(
+            path,
+            "it declares entities",
+            _EXPECTED,
+            WHERE,
+        )
+
+
+def _kind(element: ElementTree.Element, path: Path) -> int:
+    """The place in KINDS of an object's name."""
+    name = _text_of(element, "name")
+    if name in KINDS:
+        return KINDS.index(name)
+    raise damaged(
+        path,
+        f"an object called {name!r}",
+        f"one of {', '.join(KINDS)}",
+        WHERE,
+    )
+
+
+def _text_of(element: ElementTree.Element, tag: str) -> str:
+    """Of the child with this tag; empty where there is none."""
+    text = element.findtext(tag) or ""
+    return text.strip()

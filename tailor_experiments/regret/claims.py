@@ -4,12 +4,12 @@ verdicts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tailor_experiments.regret.simulation import RegretRow, RegretSetting
+from tailor_experiments.regret.simulation import RegretRow, RegretSetting, standard_error
 
 
 @dataclass(frozen=True)
@@ -41,26 +41,39 @@ def fit_slope(x: Sequence[float], y: Sequence[float], error: Sequence[float]) ->
     """Weighted least squares in logs; the error grows where points scatter more than their own
     errors say.
     """
-    heights = np.asarray(y, float)
     log_x = np.log(np.asarray(x, float))
-    log_y = np.log(heights)
-    # The error of a logarithm is the relative error.
-    relative_error = np.asarray(error, float) / heights
-    sigma = np.maximum(relative_error, 1e-6)
-    weights = 1 / sigma**2
-    centred_x = log_x - np.average(log_x, weights=weights)
-    centred_y = log_y - np.average(log_y, weights=weights)
+    heights = np.asarray(y, float)
+    weights = _log_weights(heights, np.asarray(error, float))
+    centred_x = _centred(log_x, weights)
+    centred_y = _centred(np.log(heights), weights)
     spread = (weights * centred_x**2).sum()
     covariation = (weights * centred_x * centred_y).sum()
     slope = float(covariation / spread)
-    scatter = 1.0
-    freedom = len(log_x) - 2
-    if freedom > 0:
-        residuals = centred_y - slope * centred_x
-        scatter = float((weights * residuals**2).sum() / freedom)
+    residuals = centred_y - slope * centred_x
     # Points that happen to lie too well on the line don't make it more certain.
-    variance = max(1.0, scatter) / spread
-    return Slope(slope, float(np.sqrt(variance)))
+    scatter = max(1.0, _scatter(residuals, weights))
+    return Slope(slope, float(np.sqrt(scatter / spread)))
+
+
+def _log_weights(heights: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """(n,) one over the variance of each height's logarithm."""
+    # The error of a logarithm is the relative error.
+    sigma = np.maximum(errors / heights, 1e-6)
+    return 1 / sigma**2
+
+
+def _centred(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Less their weighted mean."""
+    return values - np.average(values, weights=weights)
+
+
+def _scatter(residuals: np.ndarray, weights: np.ndarray) -> float:
+    """Variance around the line, 1 where points scatter as their errors say."""
+    freedom = len(residuals) - 2
+    # Two points always lie on a line, and say nothing of how far others would lie from it.
+    if freedom < 1:
+        return 1.0
+    return float((weights * residuals**2).sum() / freedom)
 
 
 def pick(
@@ -71,6 +84,7 @@ def pick(
     selector: str,
 ) -> list[RegretRow]:
     """A selector's rows along one sweep."""
+    # In the order of the sweep's values: the last three are the largest.
     wanted = (sweep, kind, weights, selector)
     picked = []
     for row in rows:
@@ -84,12 +98,8 @@ def pick(
 def growth(rows: Sequence[RegretRow], axis: str, *, relative: bool = False) -> Slope:
     """How the regret of these rows grows along an axis; relative: of its share of random's."""
     x = [getattr(row.setting, axis) for row in rows]
-    if relative:
-        regrets = [row.relative for row in rows]
-        errors = [row.relative_error for row in rows]
-    else:
-        regrets = [row.mean for row in rows]
-        errors = [row.error for row in rows]
+    regrets = [row.relative if relative else row.mean for row in rows]
+    errors = [row.relative_error if relative else row.error for row in rows]
     return fit_slope(x, regrets, errors)
 
 
@@ -106,20 +116,9 @@ def check_claims(rows: Sequence[RegretRow]) -> list[Verdict]:
 
 def _check_group(rows: Sequence[RegretRow], kind: str, weights: str) -> list[Verdict]:
     """Every claim, for one task and kind of v."""
-    along = {axis: pick(rows, axis, kind, weights, "tailor") for axis in _LIMITS}
-    slopes = []
-    for axis, (claim, limit) in _LIMITS.items():
-        slope = growth(along[axis], axis)
-        slopes.append((claim, slope, limit))
-    # A bound on growth is about large T: the first rounds are all exploration.
-    largest = along["rounds"][-3:]
-    late = growth(largest, "rounds")
-    slopes.append(("no faster than √T, largest three T", late, 0.5))
-    share = growth(along["classes"], "classes", relative=True)
-    slopes.append(("relative to random, does not grow with K", share, 0.0))
     group = f"{kind}, {weights} v"
     verdicts = []
-    for claim, slope, limit in slopes:
+    for claim, slope, limit in _slopes(rows, kind, weights):
         verdict = Verdict(
             claim,
             group,
@@ -127,8 +126,40 @@ def _check_group(rows: Sequence[RegretRow], kind: str, weights: str) -> list[Ver
             slope.at_most(limit),
         )
         verdicts.append(verdict)
-    verdicts.append(_against_linear(rows, kind, weights, group))
+    verdicts.append(
+        _against_linear(
+            rows,
+            kind,
+            weights,
+            group,
+        )
+    )
     return verdicts
+
+
+def _slopes(
+    rows: Sequence[RegretRow],
+    kind: str,
+    weights: str,
+) -> Iterator[tuple[str, Slope, float]]:
+    """(claim, how TAILOR's regret grows, the largest exponent that the claim allows)"""
+    along = {
+        axis: pick(
+            rows,
+            axis,
+            kind,
+            weights,
+            "tailor",
+        )
+        for axis in _LIMITS
+    }
+    for axis, (claim, limit) in _LIMITS.items():
+        yield claim, growth(along[axis], axis), limit
+    # A bound on growth is about large T: the first rounds are all exploration.
+    late = growth(along["rounds"][-3:], "rounds")
+    yield "no faster than √T, largest three T", late, 0.5
+    share = growth(along["classes"], "classes", relative=True)
+    yield "relative to random, does not grow with K", share, 0.0
 
 
 #: what the paper calls each axis
@@ -148,18 +179,33 @@ _LIMITS = {
 }
 
 
-def _against_linear(rows: Sequence[RegretRow], kind: str, weights: str, group: str) -> Verdict:
+def _against_linear(
+    rows: Sequence[RegretRow],
+    kind: str,
+    weights: str,
+    group: str,
+) -> Verdict:
     """TAILOR's regret minus linear Thompson's, paired by instance, at every stationary setting."""
     above: list[str] = []
     total = 0
     for axis in _LIMITS:
-        tailors = pick(rows, axis, kind, weights, "tailor")
-        linears = pick(rows, axis, kind, weights, "linear-thompson")
+        tailors = pick(
+            rows,
+            axis,
+            kind,
+            weights,
+            "tailor",
+        )
+        linears = pick(
+            rows,
+            axis,
+            kind,
+            weights,
+            "linear-thompson",
+        )
+        total += len(tailors)
         for tailor, linear in zip(tailors, linears):
-            gap = tailor.regret - linear.regret
-            error = gap.std(ddof=1) / np.sqrt(len(gap))
-            total += 1
-            if gap.mean() > 2 * error:
+            if _is_above(tailor, linear):
                 above.append(name_point(axis, tailor.setting))
     measured = f"above it at {len(above)} of {total} points"
     if above:
@@ -170,6 +216,12 @@ def _against_linear(rows: Sequence[RegretRow], kind: str, weights: str, group: s
         measured,
         not above,
     )
+
+
+def _is_above(ours: RegretRow, other: RegretRow) -> bool:
+    """Whether the regret is larger by more than two standard errors."""
+    gap = ours.regret - other.regret
+    return bool(gap.mean() > 2 * standard_error(gap))
 
 
 def name_point(axis: str, setting: RegretSetting) -> str:

@@ -21,27 +21,7 @@ from tailor.bandits import registry
 from tailor.bandits.base import Contest, Fit, Outcomes, Selector
 from tailor.bandits.rewards import Diversity, LabelSummary
 from tailor.task import MultiClass, MultiLabel, Task
-
-
-@dataclass(frozen=True)
-class RegretSetting:
-    """One point of a sweep.
-
-    weights  "random": v uniform in [-1/K, 1/K]^K; "diversity": from the counts so far
-    rounds   T
-    arms     M
-    classes  K
-    slots    B
-    drift    chance that an arm's theta is drawn anew, each round
-    """
-
-    kind: str = "multi-class"
-    weights: str = "random"
-    rounds: int = 50
-    arms: int = 10
-    classes: int = 10
-    slots: int = 10
-    drift: float = 0.0
+from tailor_experiments.regret.world import RegretSetting, World, draw_labels, draw_world
 
 
 @dataclass(frozen=True)
@@ -65,8 +45,7 @@ class RegretRow:
     @property
     def error(self) -> float:
         """Standard error of the mean."""
-        spread = self.regret.std(ddof=1)
-        return float(spread / np.sqrt(len(self.regret)))
+        return standard_error(self.regret)
 
     @property
     def relative(self) -> float:
@@ -77,8 +56,13 @@ class RegretRow:
     def relative_error(self) -> float:
         """Standard error of a ratio of means, on paired instances."""
         residuals = self.regret - self.relative * self.random
-        error = residuals.std(ddof=1) / np.sqrt(len(residuals))
-        return float(error / self.random.mean())
+        return float(standard_error(residuals) / self.random.mean())
+
+
+def standard_error(values: np.ndarray) -> float:
+    """Of the mean of values (n,)."""
+    spread = values.std(ddof=1)
+    return float(spread / np.sqrt(len(values)))
 
 
 #: what competes: a name for the tables, the selector and its options
@@ -91,71 +75,28 @@ COMPETITORS: dict[str, tuple[str, dict[str, Any]]] = {
     "random": ("random-meta", {}),
 }
 
+#: the point around which one axis at a time varies
 BASE = RegretSetting()
+#: field of RegretSetting -> its values; evenly spaced in logarithms, for slopes
 AXES: dict[str, tuple[int, ...]] = {
     "rounds": (6, 12, 25, 50, 100),
     "arms": (2, 5, 10, 20, 40),
     "classes": (2, 5, 10, 30, 100),
     "slots": (1, 3, 10, 30, 100),
 }
-QUICK_BASE = RegretSetting(rounds=6, arms=4, classes=4, slots=4)
+#: small enough for a test
+QUICK_BASE = RegretSetting(
+    rounds=6,
+    arms=4,
+    classes=4,
+    slots=4,
+)
 QUICK: dict[str, tuple[int, ...]] = {
     "rounds": (3, 6, 12),
     "arms": (2, 4),
     "classes": (2, 5),
     "slots": (1, 4),
 }
-
-
-@dataclass(frozen=True)
-class World:
-    """What nature fixed beforehand, the same for every selector.
-
-    theta  (T, M, K) the mean label of each arm in each round
-    v      (T, K) the weights of each round
-    """
-
-    theta: np.ndarray
-    v: np.ndarray
-
-
-def draw_world(setting: RegretSetting, rng: np.random.Generator) -> World:
-    """Every arm's mean label from the uniform prior, drawn anew where it drifts."""
-    rounds = setting.rounds
-    arms = setting.arms
-    classes = setting.classes
-
-    def from_prior() -> np.ndarray:
-        if setting.kind == "multi-class":
-            return rng.dirichlet(np.ones(classes), arms)
-        return rng.random((arms, classes))
-
-    theta = np.empty((rounds, arms, classes))
-    current = from_prior()
-    for t in range(rounds):
-        if t > 0 and setting.drift:
-            changes = rng.random(arms) < setting.drift
-            # All arms are drawn anew whichever change, so that as many numbers are used up.
-            redrawn = from_prior()
-            current = np.where(changes[:, None], redrawn, current)
-        theta[t] = current
-    bound = 1 / classes
-    v = rng.uniform(-bound, bound, (rounds, classes))
-    return World(theta, v)
-
-
-def draw_labels(setting: RegretSetting, theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """theta (n, K), the mean label of each pick -> labels (n, K)."""
-    if setting.kind == "multi-label":
-        is_positive = rng.random(theta.shape) < theta
-        return is_positive.astype(np.float64)
-    cumulative = np.cumsum(theta, axis=1)
-    drawn = rng.random((len(theta), 1))
-    chosen = (cumulative < drawn).sum(axis=1)
-    # Rounding may leave the last sum below 1, and a number drawn above it.
-    chosen = np.minimum(chosen, setting.classes - 1)
-    one_hot = np.eye(setting.classes)
-    return one_hot[chosen]
 
 
 def play(
@@ -171,20 +112,35 @@ def play(
     regret = 0.0
     for t in range(setting.rounds):
         theta = world.theta[t]
-        if setting.weights == "random":
-            v = world.v[t]
-        else:
-            summary = LabelSummary(task, t, counts, labelled)
+        v = world.v[t]
+        if setting.weights != "random":
+            summary = LabelSummary(
+                task,
+                t,
+                counts,
+                labelled,
+            )
             v = Diversity().weights(summary)
         plan = selector.plan(setting.slots, v, rng)
-        rewards = theta @ v
-        lost = rewards.max() - rewards[plan]
-        regret += float(lost.sum())
+        regret += _regret(theta @ v, plan)
+        # All labels of a round arrive at once: the plan was made without any of them.
         labels = draw_labels(setting, theta[plan], rng)
-        teach(selector, t, v, plan, labels)
+        teach(
+            selector,
+            t,
+            v,
+            plan,
+            labels,
+        )
         counts = counts + labels.sum(axis=0)
         labelled += len(plan)
     return regret
+
+
+def _regret(rewards: np.ndarray, plan: np.ndarray) -> float:
+    """What a plan (B,) loses against the best arm in every slot. rewards: (M,) in the mean."""
+    lost = rewards.max() - rewards[plan]
+    return float(lost.sum())
 
 
 def teach(
@@ -202,30 +158,46 @@ def teach(
     one-hot labels.
     """
     if not selector.needs_fit:
-        selector.learn(Outcomes(round, v, plan, labels))
+        selector.learn(
+            Outcomes(
+                round,
+                v,
+                plan,
+                labels,
+            )
+        )
         return
     task = selector.contest.task
-    bound = 1 / task.size if task.kind == "multi-class" else 1.0
-    scaled = labels @ v / bound
-    rewards = np.clip((scaled + 1) / 2, 0, 1)
-    no_examples = np.zeros(0)
+    rewards = _stretched(labels @ v, task)
     for slot, reward in enumerate(rewards.tolist()):
         only = slice(slot, slot + 1)
-        fit = Fit(
-            no_examples,
-            no_examples,
-            np.zeros(task.size),
-            1,
-            reward,
-        )
         outcomes = Outcomes(
             round,
             v,
             plan[only],
             labels[only],
-            fit=fit,
+            fit=_fit(reward, task),
         )
         selector.learn(outcomes)
+
+
+def _stretched(rewards: np.ndarray, task: Task) -> np.ndarray:
+    """<v, y> of each slot, in [0, 1]."""
+    bound = 1 / task.size if task.kind == "multi-class" else 1.0
+    scaled = rewards / bound
+    return np.clip((scaled + 1) / 2, 0, 1)
+
+
+def _fit(reward: float, task: Task) -> Fit:
+    """A reward, and nothing of the model that a run would have: there is none here."""
+    no_examples = np.zeros(0)
+    return Fit(
+        no_examples,
+        no_examples,
+        np.zeros(task.size),
+        1,
+        reward,
+    )
 
 
 def instance(setting: RegretSetting, seed: int, index: int) -> dict[str, float]:
@@ -233,18 +205,7 @@ def instance(setting: RegretSetting, seed: int, index: int) -> dict[str, float]:
     only.
     """
     world = draw_world(setting, np.random.default_rng([seed, index]))
-    task: Task = MultiLabel(setting.classes)
-    if setting.kind == "multi-class":
-        task = MultiClass(setting.classes)
-    names = tuple(f"arm{number}" for number in range(setting.arms))
-    contest = Contest(
-        task,
-        names,
-        names,
-        (-1,) * setting.arms,
-        setting.rounds,
-        setting.slots,
-    )
+    contest = _contest(setting)
     regrets = {}
     for label, (name, options) in COMPETITORS.items():
         selector = registry.make(name, **options)
@@ -259,27 +220,56 @@ def instance(setting: RegretSetting, seed: int, index: int) -> dict[str, float]:
     return regrets
 
 
+def _contest(setting: RegretSetting) -> Contest:
+    """What a selector is told when it begins: every arm is a family of its own, for no class."""
+    names = tuple(f"arm{number}" for number in range(setting.arms))
+    return Contest(
+        _task(setting),
+        names,
+        names,
+        (-1,) * setting.arms,
+        setting.rounds,
+        setting.slots,
+    )
+
+
+def _task(setting: RegretSetting) -> Task:
+    if setting.kind == "multi-class":
+        return MultiClass(setting.classes)
+    return MultiLabel(setting.classes)
+
+
 def sweeps(
-    axes: dict[str, tuple[int, ...]], base: RegretSetting = BASE
+    axes: dict[str, tuple[int, ...]],
+    base: RegretSetting = BASE,
 ) -> Iterator[tuple[str, RegretSetting]]:
     """Every axis around the base point, for both tasks and both kinds of v; then the drifting
     case.
     """
-    longest = max(axes["rounds"])
     for kind in ("multi-class", "multi-label"):
         for weights in ("random", "diversity"):
             group = replace(base, kind=kind, weights=weights)
-            for axis, values in axes.items():
-                for value in values:
-                    changed: dict[str, Any] = {axis: value}
-                    yield axis, replace(group, **changed)
-            for drift in (0.02, 0.1):
-                yield "drift", replace(group, rounds=longest, drift=drift)
+            yield from _sweeps_of_group(axes, group)
+
+
+def _sweeps_of_group(
+    axes: dict[str, tuple[int, ...]],
+    group: RegretSetting,
+) -> Iterator[tuple[str, RegretSetting]]:
+    for axis, values in axes.items():
+        for value in values:
+            changed: dict[str, Any] = {axis: value}
+            yield axis, replace(group, **changed)
+    # Long enough that an arm changes several times.
+    longest = max(axes["rounds"])
+    for drift in (0.02, 0.1):
+        yield "drift", replace(group, rounds=longest, drift=drift)
 
 
 def _one_thread() -> None:
     import numba
 
+    # As many processes as cores: threads of each would get in each other's way.
     numba.set_num_threads(1)
 
 
@@ -297,31 +287,40 @@ def simulate(
     """All points x instances over a pool of processes. Settings that two sweeps share are played
     once.
     """
+    # The base point lies on every axis.
     settings = list(dict.fromkeys(setting for _, setting in points))
-    jobs = []
-    for setting in settings:
-        for index in range(instances):
-            jobs.append((setting, seed, index))
+    jobs = [(setting, seed, index) for setting in settings for index in range(instances)]
     played = iter(_play_all(jobs, workers, instances))
-    regrets: dict[RegretSetting, dict[str, np.ndarray]] = {}
+    regrets = {}
     for setting in settings:
         of_setting = list(islice(played, instances))
-        regrets[setting] = {}
-        for name in COMPETITORS:
-            values = [of_instance[name] for of_instance in of_setting]
-            regrets[setting][name] = np.array(values)
-    rows = []
+        regrets[setting] = _by_selector(of_setting)
+    rows: list[RegretRow] = []
     for sweep, setting in points:
-        random = regrets[setting]["random"]
-        for name, regret in regrets[setting].items():
-            row = RegretRow(
-                sweep,
-                setting,
-                name,
-                regret,
-                random,
-            )
-            rows.append(row)
+        rows += _rows(sweep, setting, regrets[setting])
+    return rows
+
+
+def _by_selector(regrets: list[dict[str, float]]) -> dict[str, np.ndarray]:
+    """The regrets of each instance -> selector -> (instances,) its own."""
+    by_selector = {}
+    for name in COMPETITORS:
+        values = [of_instance[name] for of_instance in regrets]
+        by_selector[name] = np.array(values)
+    return by_selector
+
+
+def _rows(sweep: str, setting: RegretSetting, regrets: dict[str, np.ndarray]) -> list[RegretRow]:
+    rows = []
+    for name, regret in regrets.items():
+        row = RegretRow(
+            sweep,
+            setting,
+            name,
+            regret,
+            regrets["random"],
+        )
+        rows.append(row)
     return rows
 
 

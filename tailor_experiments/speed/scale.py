@@ -29,7 +29,13 @@ BASE = replace(
     classes=100,
     batch=5_000,
 )
-AXES = ("N", "K", "M", "workers")
+#: what varies: examples, classes, arms, processes
+AXES = (
+    "N",
+    "K",
+    "M",
+    "workers",
+)
 #: families that bring M from 1 to 3 K + 2 arms
 SETS = (
     ("confidence",),
@@ -53,59 +59,106 @@ class Point:
     workers: int = 0
 
 
+@dataclass(frozen=True)
+class Grid:
+    """The values that are measured along each axis.
+
+    full  the size of which N varies
+    base  the size of which the others vary
+    """
+
+    full: PoolSize
+    base: PoolSize
+    pools: tuple[int, ...]
+    classes: tuple[int, ...]
+    workers: tuple[int, ...]
+
+
+GRID = Grid(
+    FULL,
+    BASE,
+    pools=(50_000, 200_000, FULL.pool),
+    classes=(10, 100, 1000),
+    workers=(1, 2, 4),
+)
+
+
+def _tiny(size: PoolSize) -> PoolSize:
+    return replace(
+        size,
+        pool=6000,
+        classes=12,
+        batch=200,
+        features=16,
+    )
+
+
+#: seconds long, to see that it runs
+QUICK_GRID = Grid(
+    _tiny(FULL),
+    _tiny(BASE),
+    pools=(3000, 6000),
+    classes=(6, 12),
+    workers=(1, 2),
+)
+
 #: told of each plan before its round is run
 Tell = Callable[[Point, list[CostEstimate]], None]
 
 
 def points(
-    axes: Iterable[str] = AXES, *, quick: bool = False, least: int = 1, most: int = FULL.pool
+    axes: Iterable[str] = AXES,
+    *,
+    quick: bool = False,
+    least: int = 1,
+    most: int = FULL.pool,
 ) -> Iterator[Point]:
     """All measurements along the axes. least, most: the smallest and the largest N."""
-    full = FULL
-    base = BASE
-    pools: tuple[int, ...] = (50_000, 200_000, FULL.pool)
-    classes: tuple[int, ...] = (10, 100, 1000)
-    workers: tuple[int, ...] = (1, 2, 4)
-    if quick:
-        full = replace(
-            FULL,
-            pool=6000,
-            classes=12,
-            batch=200,
-            features=16,
-        )
-        base = replace(
-            BASE,
-            pool=6000,
-            classes=12,
-            batch=200,
-            features=16,
-        )
-        pools = (3000, 6000)
-        classes = (6, 12)
-        workers = (1, 2)
-    pools = tuple(pool for pool in pools if least <= pool <= most)
+    grid = QUICK_GRID if quick else GRID
     for axis in axes:
-        if axis not in AXES:
-            raise UnknownName("axis", axis, AXES)
         if axis == "N":
-            if not pools:
-                raise InputError(
-                    f"no pool of {least:,} to {most:,} examples is measured: N is 50,000, "
-                    f"200,000 and {FULL.pool:,}"
-                )
-            for pool in pools:
-                yield Point(axis, pool, replace(full, pool=pool))
+            yield from _along_pools(grid, least, most)
         elif axis == "K":
-            for count in classes:
-                yield Point(axis, count, replace(base, classes=count))
+            yield from _along_classes(grid)
         elif axis == "M":
-            for families in SETS:
-                size = replace(base, families=families)
-                yield Point(axis, len(make_arms(families, size.task)), size)
+            yield from _along_arms(grid)
+        elif axis == "workers":
+            yield from _along_workers(grid)
         else:
-            for count in workers:
-                yield Point(axis, count, base, count)
+            raise UnknownName("axis", axis, AXES)
+
+
+def _along_pools(grid: Grid, least: int, most: int) -> Iterator[Point]:
+    pools = [pool for pool in grid.pools if least <= pool <= most]
+    if not pools:
+        raise InputError(
+            f"no pool of {least:,} to {most:,} examples is measured: N is 50,000, "
+            f"200,000 and {FULL.pool:,}"
+        )
+    for pool in pools:
+        yield Point("N", pool, replace(grid.full, pool=pool))
+
+
+def _along_classes(grid: Grid) -> Iterator[Point]:
+    for classes in grid.classes:
+        yield Point("K", classes, replace(grid.base, classes=classes))
+
+
+def _along_arms(grid: Grid) -> Iterator[Point]:
+    for families in SETS:
+        size = replace(grid.base, families=families)
+        arms = make_arms(families, size.task)
+        yield Point("M", len(arms), size)
+
+
+def _along_workers(grid: Grid) -> Iterator[Point]:
+    for workers in grid.workers:
+        yield Point(
+            "workers",
+            workers,
+            grid.base,
+            workers,
+        )
 
 
 def measure(
@@ -123,21 +176,39 @@ def measure(
     tell_plan: where it is given, each round in one process is planned before it is run, and its
     rows hold both.
     """
+    # What can't be measured here must not end what can.
     left_out = skipped(axes, device)
     wanted = [axis for axis in axes if axis not in left_out]
     machine = measure_machine(folder, device, tries=2 if quick else TRIES)
-    for point in points(wanted, quick=quick, least=least, most=most):
+    for point in points(
+        wanted,
+        quick=quick,
+        least=least,
+        most=most,
+    ):
         planned: list[CostEstimate] = []
         if tell_plan is not None and not point.workers:
+            # Before the round: a plan must not know what it takes.
             planned = forecast(point.size, folder, device)
             tell_plan(point, planned)
-        yield from measure_point(point, machine, device, folder, planned)
+        yield from measure_point(
+            point,
+            machine,
+            device,
+            folder,
+            planned,
+        )
 
 
 def measure_point(
-    point: Point, machine: Machine, device: str, folder: Path | None, planned: list[CostEstimate]
+    point: Point,
+    machine: Machine,
+    device: str,
+    folder: Path | None,
+    planned: list[CostEstimate],
 ) -> list[Row]:
     """A row a stage, and one for all of them."""
+    # In a process of its own, so that the peak of its memory is this round's.
     stages = in_own_process(
         whole_round,
         point.size,
@@ -148,16 +219,18 @@ def measure_point(
     if planned:
         planned = [*planned, altogether(planned)]
     by_stage = {estimate.stage: estimate for estimate in planned}
-    return [
-        _row(
+    rows = []
+    for stage in [*stages, total(stages)]:
+        row = _row(
             point,
             stage,
             machine,
             device,
-            by_stage.get(stage.name),
         )
-        for stage in [*stages, total(stages)]
-    ]
+        if stage.name in by_stage:
+            row |= _planned_columns(by_stage[stage.name])
+        rows.append(row)
+    return rows
 
 
 def skipped(axes: Iterable[str], device: str = "cpu") -> dict[str, str]:
@@ -171,6 +244,7 @@ def skipped(axes: Iterable[str], device: str = "cpu") -> dict[str, str]:
 
 def total(stages: list[Stage]) -> Stage:
     """Of all that a round does: workers that start are no part of it."""
+    # They are started once for all rounds.
     stages = [stage for stage in stages if stage.name != START]
     return Stage(
         WHOLE,
@@ -185,11 +259,15 @@ def total(stages: list[Stage]) -> Stage:
 
 
 def _row(
-    point: Point, stage: Stage, machine: Machine, device: str, planned: CostEstimate | None
+    point: Point,
+    stage: Stage,
+    machine: Machine,
+    device: str,
 ) -> Row:
+    """What was measured of one stage."""
     size = point.size
     limit = stage.limit(machine)
-    row = {
+    return {
         "axis": point.axis,
         "value": point.value,
         "stage": stage.name,
@@ -199,6 +277,7 @@ def _row(
         "device_mib": round(stage.device_mib),
         "disk": stage.disk,
         "limit_seconds": limit,
+        # A stage may be shorter than the clock can tell.
         "of_limit": limit / max(stage.seconds, 1e-9),
         "pool": size.pool,
         "classes": size.classes,
@@ -209,12 +288,13 @@ def _row(
         "device": device_name(device),
         "machine": asdict(machine),
     }
-    if planned is not None:
-        row |= {
-            "planned_seconds": planned.seconds,
-            "planned_cpu_seconds": planned.cpu_seconds,
-            "planned_peak_mib": round(planned.memory / 2**20),
-            "planned_device_mib": round(planned.device_memory / 2**20),
-            "planned_disk": planned.disk,
-        }
-    return row
+
+
+def _planned_columns(estimate: CostEstimate) -> Row:
+    return {
+        "planned_seconds": estimate.seconds,
+        "planned_cpu_seconds": estimate.cpu_seconds,
+        "planned_peak_mib": round(estimate.memory / 2**20),
+        "planned_device_mib": round(estimate.device_memory / 2**20),
+        "planned_disk": estimate.disk,
+    }

@@ -11,6 +11,7 @@ from typing import Any
 
 from tailor.capacity.whole_round import START, WHOLE
 from tailor.errors import InputError
+from tailor_experiments.figures import Look, style
 from tailor_experiments.speed.scale import AXES, Row
 
 #: stages shorter than this are noise, and have no exponent
@@ -19,26 +20,50 @@ SHORT = 0.02
 NAMED = 1.0
 #: a plan keeps its word where what happens is off by no more
 PROMISED = 0.3
+#: what texts call a column of a row
+LETTERS = {
+    "N": "pool",
+    "K": "classes",
+    "M": "arms",
+    "d": "features",
+    "B": "batch",
+}
+#: of the table of a plan and what happened
+PLAN_HEADINGS = (
+    "stage",
+    "planned: s (CPU s)",
+    "took: s (CPU s)",
+    "off",
+    "off, CPU",
+    "planned peak",
+    "peak",
+    "off",
+)
 
 
 def read_rows(paths: Iterable[Path]) -> list[Row]:
     """Of several files; a stage that is measured again replaces the earlier row."""
-    latest: dict[tuple[Any, ...], Row] = {}
+    latest: dict[tuple[int, Any, str], Row] = {}
     for path in paths:
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-            for line in lines:
-                row = json.loads(line)
-                axis_number = AXES.index(row["axis"])
-                key = (axis_number, row["value"], row["stage"])
-                latest[key] = row
+            latest |= _rows_by_place(path)
         except (OSError, ValueError, KeyError, TypeError) as problem:
             raise InputError(
                 f"{path} holds no rows of `tailor bench scale` ({problem}): name a scale.jsonl"
             ) from None
     # By axis and value; stages stay in the order of the round.
-    order = sorted(latest, key=lambda key: key[:2])
-    return [latest[key] for key in order]
+    order = sorted(latest, key=lambda place: place[:2])
+    return [latest[place] for place in order]
+
+
+def _rows_by_place(path: Path) -> dict[tuple[int, Any, str], Row]:
+    """(number of the axis, value, stage) -> the row of it"""
+    rows = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        axis_number = AXES.index(row["axis"])
+        rows[axis_number, row["value"], row["stage"]] = row
+    return rows
 
 
 def exponents(rows: list[Row]) -> dict[tuple[str, str], float]:
@@ -47,25 +72,27 @@ def exponents(rows: list[Row]) -> dict[tuple[str, str], float]:
     Of the CPU's seconds where this process does all the work on one: other work on the machine
     changes them least.
     """
-    curves: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        key = (row["axis"], row["stage"])
-        curves.setdefault(key, []).append(row)
     slopes: dict[tuple[str, str], float] = {}
-    for (axis, stage), curve in curves.items():
+    for (axis, stage), curve in _grouped(rows, "axis", "stage").items():
         slope = _exponent(curve)
+        # Workers are started before the round, which this is about.
         if slope is not None and stage != START:
             slopes[axis, stage] = slope
     return slopes
 
 
+def _grouped(rows: list[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
+    """values of the columns -> the rows that have them, in order of appearance"""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        values = tuple(row[column] for column in columns)
+        groups.setdefault(values, []).append(row)
+    return groups
+
+
 def _exponent(curve: list[Row]) -> float | None:
     """The slope of one stage along one axis; None where it can't be told."""
-    first = curve[0]
-    on_cpu = first["device"].startswith("cpu")
-    clock = "seconds"
-    if on_cpu and first["axis"] != "workers":
-        clock = "cpu_seconds"
+    clock = _clock(curve[0])
     values = [row["value"] for row in curve]
     seconds = [row[clock] for row in curve]
     if len(set(values)) < 2:
@@ -75,8 +102,15 @@ def _exponent(curve: list[Row]) -> float | None:
     x = [log(value) for value in values]
     # A clock that did not move has no logarithm.
     y = [log(max(second, 1e-4)) for second in seconds]
-    line = linear_regression(x, y)
-    return line.slope
+    return linear_regression(x, y).slope
+
+
+def _clock(row: Row) -> str:
+    """The column of the seconds that tell most about how a stage grows."""
+    # Workers and a GPU have clocks of their own, which this process's CPU seconds leave out.
+    if row["axis"] == "workers" or not row["device"].startswith("cpu"):
+        return "seconds"
+    return "cpu_seconds"
 
 
 def report(rows: list[Row]) -> str:
@@ -84,21 +118,24 @@ def report(rows: list[Row]) -> str:
     happened.
     """
     parts = [_heading(rows[0])]
-    for axis in dict.fromkeys(row["axis"] for row in rows):
-        parts += [_setting(rows, axis), growth(rows, axis)]
-    for round_rows in _rounds(rows):
+    for axis in _different(rows, "axis"):
+        parts.append(_setting(rows, axis))
+        parts.append(growth(rows, axis))
+    for round_rows in _grouped(rows, "axis", "value").values():
         if "planned_seconds" in round_rows[0]:
             parts.append(against_plan(round_rows))
     return "\n\n".join(parts)
 
 
-def _rounds(rows: list[Row]) -> list[list[Row]]:
-    """The rows of each round."""
-    rounds: dict[tuple[str, int], list[Row]] = {}
-    for row in rows:
-        key = (row["axis"], row["value"])
-        rounds.setdefault(key, []).append(row)
-    return list(rounds.values())
+def _different(rows: Iterable[Row], column: str) -> list[Any]:
+    """The values of a column, each once, in order of appearance."""
+    values = dict.fromkeys(row[column] for row in rows)
+    return list(values)
+
+
+def _where(rows: list[Row], column: str, value: Any) -> list[Row]:
+    """The rows with a value in a column."""
+    return [row for row in rows if row[column] == value]
 
 
 def _heading(row: Row) -> str:
@@ -108,32 +145,31 @@ def _heading(row: Row) -> str:
         "column is the limit's share of the seconds at the largest value, where a stage has to "
         "read or multiply"
     )
+    # Rows of before the machine was measured have none.
     rates = row.get("machine")
-    if rates:
-        gigabytes = rates["read"] / 1e9
-        gigaflops = rates["multiply"] / 1e9
-        text += (
-            f": the bytes that must be read at {gigabytes:.1f} GB/s, matrix products at "
-            f"{gigaflops:,.0f} GFLOP/s, each the best of many tries on this machine"
-        )
-    return text + "."
+    if not rates:
+        return f"{text}."
+    return f"{text}: {_limits(rates)}."
+
+
+def _limits(rates: dict[str, float]) -> str:
+    """What a machine can do at best."""
+    gigabytes = rates["read"] / 1e9
+    gigaflops = rates["multiply"] / 1e9
+    return (
+        f"the bytes that must be read at {gigabytes:.1f} GB/s, matrix products at "
+        f"{gigaflops:,.0f} GFLOP/s, each the best of many tries on this machine"
+    )
 
 
 def _setting(rows: list[Row], axis: str) -> str:
     """What is the same all along an axis."""
-    along = [row for row in rows if row["axis"] == axis]
-    names = {
-        "N": "pool",
-        "K": "classes",
-        "M": "arms",
-        "d": "features",
-        "B": "batch",
-    }
+    along = _where(rows, "axis", axis)
     same = []
-    for name, column in names.items():
-        values = {row[column] for row in along}
+    for letter, column in LETTERS.items():
+        values = _different(along, column)
         if len(values) == 1:
-            same.append(f"{name} = {along[0][column]:,}")
+            same.append(f"{letter} = {values[0]:,}")
     text = f"Against {axis}, with {', '.join(same)}."
     if axis == "workers":
         text += (
@@ -145,11 +181,8 @@ def _setting(rows: list[Row], axis: str) -> str:
 
 def growth(rows: list[Row], axis: str) -> str:
     """One axis: a row a stage, a column a value."""
-    along = [row for row in rows if row["axis"] == axis]
-    values = list(dict.fromkeys(row["value"] for row in along))
-    # From the largest value on: with many arms there are most stages.
-    largest_first = sorted(along, key=lambda row: -row["value"])
-    stages = dict.fromkeys(row["stage"] for row in largest_first if row["stage"] != WHOLE)
+    along = _where(rows, "axis", axis)
+    values = _different(along, "value")
     slopes = exponents(along)
     headings = [f"{value:,}" for value in values]
     headings += ["exponent", "limit's share"]
@@ -157,78 +190,110 @@ def growth(rows: list[Row], axis: str) -> str:
         _line(axis, *headings),
         _rule(1 + len(headings)),
     ]
-    for stage in [*stages, WHOLE]:
-        of_stage = [row for row in along if row["stage"] == stage]
-        cells = _cells_by_value(of_stage, values)
-        slope = slopes.get((axis, stage))
-        cells.append("" if slope is None else f"{slope:.2f}")
-        last = max(of_stage, key=lambda row: row["value"])
-        cells.append(f"{last['of_limit']:.0%}" if last["limit_seconds"] else "")
+    for stage in _stages(along):
+        of_stage = _where(along, "stage", stage)
+        cells = [
+            *_cells_by_value(of_stage, values),
+            _slope_cell(slopes.get((axis, stage))),
+            _limit_cell(of_stage),
+        ]
         lines.append(_line(stage, *cells))
     return "\n".join(lines)
 
 
+def _stages(rows: list[Row]) -> list[str]:
+    """In the order of the round, the whole of it last."""
+    # From the largest value on: with many arms there are most stages.
+    largest_first = sorted(rows, key=lambda row: -row["value"])
+    stages = [stage for stage in _different(largest_first, "stage") if stage != WHOLE]
+    return [*stages, WHOLE]
+
+
+def _slope_cell(slope: float | None) -> str:
+    if slope is None:
+        return ""
+    return f"{slope:.2f}"
+
+
+def _limit_cell(rows: list[Row]) -> str:
+    """The limit's share of a stage's seconds at the largest value, where it has a limit."""
+    last = max(rows, key=lambda row: row["value"])
+    if not last["limit_seconds"]:
+        return ""
+    return f"{last['of_limit']:.0%}"
+
+
 def _cells_by_value(rows: list[Row], values: list[int]) -> list[str]:
     """A cell for each value, empty where there is no row of it."""
-    by_value = {row["value"]: row for row in rows}
-    cells = []
-    for value in values:
-        if value in by_value:
-            cells.append(_cell(by_value[value]))
-        else:
-            cells.append("")
-    return cells
+    cells = dict.fromkeys(values, "")
+    for row in rows:
+        cells[row["value"]] = _cell(row)
+    return list(cells.values())
 
 
 def _cell(row: Row) -> str:
-    seconds = f"{row['seconds']:.2f} ({row['cpu_seconds']:.1f}) s"
+    seconds = _seconds(row["seconds"], row["cpu_seconds"], 2)
+    return f"{seconds} s, {_memory(row)}"
+
+
+def _memory(row: Row) -> str:
+    """The process's, and a GPU's where one was used."""
     memory = f"{row['peak_mib']:,} MiB"
     if row.get("device_mib"):
         memory += f", GPU {row['device_mib']:,} MiB"
-    return f"{seconds}, {memory}"
+    return memory
+
+
+def _seconds(seconds: float, cpu_seconds: float, decimals: int = 1) -> str:
+    """With the CPU's in brackets."""
+    return f"{seconds:.{decimals}f} ({cpu_seconds:.1f})"
 
 
 def against_plan(rows: list[Row]) -> str:
     """One round: what was planned before it, what it took, and by how much that is off."""
-    size = rows[0]
-    title = (
+    planned = [row for row in rows if "planned_seconds" in row]
+    lines = [
+        _line(*PLAN_HEADINGS),
+        _rule(len(PLAN_HEADINGS)),
+    ]
+    for row in planned:
+        lines.append(_plan_line(row))
+    table = "\n".join(lines)
+    return f"{_plan_title(rows[0])}\n\n{table}\n\n{_disk(planned)} {verdict(planned)}"
+
+
+def _plan_title(size: Row) -> str:
+    return (
         f"Planned before it was run, and taken: {size['pool']:,} examples, {size['classes']:,} "
         f"classes, {size['features']} features, {size['batch']:,} labelled and as many picks, "
         f"{size['arms']:,} arms."
     )
-    lines = [
-        _line(
-            "stage",
-            "planned: s (CPU s)",
-            "took: s (CPU s)",
-            "off",
-            "off, CPU",
-            "planned peak",
-            "peak",
-            "off",
-        ),
-        _rule(8),
-    ]
-    planned = [row for row in rows if "planned_seconds" in row]
-    for row in planned:
-        off = dict(offs(row))
-        line = _line(
-            row["stage"],
-            f"{row['planned_seconds']:.1f} ({row['planned_cpu_seconds']:.1f})",
-            f"{row['seconds']:.1f} ({row['cpu_seconds']:.1f})",
-            f"{off['seconds']:+.0%}",
-            f"{off['CPU seconds']:+.0%}",
-            f"{row['planned_peak_mib']:,} MiB",
-            f"{row['peak_mib']:,} MiB",
-            f"{off['peak memory']:+.0%}",
-        )
-        lines.append(line)
-    table = "\n".join(lines)
-    whole = next(row for row in planned if row["stage"] == WHOLE)
-    planned_disk = whole["planned_disk"] / 2**30
-    disk = whole["disk"] / 2**30
-    written = f"Disk: {planned_disk:.2f} GiB planned, {disk:.2f} GiB written."
-    return f"{title}\n\n{table}\n\n{written} {verdict(planned)}"
+
+
+def _plan_line(row: Row) -> str:
+    off = dict(offs(row))
+    return _line(
+        row["stage"],
+        _seconds(row["planned_seconds"], row["planned_cpu_seconds"]),
+        _seconds(row["seconds"], row["cpu_seconds"]),
+        f"{off['seconds']:+.0%}",
+        f"{off['CPU seconds']:+.0%}",
+        f"{row['planned_peak_mib']:,} MiB",
+        f"{row['peak_mib']:,} MiB",
+        f"{off['peak memory']:+.0%}",
+    )
+
+
+def _disk(rows: list[Row]) -> str:
+    """Of the whole round."""
+    (whole,) = _where(rows, "stage", WHOLE)
+    planned = _gib(whole["planned_disk"])
+    written = _gib(whole["disk"])
+    return f"Disk: {planned} planned, {written} written."
+
+
+def _gib(size: float) -> str:
+    return f"{size / 2**30:.2f} GiB"
 
 
 def offs(row: Row) -> list[tuple[str, float]]:
@@ -238,19 +303,36 @@ def offs(row: Row) -> list[tuple[str, float]]:
         "CPU seconds": "cpu_seconds",
         "peak memory": "peak_mib",
     }
+    # Of what a stage does not use there is nothing to be off.
     if row["device_mib"]:
         columns["GPU memory"] = "device_mib"
     if row["disk"]:
         columns["disk"] = "disk"
-    deviations = []
-    for what, column in columns.items():
-        planned = max(row[f"planned_{column}"], 1e-9)
-        deviations.append((what, row[column] / planned - 1))
-    return deviations
+    return [(what, _off(row, column)) for what, column in columns.items()]
+
+
+def _off(row: Row, column: str) -> float:
+    """By how much a column is off its plan: 0.1 where it is a tenth more."""
+    # A plan of nothing can't be divided by.
+    planned = max(row[f"planned_{column}"], 1e-9)
+    return row[column] / planned - 1
 
 
 def verdict(rows: list[Row]) -> str:
     """Whether the plan kept its word for every stage worth naming."""
+    deviations = _deviations(rows)
+    if not deviations:
+        return f"No stage is longer than {NAMED:g} s."
+    broken = [text for off, text in deviations if off > PROMISED]
+    if broken:
+        listed = "; ".join(broken)
+        return f"Off by more than {PROMISED:.0%} among stages of {NAMED:g} s or more: {listed}."
+    _, worst = deviations[0]
+    return f"Every stage of {NAMED:g} s or more is within {PROMISED:.0%}; the worst is {worst}."
+
+
+def _deviations(rows: list[Row]) -> list[tuple[float, str]]:
+    """(by how much, a text that says it) of every stage worth naming, the largest first."""
     deviations = []
     for row in rows:
         if max(row["seconds"], row["planned_seconds"]) < NAMED:
@@ -258,15 +340,7 @@ def verdict(rows: list[Row]) -> str:
         for what, off in offs(row):
             text = f"{row['stage']}, {what}: {off:+.0%}"
             deviations.append((abs(off), text))
-    if not deviations:
-        return f"No stage is longer than {NAMED:g} s."
-    deviations.sort(reverse=True)
-    broken = [text for off, text in deviations if off > PROMISED]
-    if broken:
-        listed = "; ".join(broken)
-        return f"Off by more than {PROMISED:.0%} among stages of {NAMED:g} s or more: {listed}."
-    _, worst = deviations[0]
-    return f"Every stage of {NAMED:g} s or more is within {PROMISED:.0%}; the worst is {worst}."
+    return sorted(deviations, reverse=True)
 
 
 def _line(*cells: str) -> str:
@@ -282,40 +356,35 @@ def draw(rows: list[Row], *paths: Path) -> None:
     """Seconds of every stage against each axis, log-log."""
     import matplotlib
 
+    # No window is opened, and none could be on a machine without a display.
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    from tailor_experiments.figures import style
-
     rows = [row for row in rows if row["stage"] != START]
-    axes = list(dict.fromkeys(row["axis"] for row in rows))
-    stages = list(dict.fromkeys(row["stage"] for row in rows))
-    whole_first = dict.fromkeys([WHOLE, *stages])
-    styles = {stage: style(place) for place, stage in enumerate(whole_first)}
-    figure, panels = pyplot.subplots(
+    axes = _different(rows, "axis")
+    figure, (panels,) = pyplot.subplots(
         1,
         len(axes),
         figsize=(4.6 * len(axes), 4.2),
         squeeze=False,
         sharey=True,
     )
-    handles = {}
-    for panel, axis in zip(panels[0], axes):
-        along = [row for row in rows if row["axis"] == axis]
-        for stage in stages:
-            points = [row for row in along if row["stage"] == stage]
-            if not points:
-                continue
-            values = [row["value"] for row in points]
-            seconds = [row["seconds"] for row in points]
-            (line,) = panel.loglog(values, seconds, label=stage, **styles[stage])
-            handles[stage] = line
+    stages = _different(rows, "stage")
+    looks = _looks(stages)
+    lines: dict[str, Any] = {}
+    for panel, axis in zip(panels, axes):
+        along = _where(rows, "axis", axis)
+        lines |= _draw_axis(
+            panel,
+            along,
+            stages,
+            looks,
+        )
         panel.set_xlabel(axis)
-        panel.grid(alpha=0.3, which="both")
-    panels[0][0].set_ylabel("seconds")
-    panels[0][-1].legend(
-        handles.values(),
-        handles.keys(),
+    panels[0].set_ylabel("seconds")
+    panels[-1].legend(
+        lines.values(),
+        lines.keys(),
         fontsize=7,
         loc="center left",
         bbox_to_anchor=(1, 0.5),
@@ -323,4 +392,37 @@ def draw(rows: list[Row], *paths: Path) -> None:
     figure.tight_layout()
     for path in paths:
         figure.savefig(path, dpi=150)
+    # pyplot keeps every figure until it is told.
     pyplot.close(figure)
+
+
+def _looks(stages: list[str]) -> dict[str, Look]:
+    """stage -> how its curve is drawn, the same in every panel"""
+    # The whole round has the boldest line, which is the first.
+    whole_first = dict.fromkeys([WHOLE, *stages])
+    return {stage: style(place) for place, stage in enumerate(whole_first)}
+
+
+def _draw_axis(
+    panel: Any,
+    rows: list[Row],
+    stages: list[str],
+    looks: dict[str, Look],
+) -> dict[str, Any]:
+    """The curve of every stage along one axis -> stage -> its line."""
+    lines = {}
+    for stage in stages:
+        curve = _where(rows, "stage", stage)
+        # An axis has not every stage: with few arms there are fewer.
+        if not curve:
+            continue
+        values = [row["value"] for row in curve]
+        seconds = [row["seconds"] for row in curve]
+        (lines[stage],) = panel.loglog(
+            values,
+            seconds,
+            label=stage,
+            **looks[stage],
+        )
+    panel.grid(alpha=0.3, which="both")
+    return lines

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from tailor.bandits.base import Selector
 from tailor.bandits.rewards import Diversity, LabelSummary
 from tailor.capacity.device import device_name, now
 from tailor.capacity.experienced_selector import experienced_selector
 from tailor.capacity.peak_memory import peak_mib, reset_peak
-from tailor.capacity.synthetic_pool import PoolSize, SyntheticPool, make_pool
+from tailor.capacity.synthetic_pool import PoolSize, make_pool
 from tailor.selection.array_view import ArrayView
 from tailor.selection.round import Round
-from tailor.strategies import Arm, make_arms
+from tailor.strategies import make_arms
 
 
 def measure(size: PoolSize, device: str = "cpu", repeats: int = 1) -> dict[str, Any]:
@@ -28,24 +29,12 @@ def measure(size: PoolSize, device: str = "cpu", repeats: int = 1) -> dict[str, 
     done before, on a small pool.
     """
     compile_seconds = _warm_up(size, device)
-    pool = make_pool(size)
-    probs = _on_device(device, pool.probs)
-    features = _on_device(device, pool.features)
-    arms = make_arms(size.families, size.task)
+    bench = _RoundBench(size, device)
+    # From here on: making the pool is no part of a round.
     reset_peak()
-    measured_rounds = [
-        _measure_round(
-            size,
-            pool,
-            probs,
-            features,
-            arms,
-            device,
-            seed,
-        )
-        for seed in range(repeats)
-    ]
+    measured_rounds = [bench.measure_round(seed) for seed in range(repeats)]
     measured_rounds.sort(key=lambda measured: measured["seconds"])
+    # The median: other work on the machine makes single rounds longer.
     median_round = measured_rounds[repeats // 2]
     return {
         "size": size.name,
@@ -56,7 +45,7 @@ def measure(size: PoolSize, device: str = "cpu", repeats: int = 1) -> dict[str, 
         "compile_seconds": round(compile_seconds, 3),
         "pool": size.pool,
         "classes": size.classes,
-        "arms": len(arms),
+        "arms": len(bench.arms),
         "batch": size.batch,
         "features": size.features,
         "cores": os.cpu_count(),
@@ -65,49 +54,86 @@ def measure(size: PoolSize, device: str = "cpu", repeats: int = 1) -> dict[str, 
     }
 
 
-def _measure_round(
-    size: PoolSize,
-    pool: SyntheticPool,
-    probs: Any,
-    features: Any,
-    arms: list[Arm],
-    device: str,
-    seed: int,
-) -> dict[str, Any]:
-    """One round, timed. probs (N, K) and features (N, d) are on the device."""
-    labels = pool.labels[pool.labelled]
-    counts = labels.sum(0, dtype=np.float64)
-    weights = Diversity().weights(LabelSummary(size.task, 1, counts, len(labels)))
-    # The round before: which examples the arms found does not matter, only that they are random.
-    earlier_rng = np.random.default_rng(size.seed + 1)
-    earlier_picks = earlier_rng.choice(size.pool, size.batch, replace=False)
-    selector = experienced_selector(
-        size,
-        pool.labels[earlier_picks],
-        arms,
-        weights,
-        device,
-    )
-    rng = np.random.default_rng(seed)
-    clock = [now(device)]
-    view = ArrayView(
-        size.task,
-        probs,
-        features,
-        labelled=pool.labelled,
-        labels=labels,
-        seed=seed,
-        device=device,
-    )
-    clock.append(now(device))
-    plan = selector.plan(size.batch, weights, rng)
-    clock.append(now(device))
-    selection_round = Round(view, arms, plan, seed)
-    clock.append(now(device))
-    batch = selection_round.batch()
-    clock.append(now(device))
-    if len(np.unique(batch.indices)) != size.batch:
-        raise AssertionError("the batch holds an example twice")
+class _RoundBench:
+    """A pool whose predictions are on the device, with the arms that choose from it."""
+
+    def __init__(self, size: PoolSize, device: str) -> None:
+        self.size = size
+        self.device = device
+        self.pool = make_pool(size)
+        self.probs = _on_device(device, self.pool.probs)
+        self.features = _on_device(device, self.pool.features)
+        self.arms = make_arms(size.families, size.task)
+
+    def measure_round(self, seed: int) -> dict[str, Any]:
+        """One round, timed stage by stage."""
+        size = self.size
+        weights = self._weights()
+        selector = self._selector(weights)
+        rng = np.random.default_rng(seed)
+        clock = [now(self.device)]
+        view = self._view(seed)
+        clock.append(now(self.device))
+        plan = selector.plan(size.batch, weights, rng)
+        clock.append(now(self.device))
+        selection_round = Round(
+            view,
+            self.arms,
+            plan,
+            seed,
+        )
+        clock.append(now(self.device))
+        batch = selection_round.batch()
+        clock.append(now(self.device))
+        if len(np.unique(batch.indices)) != size.batch:
+            raise AssertionError("the batch holds an example twice")
+        return {
+            **_seconds(clock),
+            "draws_per_second": size.batch * len(self.arms) / (clock[2] - clock[1]),
+            "arms_opened": len(selection_round.opened),
+        }
+
+    def _weights(self) -> np.ndarray:
+        """(K,) the reward's, after the labels that there are."""
+        labels = self.pool.labels[self.pool.labelled]
+        counts = labels.sum(0, dtype=np.float64)
+        summary = LabelSummary(
+            self.size.task,
+            1,
+            counts,
+            len(labels),
+        )
+        return Diversity().weights(summary)
+
+    def _selector(self, weights: np.ndarray) -> Selector:
+        """TAILOR, with a round behind it."""
+        size = self.size
+        # Which examples the arms found there does not matter, only that they are random.
+        rng = np.random.default_rng(size.seed + 1)
+        picks = rng.choice(size.pool, size.batch, replace=False)
+        return experienced_selector(
+            size,
+            self.pool.labels[picks],
+            self.arms,
+            weights,
+            self.device,
+        )
+
+    def _view(self, seed: int) -> ArrayView:
+        labelled = self.pool.labelled
+        return ArrayView(
+            self.size.task,
+            self.probs,
+            self.features,
+            labelled=labelled,
+            labels=self.pool.labels[labelled],
+            seed=seed,
+            device=self.device,
+        )
+
+
+def _seconds(clock: list[float]) -> dict[str, float]:
+    """Columns of a row, from the times at which the four stages began and the last one ended."""
     check_seconds, plan_seconds, open_seconds, take_seconds = np.diff(clock).tolist()
     return {
         "seconds": clock[-1] - clock[0],
@@ -115,8 +141,6 @@ def _measure_round(
         "plan_seconds": plan_seconds,
         "open_seconds": open_seconds,
         "take_seconds": take_seconds,
-        "draws_per_second": size.batch * len(arms) / plan_seconds,
-        "arms_opened": len(selection_round.opened),
     }
 
 
@@ -130,19 +154,8 @@ def _warm_up(size: PoolSize, device: str) -> float:
         batch=200,
     )
     started = time.perf_counter()
-    pool = make_pool(small)
-    arms = make_arms(small.families, small.task)
-    probs = _on_device(device, pool.probs)
-    features = _on_device(device, pool.features)
-    _measure_round(
-        small,
-        pool,
-        probs,
-        features,
-        arms,
-        device,
-        seed=0,
-    )
+    bench = _RoundBench(small, device)
+    bench.measure_round(seed=0)
     return time.perf_counter() - started
 
 
