@@ -115,7 +115,12 @@ class Selector(ABC):
         """Forget all that was learned. begin() calls it when `contest` is set."""
 
     @abstractmethod
-    def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def plan(
+        self,
+        slots: int,
+        weights: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         """Choose the arm of each slot of a round. Changes no state.
 
         slots    how many picks

@@ -10,6 +10,10 @@ from tailor.bandits.base import Contest, Fit, Outcomes
 from tailor.errors import InputError
 
 
+def _as_floats(values: Any) -> np.ndarray:
+    return np.asarray(values, dtype=np.float64)
+
+
 def check_slots(slots: int) -> int:
     is_integer = isinstance(slots, (int, np.integer))
     # To Python True is an integer, but nobody means one slot by it.
@@ -22,7 +26,7 @@ def check_slots(slots: int) -> int:
 
 def check_weights(contest: Contest, weights: Any) -> np.ndarray:
     """weights (K,), finite -> float64."""
-    v = np.asarray(weights, dtype=np.float64)
+    v = _as_floats(weights)
     task = contest.task
     size = task.size
     if v.shape != (size,):
@@ -39,10 +43,10 @@ def check_arms(contest: Contest, arms: Any) -> np.ndarray:
     """arms (n,) of indices -> int64."""
     array = np.asarray(arms)
     # An empty list is an array of floats, and a round without answers is none the less valid.
-    is_empty = array.size == 0
-    has_integers = np.issubdtype(array.dtype, np.integer)
-    is_list = array.ndim == 1
-    if not is_list or not (has_integers or is_empty):
+    can_be_indices = array.size == 0
+    if np.issubdtype(array.dtype, np.integer):
+        can_be_indices = True
+    if array.ndim != 1 or not can_be_indices:
         raise InputError(
             f"arms must be a list of indices, got shape {array.shape} of {array.dtype}"
         )
@@ -59,7 +63,7 @@ def check_arms(contest: Contest, arms: Any) -> np.ndarray:
 
 def check_vectors(contest: Contest, vectors: Any, rows: int) -> np.ndarray:
     """vectors (n, K) in [0, 1], one row a pick -> float64."""
-    array = np.asarray(vectors, dtype=np.float64)
+    array = _as_floats(vectors)
     task = contest.task
     expected_shape = (rows, task.size)
     if array.shape != expected_shape:
@@ -101,24 +105,33 @@ def check_fit(contest: Contest, outcomes: Outcomes, selector: str) -> Fit:
         raise InputError(
             f"fit.pool is {fit.pool}: it is the number of examples in the pool, 1 or more"
         )
-    correct = np.asarray(fit.correct, dtype=np.float64)
-    chances = np.asarray(fit.chances, dtype=np.float64)
-    rates = np.asarray(fit.rates, dtype=np.float64)
+    _check_fit_arrays(fit, contest.task.size)
+    return fit
+
+
+def _check_fit_arrays(fit: Fit, classes: int) -> None:
+    """The shapes of correct, chances and rates, and every number's range."""
+    correct = _as_floats(fit.correct)
+    chances = _as_floats(fit.chances)
+    rates = _as_floats(fit.rates)
     if correct.ndim != 1 or correct.shape != chances.shape:
         raise InputError(
             f"fit.correct {correct.shape} and fit.chances {chances.shape} must be of one length"
         )
-    size = contest.task.size
-    if rates.shape != (size,):
-        raise InputError(f"fit.rates has shape {rates.shape}: give one a class, ({size},)")
+    if rates.shape != (classes,):
+        raise InputError(f"fit.rates has shape {rates.shape}: give one a class, ({classes},)")
     _check_unit_interval(correct, "correct", zero_allowed=True)
     # A chance of 0 is not one: the selector divides by it.
     _check_unit_interval(chances, "chances", zero_allowed=False)
     _check_unit_interval(rates, "rates", zero_allowed=True)
-    return fit
 
 
-def _check_unit_interval(values: np.ndarray, name: str, *, zero_allowed: bool) -> None:
+def _check_unit_interval(
+    values: np.ndarray,
+    name: str,
+    *,
+    zero_allowed: bool,
+) -> None:
     if zero_allowed:
         interval = "[0, 1]"
         is_right = values >= 0
@@ -158,10 +171,11 @@ def argmax_ties(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     largest_counts = is_largest.sum(axis=1)
     tied_rows = np.flatnonzero(largest_counts > 1)
     # Rows without a tie draw no random numbers.
-    if tied_rows.size:
-        is_tied = is_largest[tied_rows]
-        lots = rng.random(is_tied.shape)
-        # No lot is below 0, so an arm that is not tied never has the largest.
-        lots_of_tied = np.where(is_tied, lots, -1.0)
-        best[tied_rows] = lots_of_tied.argmax(axis=1)
+    if tied_rows.size == 0:
+        return best
+    is_tied = is_largest[tied_rows]
+    lots = rng.random(is_tied.shape)
+    # No lot is below 0, so an arm that is not tied never has the largest.
+    lots_of_tied = np.where(is_tied, lots, -1.0)
+    best[tied_rows] = lots_of_tied.argmax(axis=1)
     return best

@@ -63,7 +63,14 @@ def fit_together(
     if engine.gpus:
         resources["GPU"] = engine.gpus
     saved = folder / "model"
-    work = _Work(copy, positions, labels, seed, saved, engine.cpus)
+    work = _Work(
+        copy,
+        positions,
+        labels,
+        seed,
+        saved,
+        engine.cpus,
+    )
     trainer = TorchTrainer(
         _train_worker,
         train_loop_config={"work": work},
@@ -129,7 +136,11 @@ def share_training(model: NeuralModel, rank: int, size: int) -> None:
             positions[share],
             targets[share],
             model.loss_for(targets),
-            replace(recipe, batch=max(2, recipe.batch // size), graph=False),
+            replace(
+                recipe,
+                batch=max(2, recipe.batch // size),
+                graph=False,
+            ),
             seed=seed + rank,
             device=model.device,
             progress=progress,

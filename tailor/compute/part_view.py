@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -11,7 +11,7 @@ import numpy as np
 
 from tailor.compute.prediction_shards import FEATURES, PROBS, Shard
 from tailor.errors import InputError
-from tailor.selection.array_view import select
+from tailor.selection.matrix_view import MatrixView
 from tailor.selection.pool_view import (
     CHUNK,
     Need,
@@ -23,7 +23,7 @@ from tailor.selection.pool_view import (
     count_predicted_in,
     largest_of_rows,
 )
-from tailor.selection.view_checks import check_features, check_probabilities, full_precision
+from tailor.selection.view_checks import check_features, check_probabilities
 from tailor.task import MultiClass, Task
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ShardPiece:
     among: np.ndarray | None = None  # (n,) bool: the rows in question, where not all are meant
 
 
-class PartView(PoolView):
+class PartView(MatrixView):
     """Up to CHUNK rows of a shard. Position 0 is the pool's position `start`.
 
     The matrices are read when they are first asked for. The labels told so far stay behind: they
@@ -64,7 +64,12 @@ class PartView(PoolView):
     rows  which of the shard's rows, a slice with both ends
     """
 
-    def __init__(self, context: ShardContext, piece: ShardPiece, rows: slice) -> None:
+    def __init__(
+        self,
+        context: ShardContext,
+        piece: ShardPiece,
+        rows: slice,
+    ) -> None:
         import torch
 
         state = PoolState(
@@ -99,10 +104,6 @@ class PartView(PoolView):
             return None
         return self._read(shard, FEATURES)
 
-    @property
-    def predictions(self) -> torch.Tensor:
-        return self.probs
-
     @cached_property
     def row_max(self) -> torch.Tensor:
         shard_max = self._piece.row_max
@@ -118,18 +119,6 @@ class PartView(PoolView):
         if in_question is None:
             return np.ones(self.size, bool)
         return in_question[self._slice]
-
-    def rows(
-        self,
-        which: slice | torch.Tensor,
-        classes: slice | Sequence[int] | np.ndarray | None = None,
-    ) -> torch.Tensor:
-        return select(self.probs, which, classes)
-
-    def feature_rows(self, which: slice | torch.Tensor) -> torch.Tensor:
-        assert self.features is not None
-        rows = self.features[which]
-        return full_precision(rows)
 
     def finetuned(self, epochs: int) -> torch.Tensor:
         if self._piece.tuned is None:

@@ -184,7 +184,12 @@ class Predictions:
                 return False
         return True
 
-    def write(self, number: int, probs: np.ndarray, features: np.ndarray | None = None) -> None:
+    def write(
+        self,
+        number: int,
+        probs: np.ndarray,
+        features: np.ndarray | None = None,
+    ) -> None:
         """Write one shard.
 
         probs     (n, K)
@@ -226,7 +231,12 @@ class Predictions:
         files.append((PROBS, shard.probs, self.classes))
         return files
 
-    def _too_large(self, array: np.ndarray, name: str, start: int) -> str:
+    def _too_large(
+        self,
+        array: np.ndarray,
+        name: str,
+        start: int,
+    ) -> str:
         limit = float(np.finfo(self.dtype).max)
         is_beyond = np.abs(array) > limit
         # What is infinite already is no matter of the dtype.

@@ -222,7 +222,11 @@ class RayEngine(Engine):
         return [results[number] for number in range(len(calls))]
 
     @contextmanager
-    def _crew(self, make: Callable[[], S], function: Callable[..., T]) -> Iterator[_Crew]:
+    def _crew(
+        self,
+        make: Callable[[], S],
+        function: Callable[..., T],
+    ) -> Iterator[_Crew]:
         options: dict[str, float] = {
             "max_restarts": self.retries,
             "max_task_retries": self.retries,
@@ -250,7 +254,12 @@ class _Crew:
     the room is taken by the others, it gets that of the first one that has nothing left to do.
     """
 
-    def __init__(self, ray: Any, options: dict[str, Any], common: Any) -> None:
+    def __init__(
+        self,
+        ray: Any,
+        options: dict[str, Any],
+        common: Any,
+    ) -> None:
         self._ray = ray
         self._common = common
         self._new = ray.remote(**options)(_Worker)

@@ -132,7 +132,11 @@ class ModelVariants:
             self._dropout_passes = tuple(passes)
         return self._dropout_passes
 
-    def add_finetuned(self, pieces: Sequence[ShardPiece], epochs: int) -> list[ShardPiece]:
+    def add_finetuned(
+        self,
+        pieces: Sequence[ShardPiece],
+        epochs: int,
+    ) -> list[ShardPiece]:
         """The pieces, each with its shard of the fine-tuned predictions."""
         shards = self.finetuned(epochs)
         extended = []
@@ -307,7 +311,11 @@ class ShardedView(PoolView):
     def feature_rows(self, which: slice | torch.Tensor) -> torch.Tensor:
         return self._take(FEATURES, which)
 
-    def _take(self, name: str, which: slice | torch.Tensor) -> torch.Tensor:
+    def _take(
+        self,
+        name: str,
+        which: slice | torch.Tensor,
+    ) -> torch.Tensor:
         positions: slice | np.ndarray
         if isinstance(which, slice):
             positions = which
@@ -351,5 +359,9 @@ class ShardedView(PoolView):
         return self.to_device(probs)
 
 
-def _columns_of(classes: list[int], view: PoolView, part: slice) -> torch.Tensor:
+def _columns_of(
+    classes: list[int],
+    view: PoolView,
+    part: slice,
+) -> torch.Tensor:
     return view.rows(part, classes)

@@ -13,7 +13,12 @@ USES = {"tuned": "weak-supervision", "dropout_at": "bald"}
 MUCH = 2**30
 
 
-def check_at_once(model: Model, method: str, examples: int, arrays: int) -> None:
+def check_at_once(
+    model: Model,
+    method: str,
+    examples: int,
+    arrays: int,
+) -> None:
     """A model without an optional method is asked for all of the pool at once: a notice where that
     is much, and InputError where it is too much.
 

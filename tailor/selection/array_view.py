@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from tailor.common.checks import check_device, check_function, check_instance
 from tailor.errors import InputError
+from tailor.selection.matrix_view import MatrixView
 from tailor.selection.pool_view import (
     Need,
     PoolState,
@@ -20,7 +19,6 @@ from tailor.selection.view_checks import (
     as_matrix,
     check_features,
     check_probabilities,
-    full_precision,
 )
 from tailor.task import Task
 
@@ -33,7 +31,7 @@ FineTune = Callable[[Any, int], Any]
 Dropout = Callable[[], Iterable[Any]]
 
 
-class ArrayView(PoolView):
+class ArrayView(MatrixView):
     """A view of predictions that are in memory.
 
     probs     (N, K) float in [0, 1], numpy or torch; rows sum to 1 in a multi-class task. Both
@@ -73,16 +71,22 @@ class ArrayView(PoolView):
         seed: int = 0,
         device: str = "cpu",
     ) -> None:
-        check_instance(task, Task, "task", "a MultiClass or a MultiLabel")
+        check_instance(
+            task,
+            Task,
+            "task",
+            "a MultiClass or a MultiLabel",
+        )
         self.finetune = check_function(finetune, "finetune", optional=True)
         self.dropout = check_function(dropout, "dropout", optional=True)
         device = check_device(device)
-        self.probs = check_probabilities(as_matrix(probs, "probabilities", device), task)
-        size = len(self.probs)
-        self.features: torch.Tensor | None = None
+        matrix = as_matrix(probs, "probabilities", device)
+        self._probs = check_probabilities(matrix, task)
+        self._features: torch.Tensor | None = None
+        size = len(matrix)
         if features is not None:
-            self.features = as_matrix(features, "features", device)
-            check_features(self.features, size)
+            self._features = as_matrix(features, "features", device)
+            check_features(self._features, size)
         state = PoolState.checked(
             task,
             size,
@@ -91,30 +95,28 @@ class ArrayView(PoolView):
             free=free,
             pending=pending,
         )
-        super().__init__(task, size, self.probs.device, state, seed)
+        super().__init__(
+            task,
+            size,
+            matrix.device,
+            state,
+            seed,
+        )
 
     @property
-    def predictions(self) -> torch.Tensor:
-        return self.probs
+    def probs(self) -> torch.Tensor:
+        return self._probs
 
-    def rows(
-        self,
-        which: slice | torch.Tensor,
-        classes: slice | Sequence[int] | np.ndarray | None = None,
-    ) -> torch.Tensor:
-        return select(self.probs, which, classes)
-
-    def feature_rows(self, which: slice | torch.Tensor) -> torch.Tensor:
-        assert self.features is not None
-        return full_precision(self.features[which])
+    @property
+    def features(self) -> torch.Tensor | None:
+        return self._features
 
     def finetuned(self, epochs: int) -> torch.Tensor:
         assert self.finetune is not None
-        targets = self.rows(slice(None)).clone()
-        labels = self.to_device(self.labels).to(targets.dtype)
-        targets[self.to_device(self.labelled)] = labels
+        targets = self._soft_targets()
+        predicted = self.finetune(targets, epochs)
         probs = as_matrix(
-            self.finetune(targets, epochs),
+            predicted,
             "probabilities after fine-tuning",
             str(self.device),
         )
@@ -124,10 +126,24 @@ class ArrayView(PoolView):
             )
         return check_probabilities(probs, self.task)
 
+    def _soft_targets(self) -> torch.Tensor:
+        """(N, K): the labels told so far, and what the model says of all others."""
+        all_rows = slice(None)
+        # A copy: single precision comes out of rows() as the view's own matrix.
+        targets = self.rows(all_rows).clone()
+        labels = self.to_device(self.labels)
+        labelled = self.to_device(self.labelled)
+        targets[labelled] = labels.to(targets.dtype)
+        return targets
+
     def dropout_passes(self) -> Iterator[torch.Tensor]:
         assert self.dropout is not None
         for predicted in self.dropout():
-            probs = as_matrix(predicted, "dropout probabilities", str(self.device))
+            probs = as_matrix(
+                predicted,
+                "dropout probabilities",
+                str(self.device),
+            )
             if probs.shape != self.probs.shape:
                 raise InputError(
                     f"a dropout pass has shape {tuple(probs.shape)}, not {tuple(self.probs.shape)}"
@@ -144,18 +160,6 @@ class ArrayView(PoolView):
                 return self.finetune is not None
             case Need.DROPOUT:
                 return self.dropout is not None
-
-
-def select(
-    matrix: torch.Tensor,
-    which: slice | torch.Tensor,
-    columns: slice | Sequence[int] | np.ndarray | None,
-) -> torch.Tensor:
-    """Rows (n, K) of a matrix, or some of their columns (n, c), in single precision or better."""
-    rows = matrix[which]
-    if columns is not None:
-        rows = rows[:, columns]  # before they are widened: that costs the most
-    return full_precision(rows)
 
 
 def make_view(

@@ -4,21 +4,12 @@ taken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from tailor.errors import Exhausted, InputError
-from tailor.selection.plan_walk import (
-    NOBODY,
-    OpenFamily,
-    families_of,
-    generators,
-    open_family,
-    random_stand_in,
-)
+from tailor.selection.plan_walk import OpenFamily, Walk
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Arm, Cursor
+from tailor.strategies.base import Cursor
 from tailor.strategies.cover_search import CoverSearch
 from tailor.strategies.kernel_cover import KernelCover
 
@@ -35,7 +26,7 @@ _COVER = 2
 _CREDIT = 3
 
 
-class CoveredProposals:
+class CoveredProposals(Walk):
     """Each planned arm proposes four examples for each of its slots, from a random part of what is
     free; of all proposals, the one that adds most to the cover of the pool is taken, again and
     again (KernelCover, as the `herding` family has it).
@@ -51,68 +42,48 @@ class CoveredProposals:
     rounds; the proposals of this one stand.
     """
 
-    def __init__(
+    def _open_all(
         self,
-        view: PoolView,
-        arms: Sequence[Arm],
-        plan: np.ndarray,
-        seed: int,
-        open_family: OpenFamily = open_family,
+        families: list[list[int]],
+        open_family: OpenFamily,
     ) -> None:
-        self._view = view
-        self._arms = arms
-        self._seed = seed
-        #: by the arm's number
-        self.cursors: dict[int, Cursor] = {}
         #: position -> the arms that proposed it
         self._proposers: dict[int, list[int]] = {}
         self._entered = 0  # how many of the ledger's takes the cover has heard of
         self._search: CoverSearch | None = None
-        self._plan = plan
-        pulls = np.bincount(plan, minlength=len(arms))
-        pulled = np.flatnonzero(pulls)
-        families = families_of(arms, pulled.tolist())
         for number, members in enumerate(families):
-            self._open(
-                number,
-                members,
-                pulls[members],
-                open_family,
-            )
+            strategy = self._arms[members[0]].strategy
+            if strategy.covers_pool:
+                self._open(
+                    members,
+                    self._view,
+                    self._pulls[members],
+                    open_family,
+                )
+            else:
+                self._open_proposing(number, members, open_family)
         self._cover_proposals()
 
-    def _open(
+    def _open_proposing(
         self,
         number: int,
         members: list[int],
-        pulls: np.ndarray,
         open_family: OpenFamily,
     ) -> None:
-        """Open the arms of a family, and let them propose unless they cover the pool themselves.
+        """Open the arms of a family over a part of the pool, and let them propose.
 
         number   of the family
         members  the numbers of its arms
-        pulls    (m,) how many slots each of them has
         """
-        arms = [self._arms[arm] for arm in members]
-        covers_pool = arms[0].strategy.covers_pool
-        if covers_pool:
-            part = self._view
-            wanted = pulls
-        else:
-            slot_count = int(pulls.sum())
-            part = self._part(number, slot_count)
-            wanted = PROPOSALS * pulls
-        opened = open_family(
-            arms,
+        pulls = self._pulls[members]
+        slot_count = int(pulls.sum())
+        part = self._part(number, slot_count)
+        cursors = self._open(
+            members,
             part,
-            wanted.tolist(),
-            generators(self._seed, members),
+            PROPOSALS * pulls,
+            open_family,
         )
-        cursors = dict(zip(members, opened, strict=True))
-        self.cursors.update(cursors)
-        if covers_pool:
-            return
         is_own_slot = np.isin(self._plan, members)
         slots = self._plan[is_own_slot]
         self._collect(part, cursors, slots.tolist())
@@ -131,7 +102,12 @@ class CoveredProposals:
             drawn = free.copy()
         return self._view.offering(drawn)
 
-    def _collect(self, part: PoolView, cursors: dict[int, Cursor], slots: list[int]) -> None:
+    def _collect(
+        self,
+        part: PoolView,
+        cursors: dict[int, Cursor],
+        slots: list[int],
+    ) -> None:
         """Let the arms of a family propose, in the order of their slots, until all have proposed
         enough or are dry.
         """
@@ -177,19 +153,27 @@ class CoveredProposals:
                 return planned, cursor.take()
             except Exhausted:
                 pass  # the slot goes to what the others proposed
-        if self._search is None:
-            return NOBODY, self._stand_in(slot)
-        position, gain = self._search.best()
-        if gain <= 0:
-            # The references are covered as well as these proposals can: others are drawn.
-            self._cover_proposals()
-            if self._search is None:
-                return NOBODY, self._stand_in(slot)
-            position, _ = self._search.best()
+        position = self._best_proposal()
+        if position is None:
+            return self._stand_in(slot)
         proposers = self._proposers[position]
         rng = self._generator(_CREDIT, slot)
         drawn = rng.integers(len(proposers))
         return proposers[drawn], position
+
+    def _best_proposal(self) -> int | None:
+        """The position that adds most to the cover; None where no proposal is left."""
+        if self._search is None:
+            return None
+        position, gain = self._search.best()
+        if gain > 0:
+            return position
+        # The references are covered as well as these proposals can: others are drawn.
+        self._cover_proposals()
+        if self._search is None:
+            return None
+        position, _ = self._search.best()
+        return position
 
     def _hear_of_takes(self) -> None:
         """What was taken since, by this round or from outside, covers its surroundings."""
@@ -200,14 +184,6 @@ class CoveredProposals:
             return
         if len(new_takes):
             self._search.take(new_takes)
-
-    def _stand_in(self, slot: int) -> int:
-        return random_stand_in(
-            self._view,
-            self._seed,
-            len(self._arms),
-            slot,
-        )
 
     def _generator(self, stream: int, number: int) -> np.random.Generator:
         # The arms' own streams have the numbers of the arms.

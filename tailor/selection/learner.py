@@ -101,7 +101,11 @@ class Learner:
         self.device = check_device(device)
         self._rounds = check_whole(rounds, "rounds")
         seed = check_seed(seed)
-        own_reward = check_function(own_reward, "own_reward", optional=True)
+        own_reward = check_function(
+            own_reward,
+            "own_reward",
+            optional=True,
+        )
         self._planner = RoundPlanner(own_reward, seed)
         if strategies is None:
             strategies = NARROW[task.kind]
@@ -233,7 +237,11 @@ class Learner:
         self._begin_round(draft, request)
         return draft
 
-    def _begin_round(self, draft: LearnerRound, request: RoundRequest) -> None:
+    def _begin_round(
+        self,
+        draft: LearnerRound,
+        request: RoundRequest,
+    ) -> None:
         """The drafted round becomes the learner's."""
         self.history.open_round(draft.learned_round, draft.weights)
         self.current_round = draft
@@ -287,7 +295,11 @@ class Learner:
     def offer_again(self, positions: Any) -> None:
         """Skipped examples may be asked again."""
         self.label_table.offer_again(positions)
-        offered = check_positions(positions, self.label_table.pool, "positions")
+        offered = check_positions(
+            positions,
+            self.label_table.pool,
+            "positions",
+        )
         self.history.drop(offered)
 
     def withdraw(self, positions: Any) -> None:
@@ -295,7 +307,11 @@ class Learner:
         arms of an open round have heard of them. What was not asked is free again from the next
         round on.
         """
-        withdrawn = check_positions(positions, self.label_table.pool, "positions")
+        withdrawn = check_positions(
+            positions,
+            self.label_table.pool,
+            "positions",
+        )
         # Before they go: only what had a label was heard of.
         had_label = self.label_table.has_label(withdrawn)
         labelled = withdrawn[had_label]
@@ -307,7 +323,11 @@ class Learner:
 
     def _seen_by_arms(self, positions: Any) -> np.ndarray:
         """Those of these positions that do not belong to the hold-out."""
-        checked = check_positions(positions, self.label_table.pool, "positions")
+        checked = check_positions(
+            positions,
+            self.label_table.pool,
+            "positions",
+        )
         return self.label_table.picks.without_holdout(checked)
 
     # ------------------------------------------------------------------ classes
@@ -364,7 +384,11 @@ class Learner:
         )
 
 
-def _arms_after(change: ClassEdit, before: Contest, after: Contest) -> np.ndarray:
+def _arms_after(
+    change: ClassEdit,
+    before: Contest,
+    after: Contest,
+) -> np.ndarray:
     """(M,) the arm of `after` that each arm of `before` has become."""
     # Family and class tell arms apart: names of classes may have changed.
     arm_of = {}

@@ -180,7 +180,12 @@ class LearnerRound(Round):
         probs: np.ndarray = rows.cpu().numpy()
         return probs
 
-    def _enter(self, positions: np.ndarray, arms: np.ndarray, predicted: np.ndarray) -> None:
+    def _enter(
+        self,
+        positions: np.ndarray,
+        arms: np.ndarray,
+        predicted: np.ndarray,
+    ) -> None:
         # No arm was drawn for a random stand-in: its chance counts as 1.
         is_nobody = arms == NOBODY
         arm_chances = self.chances[arms]

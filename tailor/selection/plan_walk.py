@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
@@ -15,25 +16,14 @@ from tailor.strategies.base import Arm, Cursor
 NOBODY = -1
 #: (arms of one family, view, pulls of each, a generator for each) -> their cursors
 OpenFamily = Callable[
-    [Sequence[Arm], PoolView, Sequence[int], Sequence[np.random.Generator]],
+    [
+        Sequence[Arm],
+        PoolView,
+        Sequence[int],
+        Sequence[np.random.Generator],
+    ],
     list[Cursor],
 ]
-
-
-def open_family(
-    arms: Sequence[Arm],
-    view: PoolView,
-    pulls: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-) -> list[Cursor]:
-    """Open the pulled arms of one family together."""
-    strategy = arms[0].strategy
-    return strategy.open(
-        arms,
-        view,
-        pulls,
-        rngs,
-    )
 
 
 def families_of(arms: Sequence[Arm], numbers: Sequence[int]) -> list[list[int]]:
@@ -53,21 +43,12 @@ def generators(seed: int, numbers: Sequence[int]) -> list[np.random.Generator]:
     return [np.random.default_rng((seed, number)) for number in numbers]
 
 
-def random_stand_in(view: PoolView, seed: int, arms: int, slot: int) -> int:
-    """A free example for a slot that no arm fills."""
-    # Seeded by the slot: a round that is gone through again draws the same stand-ins.
-    rng = np.random.default_rng((seed, arms, slot))
-    free_positions = np.flatnonzero(view.ledger.free)
-    drawn = rng.integers(len(free_positions))
-    return int(free_positions[drawn])
+class Walk(ABC):
+    """How the slots of a plan get their examples.
 
-
-class PlanWalk:
-    """Each slot's arm gives the next example.
-
-    An arm that runs dry hands its slot on: to the arm of the next slot in the plan, going round,
-    that still has something to give, so that the slot stays with those the selector wanted. Where
-    every planned arm is dry the slot gets a random free example, credited to nobody.
+    plan         (b,) the number of each slot's arm
+    open_family  opens the arms of a family; called here and not kept
+    cursors      the opened arms, by number
     """
 
     def __init__(
@@ -76,25 +57,81 @@ class PlanWalk:
         arms: Sequence[Arm],
         plan: np.ndarray,
         seed: int,
-        open_family: OpenFamily = open_family,
+        open_family: OpenFamily,
     ) -> None:
         self._view = view
         self._arms = arms
         self._plan = plan
         self._seed = seed
-        self._dry: set[int] = set()
-        #: by the arm's number
+        self._pulls = np.bincount(plan, minlength=len(arms))  # (M,) the slots of each arm
         self.cursors: dict[int, Cursor] = {}
-        pulls = np.bincount(plan, minlength=len(arms))
-        pulled = np.flatnonzero(pulls).tolist()
-        for members in families_of(arms, pulled):
-            opened = open_family(
-                [arms[number] for number in members],
-                view,
-                pulls[members].tolist(),
-                generators(seed, members),
+        pulled = np.flatnonzero(self._pulls)
+        families = families_of(arms, pulled.tolist())
+        self._open_all(families, open_family)
+
+    @abstractmethod
+    def _open_all(
+        self,
+        families: list[list[int]],
+        open_family: OpenFamily,
+    ) -> None:
+        """Open the arms that have slots. families: their numbers."""
+
+    @abstractmethod
+    def take(self, slot: int) -> tuple[int, int]:
+        """(arm, position): the example of a slot, and the arm that is credited with it."""
+
+    def _open(
+        self,
+        members: list[int],
+        view: PoolView,
+        pulls: np.ndarray,
+        open_family: OpenFamily,
+    ) -> dict[int, Cursor]:
+        """The cursors of a family's members, by number. pulls (m,): how often each is asked."""
+        arms = [self._arms[number] for number in members]
+        rngs = generators(self._seed, members)
+        opened = open_family(
+            arms,
+            view,
+            pulls.tolist(),
+            rngs,
+        )
+        cursors = dict(zip(members, opened, strict=True))
+        self.cursors.update(cursors)
+        return cursors
+
+    def _stand_in(self, slot: int) -> tuple[int, int]:
+        """A random free example for a slot that no arm fills, credited to nobody."""
+        # Seeded by the slot: a round that is gone through again draws the same stand-ins.
+        seeds = (self._seed, len(self._arms), slot)
+        rng = np.random.default_rng(seeds)
+        free_positions = np.flatnonzero(self._view.ledger.free)
+        drawn = rng.integers(len(free_positions))
+        return NOBODY, int(free_positions[drawn])
+
+
+class PlanWalk(Walk):
+    """Each slot's arm gives the next example.
+
+    An arm that runs dry hands its slot on: to the arm of the next slot in the plan, going round,
+    that still has something to give, so that the slot stays with those the selector wanted. Where
+    every planned arm is dry the slot gets a random free example, credited to nobody.
+    """
+
+    def _open_all(
+        self,
+        families: list[list[int]],
+        open_family: OpenFamily,
+    ) -> None:
+        self._dry: set[int] = set()
+        for members in families:
+            self._open(
+                members,
+                self._view,
+                self._pulls[members],
+                open_family,
             )
-            self.cursors.update(zip(members, opened, strict=True))
 
     def take(self, slot: int) -> tuple[int, int]:
         """(arm, position): the next example of the planned arm, or of the one that inherits its
@@ -107,13 +144,7 @@ class PlanWalk:
                 self._dry.add(arm)
             else:
                 return arm, position
-        stand_in = random_stand_in(
-            self._view,
-            self._seed,
-            len(self._arms),
-            slot,
-        )
-        return NOBODY, stand_in
+        return self._stand_in(slot)
 
     def _arms_in_turn(self, slot: int) -> Iterator[int]:
         """The planned arm, then those of the slots after it, going round; without those that are

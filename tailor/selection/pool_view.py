@@ -341,7 +341,12 @@ class PredictionSource(ABC):
 
 
 def check_need(need: Need) -> Need:
-    return check_instance(need, Need, "need", "a Need (tailor.selection.pool_view)")
+    return check_instance(
+        need,
+        Need,
+        "need",
+        "a Need (tailor.selection.pool_view)",
+    )
 
 
 def largest_of_rows(view: PoolView, part: slice) -> torch.Tensor:
@@ -349,7 +354,11 @@ def largest_of_rows(view: PoolView, part: slice) -> torch.Tensor:
     return view.rows(part).amax(1)
 
 
-def count_predicted_in(view: PoolView, part: slice, among: np.ndarray) -> torch.Tensor:
+def count_predicted_in(
+    view: PoolView,
+    part: slice,
+    among: np.ndarray,
+) -> torch.Tensor:
     """(K,) int64: of some of a part's rows, how many the model puts in each class. among (n,)
     bool.
     """

@@ -18,7 +18,7 @@ from tailor.common.checks import (
 )
 from tailor.errors import Exhausted, InputError
 from tailor.selection.covered_proposals import CoveredProposals, check_can_cover
-from tailor.selection.plan_walk import NOBODY, PlanWalk, open_family
+from tailor.selection.plan_walk import NOBODY, PlanWalk, Walk
 from tailor.selection.pool_view import PoolView
 from tailor.strategies.base import Arm, Cursor
 
@@ -81,9 +81,19 @@ class Round:
         *,
         cover: bool = False,
     ) -> None:
-        check_instance(view, PoolView, "view", "a PoolView")
+        check_instance(
+            view,
+            PoolView,
+            "view",
+            "a PoolView",
+        )
         for arm in check_list(arms, "arms", "arms"):
-            check_instance(arm, Arm, "arms", "a list of Arm objects")
+            check_instance(
+                arm,
+                Arm,
+                "arms",
+                "a list of Arm objects",
+            )
         plan = _check_plan(plan, len(arms))
         # Arms without a slot are not opened: what they would read may be missing.
         planned_numbers = np.unique(plan).tolist()
@@ -101,13 +111,13 @@ class Round:
         self.open_seconds = time.perf_counter() - started
         self.take_seconds = 0.0
 
-    def _make_walk(self, cover: bool) -> PlanWalk | CoveredProposals:
+    def _make_walk(self, cover: bool) -> Walk:
         """Opens the arms that have slots."""
-        walk: type[PlanWalk] | type[CoveredProposals] = PlanWalk
+        kind: type[Walk] = PlanWalk
         if cover:
             check_can_cover(self.view)
-            walk = CoveredProposals
-        return walk(
+            kind = CoveredProposals
+        return kind(
             self.view,
             self.arms,
             self.plan,
@@ -123,7 +133,8 @@ class Round:
         rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
         """Open the pulled arms of one family together."""
-        return open_family(
+        strategy = arms[0].strategy
+        return strategy.open(
             arms,
             view,
             pulls,

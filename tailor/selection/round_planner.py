@@ -31,7 +31,16 @@ if TYPE_CHECKING:
     from tailor.selection.learner import Learner
 
 #: (round, picks (n,), labels (n, K), model before, model after) -> [0, 1]
-OwnReward = Callable[[int, np.ndarray, np.ndarray, Any, Any], float]
+OwnReward = Callable[
+    [
+        int,
+        np.ndarray,
+        np.ndarray,
+        Any,
+        Any,
+    ],
+    float,
+]
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,11 @@ class RoundPlanner:
         self._seed = seed
         self._model_before: Any = None  # what own_reward was given as the last model
 
-    def draft(self, learner: Learner, request: RoundRequest) -> LearnerRound:
+    def draft(
+        self,
+        learner: Learner,
+        request: RoundRequest,
+    ) -> LearnerRound:
         """A round that is planned and opened, and of which nothing but the selector knows yet.
 
         Raises InputError where the request does not fit the learner's pool and arms.
@@ -119,7 +132,12 @@ class RoundPlanner:
         positions = history.to_learn()
         fit = None
         if learner.selector.needs_fit:
-            reward = self._users_reward(learner, view, positions, model)
+            reward = self._users_reward(
+                learner,
+                view,
+                positions,
+                model,
+            )
             fit = measure_fit(view, learner.label_table, reward)
         return history.gather(positions, fit)
 
@@ -144,7 +162,11 @@ class RoundPlanner:
             self._model_before,
             model_after,
         )
-        number = check_number(reward, "what own_reward gave", "it must lie in [0, 1]")
+        number = check_number(
+            reward,
+            "what own_reward gave",
+            "it must lie in [0, 1]",
+        )
         if not 0 <= number <= 1:
             raise InputError(f"own_reward gave {reward}: it must lie in [0, 1]")
         return reward
@@ -175,7 +197,11 @@ def class_weights(
     return learner.reward.weights(summary)
 
 
-def _view_of(learner: Learner, request: RoundRequest, seed: int) -> PoolView:
+def _view_of(
+    learner: Learner,
+    request: RoundRequest,
+    seed: int,
+) -> PoolView:
     """Today's predictions, with the labels told so far."""
     label_table = learner.label_table
     return make_view(

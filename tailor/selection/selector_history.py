@@ -42,7 +42,11 @@ class LearnedRound:
         )
         return LearnedRound(self.positions[mask], kept)
 
-    def reclassed(self, change: ClassEdit, arms: np.ndarray) -> LearnedRound:
+    def reclassed(
+        self,
+        change: ClassEdit,
+        arms: np.ndarray,
+    ) -> LearnedRound:
         """The same in other classes. arms (M,): what each arm has become."""
         outcomes = self.outcomes
         fit = outcomes.fit
@@ -76,7 +80,12 @@ class SelectorHistory:
     label_table  where the answers are
     """
 
-    def __init__(self, selector: Selector, contest: Contest, label_table: LabelTable) -> None:
+    def __init__(
+        self,
+        selector: Selector,
+        contest: Contest,
+        label_table: LabelTable,
+    ) -> None:
         # A copy: the same object may be handed to several learners.
         self._selector = deepcopy(selector).begin(contest)
         self._is_stale = False
@@ -131,7 +140,11 @@ class SelectorHistory:
             answered = self._label_table.labelled
         return self._label_table.picks.unlearned(answered)
 
-    def gather(self, positions: np.ndarray, fit: Fit | None) -> LearnedRound | None:
+    def gather(
+        self,
+        positions: np.ndarray,
+        fit: Fit | None,
+    ) -> LearnedRound | None:
         """The answers at these positions; None before the first round."""
         if self.weights is None:
             return None
@@ -161,7 +174,11 @@ class SelectorHistory:
             outcomes = learned.with_labels_of(self._label_table)
             self._selector.learn(outcomes)
 
-    def open_round(self, learned: LearnedRound | None, weights: np.ndarray) -> None:
+    def open_round(
+        self,
+        learned: LearnedRound | None,
+        weights: np.ndarray,
+    ) -> None:
         """A round begins: what was learned at its opening is entered, once and for all."""
         if learned is not None:
             self.rounds.append(learned)
@@ -177,7 +194,12 @@ class SelectorHistory:
             if is_dropped.any():
                 self.rounds[number] = learned.only(~is_dropped)
 
-    def reclass(self, change: ClassEdit, contest: Contest, arms: np.ndarray) -> None:
+    def reclass(
+        self,
+        change: ClassEdit,
+        contest: Contest,
+        arms: np.ndarray,
+    ) -> None:
         """The classes are others. arms (M,): what each arm has become in the new contest."""
         self.contest = contest
         rounds = []

@@ -61,7 +61,11 @@ def _from_numpy(array: np.ndarray, name: str) -> torch.Tensor:
     return torch.from_numpy(contiguous)
 
 
-def check_probabilities(probs: torch.Tensor, task: Task, first: int = 0) -> torch.Tensor:
+def check_probabilities(
+    probs: torch.Tensor,
+    task: Task,
+    first: int = 0,
+) -> torch.Tensor:
     """probs (n, K), whose first row is the pool's example `first` -> the same, in [0, 1].
 
     Rounding may put a value a little outside, as it may put a row's sum a little off 1: by no more
@@ -99,7 +103,12 @@ def check_probabilities(probs: torch.Tensor, task: Task, first: int = 0) -> torc
     return probs
 
 
-def _raise_outside(part: torch.Tensor, task: Task, first: int, tolerance: float) -> None:
+def _raise_outside(
+    part: torch.Tensor,
+    task: Task,
+    first: int,
+    tolerance: float,
+) -> None:
     """Name the first value of a part that is no probability."""
     is_high_enough = part >= -tolerance
     is_low_enough = part <= 1 + tolerance
@@ -130,7 +139,11 @@ def _check_sums(part: torch.Tensor, first: int, tolerance: float) -> None:
         )
 
 
-def check_features(features: torch.Tensor, size: int, first: int = 0) -> None:
+def check_features(
+    features: torch.Tensor,
+    size: int,
+    first: int = 0,
+) -> None:
     """features (n, d), whose first row is the pool's example `first`: n is `size`, all finite."""
     rows = len(features)
     if rows != size:
@@ -173,7 +186,12 @@ def check_positions(positions: Any, size: int, name: str) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def check_free(free: Any, size: int, labelled: np.ndarray, pending: np.ndarray) -> np.ndarray:
+def check_free(
+    free: Any,
+    size: int,
+    labelled: np.ndarray,
+    pending: np.ndarray,
+) -> np.ndarray:
     """(N,) bool, a copy: what may be offered; by default all that is neither labelled nor pending.
 
     free      (N,) bool, or None

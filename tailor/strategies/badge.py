@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tailor.errors import Exhausted
 from tailor.selection.pool_view import CHUNK, Need, PoolView
-from tailor.strategies.base import Arm, Cursor, Strategy, random_free
+from tailor.strategies.base import Cursor, SeparateArms, random_free
 from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.gradient_embeddings import Centres, parts, rough_squared_norms, squared_norms
 from tailor.strategies.lazy_maximum import SLACK, LazyLargest
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class Badge(Strategy):
+class Badge(SeparateArms):
     """BADGE: k-means++ in the space of gradient embeddings.
 
     The embedding of an example is the outer product of p - (the model's own label) and its
@@ -53,14 +52,13 @@ class Badge(Strategy):
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
     bytes_per_example = 72
 
-    def open(
+    def cursor(
         self,
-        arms: Sequence[Arm],
         view: PoolView,
-        pulls: Sequence[int],
-        rngs: Sequence[np.random.Generator],
-    ) -> list[Cursor]:
-        return [BadgeCursor(view, rng) for rng in rngs]
+        pulls: int,
+        rng: np.random.Generator,
+    ) -> Cursor:
+        return BadgeCursor(view, rng)
 
     def opening_work(self, shape: PoolShape) -> OpeningWork:
         bytes_read = shape.probability_bytes + shape.feature_bytes
@@ -230,7 +228,11 @@ class Clocks:
         self._stop()
         return self._values()
 
-    def _falling_rates(self, counted: torch.Tensor, start: int) -> torch.Tensor:
+    def _falling_rates(
+        self,
+        counted: torch.Tensor,
+        start: int,
+    ) -> torch.Tensor:
         """(n, 1 + centres from `start` on): the rates of those at hand, first as they were kept,
         then after each centre's arrival. counted (n,): how many centres the kept rates know of.
         """

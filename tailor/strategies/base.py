@@ -35,7 +35,12 @@ class Arm:
     def family(self) -> str:
         return self.strategy.name
 
-    def open(self, view: PoolView, pulls: int, rng: np.random.Generator) -> Cursor:
+    def open(
+        self,
+        view: PoolView,
+        pulls: int,
+        rng: np.random.Generator,
+    ) -> Cursor:
         """Prepare for `pulls` takes in this round."""
         cursors = self.strategy.open(
             [self],
@@ -153,6 +158,34 @@ class Strategy(ABC):
     def held_in_memory(self, shape: PoolShape) -> HeldMemory | None:
         """What it may hold in a run that keeps its predictions in memory, if that is much."""
         return None
+
+
+class SeparateArms(Strategy):
+    """A family whose arms share nothing when they are opened: it writes `cursor` instead of
+    `open`.
+    """
+
+    @abstractmethod
+    def cursor(
+        self,
+        view: PoolView,
+        pulls: int,
+        rng: np.random.Generator,
+    ) -> Cursor:
+        """Open one arm, which will probably be asked `pulls` times."""
+
+    def open(
+        self,
+        arms: Sequence[Arm],
+        view: PoolView,
+        pulls: Sequence[int],
+        rngs: Sequence[np.random.Generator],
+    ) -> list[Cursor]:
+        cursors = []
+        for count, rng in zip(pulls, rngs, strict=True):
+            cursor = self.cursor(view, count, rng)
+            cursors.append(cursor)
+        return cursors
 
 
 def random_free(

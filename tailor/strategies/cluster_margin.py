@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import MULTI_CLASS, Arm, Cursor, Strategy
+from tailor.strategies.base import MULTI_CLASS, Cursor, SeparateArms
 from tailor.strategies.margin import Margin
 
 
-class ClusterMargin(Strategy):
+class ClusterMargin(SeparateArms):
     """Cluster-Margin: of the `factor` x pulls examples of smallest margin p_(1) - p_(2), go round
     their clusters from the smallest up and take a random one from each.
 
@@ -45,7 +43,13 @@ class ClusterMargin(Strategy):
     tasks = MULTI_CLASS
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
 
-    def __init__(self, *, factor: int = 10, members: int = 10, sample: int = 4000) -> None:
+    def __init__(
+        self,
+        *,
+        factor: int = 10,
+        members: int = 10,
+        sample: int = 4000,
+    ) -> None:
         _check_at_least(1, "factor", factor)
         _check_at_least(1, "members", members)
         _check_at_least(2, "sample", sample)
@@ -53,25 +57,24 @@ class ClusterMargin(Strategy):
         self.members = members
         self.sample = sample
 
-    def open(
+    def cursor(
         self,
-        arms: Sequence[Arm],
         view: PoolView,
-        pulls: Sequence[int],
-        rngs: Sequence[np.random.Generator],
-    ) -> list[Cursor]:
-        cursors: list[Cursor] = []
-        for count, rng in zip(pulls, rngs, strict=True):
-            cursor = ClusterMarginCursor(
-                view,
-                self,
-                count,
-                rng,
-            )
-            cursors.append(cursor)
-        return cursors
+        pulls: int,
+        rng: np.random.Generator,
+    ) -> Cursor:
+        return ClusterMarginCursor(
+            view,
+            self,
+            pulls,
+            rng,
+        )
 
-    def cluster(self, features: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def cluster(
+        self,
+        features: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         """features (n, d) -> (n,) cluster numbers."""
         from scipy.cluster.hierarchy import fcluster, linkage
 

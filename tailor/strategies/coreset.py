@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from tailor.errors import Exhausted
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Arm, Cursor, Strategy, random_free
+from tailor.strategies.base import Cursor, SeparateArms, random_free
 from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.lazy_maximum import SLACK, LazyLargest
 
@@ -23,7 +22,7 @@ FIRST = 64
 TOGETHER = 4096
 
 
-class Coreset(Strategy):
+class Coreset(SeparateArms):
     """Greedy k-centre: the largest Euclidean distance, in features, to the nearest example that is
     labelled, pending or taken: max over i of min over centres c of |h_i - h_c|. With none of those,
     a random one.
@@ -54,14 +53,13 @@ class Coreset(Strategy):
     needs = frozenset({Need.FEATURES})
     bytes_per_example = 48
 
-    def open(
+    def cursor(
         self,
-        arms: Sequence[Arm],
         view: PoolView,
-        pulls: Sequence[int],
-        rngs: Sequence[np.random.Generator],
-    ) -> list[Cursor]:
-        return [CoresetCursor(view, rng) for rng in rngs]
+        pulls: int,
+        rng: np.random.Generator,
+    ) -> Cursor:
+        return CoresetCursor(view, rng)
 
     def opening_work(self, shape: PoolShape) -> OpeningWork:
         return OpeningWork(bytes_read=shape.feature_bytes)
@@ -195,7 +193,11 @@ class Points:
     (n,).
     """
 
-    def __init__(self, features: torch.Tensor, origin: torch.Tensor) -> None:
+    def __init__(
+        self,
+        features: torch.Tensor,
+        origin: torch.Tensor,
+    ) -> None:
         origin = origin.to(features.dtype)
         self.rows = features - origin
         self.norms = self.rows.square().sum(1)

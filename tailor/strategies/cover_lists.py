@@ -13,7 +13,12 @@ from tailor.common.compiled import njit
 
 
 @njit(cache=True, nogil=True)
-def group_by_reference(rows, references, values, count):
+def group_by_reference(
+    rows,
+    references,
+    values,
+    count,
+):
     """Pairs (p,) of candidates and references, in any order -> the lists of `count` references."""
     begins = np.zeros(count + 1, np.int64)
     for reference in references:
@@ -32,7 +37,14 @@ def group_by_reference(rows, references, values, count):
 
 
 @njit(cache=True, nogil=True)
-def cover_references(references, values, covered, weights, lists, gains):
+def cover_references(
+    references,
+    values,
+    covered,
+    weights,
+    lists,
+    gains,
+):
     """Raise the cover of references (n,) to values (n,) where that is higher, and take from every
     candidate's gain what it would have added to that. Who adds nothing any more leaves the list.
     """

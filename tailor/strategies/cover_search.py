@@ -98,7 +98,11 @@ class CoverSearch:
             len(cover.references),
         )
 
-    def _collect(self, candidates: np.ndarray, most_pairs: int) -> CoverPairs:
+    def _collect(
+        self,
+        candidates: np.ndarray,
+        most_pairs: int,
+    ) -> CoverPairs:
         """The pairs of as many candidates as there is room for; `positions` are those."""
         rows = [np.empty(0, np.int64)]
         references = [np.empty(0, np.int64)]

@@ -22,7 +22,12 @@ class FeatureSample:
     are drawn, so that a pool in shards gives the same sample.
     """
 
-    def __init__(self, view: PoolView, count: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        view: PoolView,
+        count: int,
+        rng: np.random.Generator,
+    ) -> None:
         import torch
 
         self._view = view

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from tailor.common.checks import check_number, check_whole
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Arm, Cursor, Strategy, random_free
+from tailor.strategies.base import Cursor, SeparateArms, random_free
 from tailor.strategies.costs import STORED, OpeningWork, PoolShape
 from tailor.strategies.cover_search import CoverSearch
 from tailor.strategies.feature_kernel import FeatureKernel
 from tailor.strategies.kernel_cover import MOST_REFERENCES, KernelCover, draw_free
 
 
-class Herding(Strategy):
+class Herding(SeparateArms):
     """Uncertainty herding: cover what the model is unsure of, in features, by as few examples as
     possible.
 
@@ -78,23 +76,26 @@ class Herding(Strategy):
             1,
             MOST_REFERENCES,
         )
-        self.candidates = check_whole(candidates, "candidates", self.references)
-        self.quantile = check_number(quantile, "quantile", "a number in [0, 1] is needed")
+        self.candidates = check_whole(
+            candidates,
+            "candidates",
+            self.references,
+        )
+        self.quantile = check_number(
+            quantile,
+            "quantile",
+            "a number in [0, 1] is needed",
+        )
         if not 0 <= self.quantile <= 1:
             raise InputError(f"quantile is {quantile}: a number in [0, 1] is needed")
 
-    def open(
+    def cursor(
         self,
-        arms: Sequence[Arm],
         view: PoolView,
-        pulls: Sequence[int],
-        rngs: Sequence[np.random.Generator],
-    ) -> list[Cursor]:
-        cursors: list[Cursor] = []
-        for rng in rngs:
-            cursor = HerdingCursor(view, self, rng)
-            cursors.append(cursor)
-        return cursors
+        pulls: int,
+        rng: np.random.Generator,
+    ) -> Cursor:
+        return HerdingCursor(view, self, rng)
 
     def opening_work(self, shape: PoolShape) -> OpeningWork:
         references = min(self.references, shape.examples)
@@ -114,7 +115,12 @@ class HerdingCursor(Cursor):
     add.
     """
 
-    def __init__(self, view: PoolView, strategy: Herding, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        view: PoolView,
+        strategy: Herding,
+        rng: np.random.Generator,
+    ) -> None:
         super().__init__(view)
         self._strategy = strategy
         self._rng = rng

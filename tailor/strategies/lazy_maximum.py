@@ -45,7 +45,12 @@ class LazyLargest:
     ties    (N,) int64: of equal values the smallest wins
     """
 
-    def __init__(self, bounds: torch.Tensor, values: FallingValues, ties: np.ndarray) -> None:
+    def __init__(
+        self,
+        bounds: torch.Tensor,
+        values: FallingValues,
+        ties: np.ndarray,
+    ) -> None:
         import torch
 
         device = bounds.device

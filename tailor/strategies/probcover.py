@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +10,7 @@ from tailor.common.checks import check_number, check_whole
 from tailor.common.kmeans import kmeans
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Arm, Cursor, Strategy, random_free
+from tailor.strategies.base import Cursor, SeparateArms, random_free
 from tailor.strategies.costs import STORED, OpeningWork, PoolShape
 from tailor.strategies.feature_kernel import (
     block_slices,
@@ -33,7 +32,7 @@ LEAST_RADIUS = 1e-5
 SLACK = 1e-4
 
 
-class Probcover(Strategy):
+class Probcover(SeparateArms):
     """ProbCover: greedily cover the pool by balls of one radius around the picks.
 
     A ball holds what is nearer to its centre than the radius, in unit features (taken from the
@@ -72,24 +71,28 @@ class Probcover(Strategy):
     needs = frozenset({Need.FEATURES})
     bytes_per_example = 8
 
-    def __init__(self, *, purity: float = 0.95, sample: int = 16384) -> None:
-        self.purity = check_number(purity, "purity", "a number in [0, 1] is needed")
+    def __init__(
+        self,
+        *,
+        purity: float = 0.95,
+        sample: int = 16384,
+    ) -> None:
+        self.purity = check_number(
+            purity,
+            "purity",
+            "a number in [0, 1] is needed",
+        )
         if not 0 <= self.purity <= 1:
             raise InputError(f"purity is {purity}: a number in [0, 1] is needed")
         self.sample = check_whole(sample, "sample")
 
-    def open(
+    def cursor(
         self,
-        arms: Sequence[Arm],
         view: PoolView,
-        pulls: Sequence[int],
-        rngs: Sequence[np.random.Generator],
-    ) -> list[Cursor]:
-        cursors: list[Cursor] = []
-        for rng in rngs:
-            cursor = ProbcoverCursor(view, self, rng)
-            cursors.append(cursor)
-        return cursors
+        pulls: int,
+        rng: np.random.Generator,
+    ) -> Cursor:
+        return ProbcoverCursor(view, self, rng)
 
     def opening_work(self, shape: PoolShape) -> OpeningWork:
         sample = min(self.sample, shape.examples)
@@ -106,7 +109,12 @@ class ProbcoverCursor(Cursor):
     yet.
     """
 
-    def __init__(self, view: PoolView, strategy: Probcover, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        view: PoolView,
+        strategy: Probcover,
+        rng: np.random.Generator,
+    ) -> None:
         super().__init__(view)
         self._rng = rng
         if self.ledger.left == 0:
@@ -229,7 +237,11 @@ class ProbcoverCursor(Cursor):
         return self._balls.nbytes
 
 
-def pure_radius(rows: torch.Tensor, numbers: torch.Tensor, purity: float) -> float:
+def pure_radius(
+    rows: torch.Tensor,
+    numbers: torch.Tensor,
+    purity: float,
+) -> float:
     """The largest radius at which a share `purity` of balls hold one cluster only; 2, which holds
     everything, where there is one cluster only.
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from tailor.selection.pool_view import PoolView
-from tailor.strategies.base import Arm, Cursor, Strategy, random_free
+from tailor.strategies.base import Cursor, SeparateArms, random_free
 
 
-class Random(Strategy):
+class Random(SeparateArms):
     """Uniform sampling: the baseline that every other arm has to beat.
 
     Both kinds of task; reads nothing of the predictions. A take costs O(1) on average.
@@ -34,14 +32,13 @@ class Random(Strategy):
     name = "random"
     bytes_per_example = 8
 
-    def open(
+    def cursor(
         self,
-        arms: Sequence[Arm],
         view: PoolView,
-        pulls: Sequence[int],
-        rngs: Sequence[np.random.Generator],
-    ) -> list[Cursor]:
-        return [RandomCursor(view, rng) for rng in rngs]
+        pulls: int,
+        rng: np.random.Generator,
+    ) -> Cursor:
+        return RandomCursor(view, rng)
 
 
 class RandomCursor(Cursor):

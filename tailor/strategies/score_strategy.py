@@ -99,7 +99,12 @@ class ScoreStrategy(Strategy):
         depths = [first_depth(count) for count in pulls]
         ranked = self._rank_shards(shards, classes, depths)
         cursors: list[Cursor] = []
-        for klass, positions, count in zip(classes, ranked, pulls, strict=True):
+        for klass, positions, count in zip(
+            classes,
+            ranked,
+            pulls,
+            strict=True,
+        ):
             cursor = RankedCursor(
                 view,
                 ranked=positions,
@@ -137,7 +142,12 @@ class ScoreStrategy(Strategy):
         )
         return [rows.positions for rows in best]
 
-    def _ranks_on(self, view: PoolView, klass: int | None, scores: torch.Tensor) -> Rank:
+    def _ranks_on(
+        self,
+        view: PoolView,
+        klass: int | None,
+        scores: torch.Tensor,
+    ) -> Rank:
         """count -> as many of the best, in order, for an arm whose shortlist is used up.
 
         A family of one arm keeps its scores, which may have cost dropout passes or a fine-tuning
@@ -148,7 +158,12 @@ class ScoreStrategy(Strategy):
             return lambda count: lowest(scores, count, view)
         return partial(self.ranked, view, klass)
 
-    def ranked(self, view: PoolView, klass: int | None, count: int) -> np.ndarray:
+    def ranked(
+        self,
+        view: PoolView,
+        klass: int | None,
+        count: int,
+    ) -> np.ndarray:
         """Positions of the `count` best-ranked examples, in order; all that are free where there
         are fewer.
         """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Arm, Cursor, Strategy
+from tailor.strategies.base import Cursor, SeparateArms
 from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.gradient_embeddings import Parts, cosines, parts, rough_parts, unit_parts
 from tailor.strategies.lazy_maximum import SLACK, LazyLargest
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class Submodular(Strategy):
+class Submodular(SeparateArms):
     """SIMILAR's FLQMI, with up to `queries` labelled examples a class as the query set Q.
 
     Greedily maximises f(A) = sum over q in Q of max over j in A of s_qj + eta * sum over j in A of
@@ -64,21 +63,20 @@ class Submodular(Strategy):
         self.eta = eta
         self.queries = queries
 
-    def open(
+    def cursor(
         self,
-        arms: Sequence[Arm],
         view: PoolView,
-        pulls: Sequence[int],
-        rngs: Sequence[np.random.Generator],
-    ) -> list[Cursor]:
-        cursors: list[Cursor] = []
-        for rng in rngs:
-            queries = self.query_set(view, rng)
-            cursor = SubmodularCursor(view, queries, self.eta)
-            cursors.append(cursor)
-        return cursors
+        pulls: int,
+        rng: np.random.Generator,
+    ) -> Cursor:
+        queries = self.query_set(view, rng)
+        return SubmodularCursor(view, queries, self.eta)
 
-    def query_set(self, view: PoolView, rng: np.random.Generator) -> np.ndarray:
+    def query_set(
+        self,
+        view: PoolView,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         """Positions of up to `queries` random labelled examples of each class, each once."""
         chosen = []
         for klass in range(view.task.size):
@@ -104,7 +102,12 @@ class Submodular(Strategy):
 class SubmodularCursor(Cursor):
     """Gains only fall as the batch grows, so few have to be computed again for each pick."""
 
-    def __init__(self, view: PoolView, queries: np.ndarray, eta: float) -> None:
+    def __init__(
+        self,
+        view: PoolView,
+        queries: np.ndarray,
+        eta: float,
+    ) -> None:
         super().__init__(view)
         self._gains: Gains | None = None
         if len(queries) == 0:
@@ -134,7 +137,12 @@ class SubmodularCursor(Cursor):
 class Gains:
     """f(A + j) - f(A), for the batch A so far."""
 
-    def __init__(self, view: PoolView, queries: np.ndarray, eta: float) -> None:
+    def __init__(
+        self,
+        view: PoolView,
+        queries: np.ndarray,
+        eta: float,
+    ) -> None:
         self._view = view
         self._eta = eta
         positions = view.to_device(queries)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +10,7 @@ from tailor.common.checks import check_whole
 from tailor.common.kmeans import Clusters, assign, kmeans
 from tailor.errors import Exhausted
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Arm, Cursor, Strategy
+from tailor.strategies.base import Cursor, SeparateArms
 from tailor.strategies.costs import STORED, OpeningWork, PoolShape
 from tailor.strategies.feature_kernel import block_slices, blocks, squared_distances
 from tailor.strategies.feature_sample import FeatureSample
@@ -25,7 +24,7 @@ SAME = 1e-12
 DISTANCE_UNITS = 2**32
 
 
-class Typiclust(Strategy):
+class Typiclust(SeparateArms):
     """TypiClust: k-means with as many clusters as there are labels and picks, then from clusters
     that hold no label, the largest first, the most typical example.
 
@@ -76,23 +75,18 @@ class Typiclust(Strategy):
         self.neighbours = check_whole(neighbours, "neighbours")
         self.sample = check_whole(sample, "sample")
 
-    def open(
+    def cursor(
         self,
-        arms: Sequence[Arm],
         view: PoolView,
-        pulls: Sequence[int],
-        rngs: Sequence[np.random.Generator],
-    ) -> list[Cursor]:
-        cursors: list[Cursor] = []
-        for count, rng in zip(pulls, rngs, strict=True):
-            cursor = TypiclustCursor(
-                view,
-                self,
-                count,
-                rng,
-            )
-            cursors.append(cursor)
-        return cursors
+        pulls: int,
+        rng: np.random.Generator,
+    ) -> Cursor:
+        return TypiclustCursor(
+            view,
+            self,
+            pulls,
+            rng,
+        )
 
     def opening_work(self, shape: PoolShape) -> OpeningWork:
         sample = min(self.sample, shape.examples)

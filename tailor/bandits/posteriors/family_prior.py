@@ -29,36 +29,20 @@ class FamilyPrior:
             raise InputError(f"worth is {worth}: it must be above 0")
         self.worth = worth
 
-    def __call__(self, round: int, contest: Contest, evidence: np.ndarray) -> Any:
+    def __call__(
+        self,
+        round: int,
+        contest: Contest,
+        evidence: np.ndarray,
+    ) -> Any:
         """evidence (M, K + R, P) -> a prior by arm and part; for Beta, a pair of these."""
         classes = np.array(contest.classes)
         families = np.array(contest.families)
         _, family = np.unique(families, return_inverse=True)
-        hits = evidence[:, :, 0]
         is_dirichlet = evidence.shape[2] == 1
         if is_dirichlet:
-            # Every pick adds 1 over all parts.
-            picks = evidence.sum(axis=(1, 2))
-            share = self._share(picks, family)
-            return self._dirichlet(
-                hits,
-                classes,
-                family,
-                share,
-            )
-        # Every pick adds 1 to each class, for or against it.
-        picks_by_class = evidence.sum(axis=2)
-        picks = picks_by_class.max(axis=1)
-        share = self._share(picks, family)
-        mean = _family_means(
-            hits,
-            picks_by_class,
-            classes,
-            family,
-        )
-        prior_for = self._mixed(share, mean)
-        prior_against = self._mixed(share, 1 - mean)
-        return prior_for, prior_against
+            return self._dirichlet(evidence, classes, family)
+        return self._beta(evidence, classes, family)
 
     def _share(self, picks: np.ndarray, family: np.ndarray) -> np.ndarray:
         """picks, family (M,) -> (M, 1): how far each arm's family has taken the uniform prior's
@@ -82,14 +66,39 @@ class FamilyPrior:
         mixed: np.ndarray = from_uniform + from_family
         return mixed
 
-    def _dirichlet(
+    def _beta(
         self,
-        hits: np.ndarray,
+        evidence: np.ndarray,
         classes: np.ndarray,
         family: np.ndarray,
-        share: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """evidence (M, K, 2) -> what speaks for each class and against it, (M, K) each."""
+        hits = evidence[:, :, 0]
+        # Every pick adds 1 to each class, for or against it.
+        picks_by_class = evidence.sum(axis=2)
+        picks = picks_by_class.max(axis=1)
+        share = self._share(picks, family)
+        mean = _family_means(
+            hits,
+            picks_by_class,
+            classes,
+            family,
+        )
+        prior_for = self._mixed(share, mean)
+        prior_against = self._mixed(share, 1 - mean)
+        return prior_for, prior_against
+
+    def _dirichlet(
+        self,
+        evidence: np.ndarray,
+        classes: np.ndarray,
+        family: np.ndarray,
     ) -> np.ndarray:
-        """hits (M, K + 1), the rest last -> (M, K + 1)."""
+        """evidence (M, K + 1, 1), the rest last -> (M, K + 1)."""
+        # Every pick adds 1 over all parts.
+        picks_by_arm = evidence.sum(axis=(1, 2))
+        share = self._share(picks_by_arm, family)
+        hits = evidence[:, :, 0]
         totals = hits.sum(axis=1, keepdims=True)
         picks = np.broadcast_to(totals, hits.shape)
         mean = _family_means(
@@ -142,20 +151,35 @@ def _family_means(
         rows = np.flatnonzero(family == number)
         classes_of_rows = classes[rows]
         is_own_class = classes_of_rows[:, None] == parts
-        family_hits = hits[rows]
-        family_picks = picks[rows]
-        # Every other class by itself, over the arms that do not work for it.
-        other_hits = np.where(is_own_class, 0, family_hits)
-        other_picks = np.where(is_own_class, 0, family_picks)
-        hits_by_class = other_hits.sum(axis=0)
-        picks_by_class = other_picks.sum(axis=0)
-        other_means = _ratio(hits_by_class, picks_by_class)
-        # An arm has but one own class, so those of all arms of the family are pooled.
-        own_hits = np.where(is_own_class, family_hits, 0)
-        own_picks = np.where(is_own_class, family_picks, 0)
-        own_mean = _ratio(own_hits.sum(), own_picks.sum())
-        mean[rows] = np.where(is_own_class, own_mean, other_means)
+        mean[rows] = _means_in_family(
+            hits[rows],
+            picks[rows],
+            is_own_class,
+        )
     return mean
+
+
+def _means_in_family(
+    hits: np.ndarray,
+    picks: np.ndarray,
+    is_own_class: np.ndarray,
+) -> np.ndarray:
+    """hits, picks, is_own_class (m, C) of one family's arms -> (m, C)."""
+    # Every other class by itself, over the arms that do not work for it.
+    other_hits = np.where(is_own_class, 0, hits)
+    other_picks = np.where(is_own_class, 0, picks)
+    hits_by_class = other_hits.sum(axis=0)
+    picks_by_class = other_picks.sum(axis=0)
+    other_means = _ratio(hits_by_class, picks_by_class)
+    # An arm has but one own class, so those of all arms of the family are pooled.
+    own_hits = np.where(is_own_class, hits, 0)
+    own_picks = np.where(is_own_class, picks, 0)
+    own_mean = _ratio(own_hits.sum(), own_picks.sum())
+    return np.where(
+        is_own_class,
+        own_mean,
+        other_means,
+    )
 
 
 def _ratio(hits: np.ndarray, picks: np.ndarray) -> np.ndarray:

@@ -32,11 +32,7 @@ def torch_plan(
 
     theta is Beta(a, b) element by element, or Dirichlet(a) where b is None.
     """
-    import torch
-
-    seed = int(rng.integers(2**63))
-    generator = torch.Generator(device=device)
-    generator.manual_seed(seed)
+    generator = _generator(rng, device)
     if b is None:
         sample = _dirichlet
         shapes = [_tensor(a, device)]
@@ -70,6 +66,16 @@ def torch_plan(
     return best
 
 
+def _generator(rng: np.random.Generator, device: str) -> torch.Generator:
+    """The device's own, seeded by one draw from NumPy's."""
+    import torch
+
+    seed = int(rng.integers(2**63))
+    generator = torch.Generator(device=device)
+    generator.manual_seed(seed)
+    return generator
+
+
 def _tensor(array: np.ndarray, device: str) -> torch.Tensor:
     import torch
 
@@ -96,7 +102,11 @@ def _argmax_ties(scores: torch.Tensor, generator: torch.Generator) -> torch.Tens
     return luck_of_tied.argmax(dim=1)
 
 
-def _gammas(shape: torch.Tensor, n: int, generator: torch.Generator) -> torch.Tensor:
+def _gammas(
+    shape: torch.Tensor,
+    n: int,
+    generator: torch.Generator,
+) -> torch.Tensor:
     """shape (M, K) -> (n, M, K); a shape of 0 gives 0, and so does what float32 cannot tell
     from 0.
     """

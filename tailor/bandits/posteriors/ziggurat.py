@@ -10,6 +10,7 @@ counter; the ziggurat (Marsaglia and Tsang 2000, 256 layers) turns one hash into
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,33 +38,57 @@ _NORMAL_TAIL = 3.6541528853610088
 _EXPONENTIAL_TAIL = 7.69711747013105
 
 
-def _layers(tail: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Right edges x (257,) of the layers, widest first, and the density there (257,)."""
+def _normal_density(x: float) -> float:
+    exponent = -0.5 * x * x
+    return math.exp(exponent)
 
-    def density(x: float) -> float:
-        if kind == "normal":
-            return math.exp(-0.5 * x * x)
-        return math.exp(-x)
 
-    def inverse(y: float) -> float:
-        log_density = math.log(y)
-        if kind == "normal":
-            return math.sqrt(-2 * log_density)
-        return -log_density
+def _inverse_normal_density(y: float) -> float:
+    log_density = math.log(y)
+    return math.sqrt(-2 * log_density)
 
-    # The area of each layer: that of the lowest, a rectangle up to the tail and the tail itself.
-    density_at_tail = density(tail)
-    if kind == "normal":
-        scaled_tail = tail / math.sqrt(2)
-        beyond_tail = float(erfc(scaled_tail))
-        half_area = math.sqrt(math.pi / 2)
-        tail_area = half_area * beyond_tail
-        area = tail * density_at_tail + tail_area
-    else:
-        area = (tail + 1) * density_at_tail
+
+def _normal_layer_area() -> float:
+    """That of the lowest layer, and so of each: a rectangle up to the tail, and the tail itself."""
+    scaled_tail = _NORMAL_TAIL / math.sqrt(2)
+    beyond_tail = float(erfc(scaled_tail))
+    half_area = math.sqrt(math.pi / 2)
+    tail_area = half_area * beyond_tail
+    density_at_tail = _normal_density(_NORMAL_TAIL)
+    return _NORMAL_TAIL * density_at_tail + tail_area
+
+
+def _exponential_density(x: float) -> float:
+    return math.exp(-x)
+
+
+def _inverse_exponential_density(y: float) -> float:
+    log_density = math.log(y)
+    return -log_density
+
+
+def _exponential_layer_area() -> float:
+    """As _normal_layer_area(). Beyond any point lies as much as the density there is high."""
+    density_at_tail = _exponential_density(_EXPONENTIAL_TAIL)
+    width = _EXPONENTIAL_TAIL + 1
+    return width * density_at_tail
+
+
+def _layers(
+    density: Callable[[float], float],
+    inverse: Callable[[float], float],
+    tail: float,
+    area: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Right edges x (257,) of the layers, widest first, and the density there (257,).
+
+    inverse  of the density
+    tail     where the tail starts
+    area     of each layer
+    """
     edges = np.zeros(257)
     # As wide as a rectangle of the tail's height and of the lowest layer's area would be.
-    edges[0] = area / density_at_tail
+    edges[0] = area / density(tail)
     edges[1] = tail
     # Every layer has the same area, so its width tells how much higher the next one begins.
     for i in range(1, 255):
@@ -73,13 +98,23 @@ def _layers(tail: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
         edges[i + 1] = inverse(next_density)
     # The last edge is 0, and an array's own exp() may round otherwise than math.exp().
     densities = np.empty(257)
-    for i in range(257):
-        densities[i] = density(edges[i])
+    for i, edge in enumerate(edges):
+        densities[i] = density(edge)
     return edges, densities
 
 
-NORMAL_X, NORMAL_F = _layers(_NORMAL_TAIL, "normal")
-_EXP_X, _EXP_F = _layers(_EXPONENTIAL_TAIL, "exponential")
+NORMAL_X, NORMAL_F = _layers(
+    _normal_density,
+    _inverse_normal_density,
+    _NORMAL_TAIL,
+    _normal_layer_area(),
+)
+_EXP_X, _EXP_F = _layers(
+    _exponential_density,
+    _inverse_exponential_density,
+    _EXPONENTIAL_TAIL,
+    _exponential_layer_area(),
+)
 
 
 @njit(cache=True, nogil=True)
@@ -119,6 +154,20 @@ def uniform(state: Any) -> tuple[float, Any]:
     return whole * _UNIT53, state
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _height_in(
+    densities: np.ndarray,
+    layer: Any,
+    u: float,
+) -> float:
+    """A height in a layer, u in [0, 1) of the way up."""
+    low = densities[layer]
+    high = densities[layer + 1]
+    span = high - low
+    height: float = low + u * span
+    return height
+
+
 @njit(cache=True, nogil=True)
 def _normal_tail(state: Any) -> tuple[float, Any]:
     """|x| beyond the tail's start (Marsaglia 1964): an exponential, accepted by a second one."""
@@ -142,10 +191,7 @@ def _normal_edge(layer: Any, size: float, state: Any) -> tuple[float, Any]:
     if layer == 0:
         return _normal_tail(state)
     u, state = uniform(state)
-    low = NORMAL_F[layer]
-    high = NORMAL_F[layer + 1]
-    span = high - low
-    height = low + u * span
+    height = _height_in(NORMAL_F, layer, u)
     exponent = -0.5 * size * size
     if height < math.exp(exponent):
         return size, state
@@ -191,9 +237,6 @@ def exponential(state: Any) -> tuple[float, Any]:
             shift += _EXPONENTIAL_TAIL  # the tail of an exponential is an exponential again
             continue
         u, state = uniform(state)
-        low = _EXP_F[layer]
-        high = _EXP_F[layer + 1]
-        span = high - low
-        height = low + u * span
+        height = _height_in(_EXP_F, layer, u)
         if height < math.exp(-x):
             return shift + x, state

@@ -59,7 +59,8 @@ def class_difficulty(rounds: Sequence[Outcomes], size: int) -> np.ndarray:
         fading = FADES**age
         y = np.asarray(outcomes.labels, np.float64)
         p = outcomes.probabilities()
-        surprise = y * (1 - p)
+        not_expected = 1 - p
+        surprise = y * not_expected
         round_news = surprise.sum(axis=0)
         round_seen = y.sum(axis=0)
         news += fading * round_news

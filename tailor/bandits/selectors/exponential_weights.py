@@ -49,7 +49,12 @@ class ExponentialWeights(Selector):
     def chances(self, plan: np.ndarray) -> np.ndarray:
         return self.probabilities()
 
-    def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def plan(
+        self,
+        slots: int,
+        weights: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         check_weights(self.contest, weights)
         slots = check_slots(slots)
         p = self.probabilities()
@@ -67,10 +72,7 @@ class ExponentialWeights(Selector):
         contest = self.contest
         arms, _ = check_outcomes(contest, outcomes)
         fit = check_fit(contest, outcomes, self.name)
-        if fit.reward is None:
-            reward = self.reward(fit)
-        else:
-            reward = float(fit.reward)
+        reward = self._reward_of(fit)
         pulls = np.bincount(arms, minlength=contest.size)
         # All slots of the round were drawn from this p: the weights move only here.
         p = self.probabilities()
@@ -79,8 +81,15 @@ class ExponentialWeights(Selector):
         bonus = self.bonus_for_every_arm(p)
         log_weights = self.log_weights + pulls * step
         log_weights = log_weights + slots * bonus
+        # Only ratios count: shifted, so that many rounds do not add up to an overflow.
         largest = log_weights.max()
         self.log_weights = log_weights - largest
+
+    def _reward_of(self, fit: Fit) -> float:
+        """The user's own reward, else the selector's."""
+        if fit.reward is None:
+            return self.reward(fit)
+        return float(fit.reward)
 
     @abstractmethod
     def reward(self, fit: Fit) -> float:

@@ -44,7 +44,12 @@ class FixedArm(Selector):
             )
         self.chosen = np.array(chosen, dtype=np.int64)
 
-    def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def plan(
+        self,
+        slots: int,
+        weights: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         check_weights(self.contest, weights)
         slots = check_slots(slots)
         candidates = len(self.chosen)

@@ -68,7 +68,11 @@ class LinearThompsonSampling(Selector):
         variance = np.maximum(0.0, variance)
         return mean, variance
 
-    def _correction_factors(self, gram: np.ndarray, cross: np.ndarray) -> np.ndarray:
+    def _correction_factors(
+        self,
+        gram: np.ndarray,
+        cross: np.ndarray,
+    ) -> np.ndarray:
         """gram X X' (R, R), cross X x (R,) -> (M, R): x' X' D (I + D G D)^-1 D of each arm.
 
         By the Woodbury identity an arm's covariance is I - X' D (I + D G D)^-1 D X, with D the
@@ -88,7 +92,12 @@ class LinearThompsonSampling(Selector):
         solved = np.linalg.solve(system, columns)
         return solved[:, :, 0] * root
 
-    def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def plan(
+        self,
+        slots: int,
+        weights: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         slots = check_slots(slots)
         mean, variance = self.gaussian(weights)
         spread = np.sqrt(variance)
@@ -147,11 +156,16 @@ class LinearThompsonSampling(Selector):
         rows = 0
         if "vectors" in state:
             rows = len(state["vectors"])
-        arms = self.contest.size
-        classes = self.contest.task.size
-        vectors = restored(state, "vectors", (rows, classes))
-        pulls = restored(state, "pulls", (arms, rows))
-        sums = restored(state, "sums", (arms, rows))
-        self.vectors = vectors.astype(np.float64)
-        self.pulls = pulls.astype(np.float64)
-        self.sums = sums.astype(np.float64)
+        shapes = {
+            "vectors": (rows, self.contest.task.size),
+            "pulls": (self.contest.size, rows),
+            "sums": (self.contest.size, rows),
+        }
+        arrays = {}
+        for name, shape in shapes.items():
+            array = restored(state, name, shape)
+            arrays[name] = array.astype(np.float64)
+        # Only now: a state that lacks one of them changes nothing.
+        self.vectors = arrays["vectors"]
+        self.pulls = arrays["pulls"]
+        self.sums = arrays["sums"]

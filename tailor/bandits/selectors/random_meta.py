@@ -22,7 +22,12 @@ class RandomMeta(Selector):
 
     name = "random-meta"
 
-    def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def plan(
+        self,
+        slots: int,
+        weights: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         check_weights(self.contest, weights)
         slots = check_slots(slots)
         arms = self.contest.size

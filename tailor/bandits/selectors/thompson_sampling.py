@@ -87,7 +87,12 @@ class ThompsonSampling(Selector):
             prior=self.prior,
         )
 
-    def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def plan(
+        self,
+        slots: int,
+        weights: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         v = check_weights(self.contest, weights)
         return self.posterior.plan(
             slots,

@@ -88,28 +88,30 @@ class TwoLevelThompsonSampling(Selector):
 
     def reset(self) -> None:
         self._answers = 0  # all that was learned from, whenever
-        # Families are numbered in the order of their first arms.
-        numbers: dict[str, int] = {}
-        family_of = []
-        for name in self.contest.families:
-            number = numbers.setdefault(name, len(numbers))
-            family_of.append(number)
-        names = tuple(numbers)
-        self._names = names
-        #: (M,) the family of each arm
-        self._family_of = np.array(family_of)
+        self._number_families()
         #: of each family the arms, ascending
         self._members: list[np.ndarray] = []
         #: of each family the posterior over its arms; None where it has only one
         self._arms: list[Posterior | None] = []
-        for number in range(len(names)):
+        for number in range(len(self._names)):
             is_member = self._family_of == number
             members = np.flatnonzero(is_member)
             posterior = self._arm_posterior(members)
             self._members.append(members)
             self._arms.append(posterior)
-        contest = _contest_of_families(self.contest, names)
+        contest = _contest_of_families(self.contest, self._names)
         self.families = self._posterior(contest, _family_prior)
+
+    def _number_families(self) -> None:
+        """In the order of their first arms."""
+        numbers: dict[str, int] = {}
+        family_of = []
+        for name in self.contest.families:
+            number = numbers.setdefault(name, len(numbers))
+            family_of.append(number)
+        self._names = tuple(numbers)
+        #: (M,) the family of each arm
+        self._family_of = np.array(family_of)
 
     def _arm_posterior(self, members: np.ndarray) -> Posterior | None:
         if len(members) == 1:
@@ -125,7 +127,12 @@ class TwoLevelThompsonSampling(Selector):
             prior=prior,
         )
 
-    def plan(self, slots: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def plan(
+        self,
+        slots: int,
+        weights: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         slots = check_slots(slots)
         v = check_weights(self.contest, weights)
         family_of_slot = self._plan_families(slots, v, rng)
@@ -134,19 +141,34 @@ class TwoLevelThompsonSampling(Selector):
         for number in drawn_families.tolist():
             is_own = family_of_slot == number
             own_slots = np.flatnonzero(is_own)
-            members = self._members[number]
-            arms = self._arms[number]
-            if arms is None:
-                plan[own_slots] = members[0]
-                continue
-            drawn = arms.plan(
+            plan[own_slots] = self._plan_arms(
+                number,
                 len(own_slots),
                 v,
                 rng,
-                device=self.device,
             )
-            plan[own_slots] = members[drawn]
         return plan
+
+    def _plan_arms(
+        self,
+        family: int,
+        slots: int,
+        weights: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray | np.int64:
+        """The arm of each of a family's slots, (slots,); one number where it has but one arm."""
+        members = self._members[family]
+        posterior = self._arms[family]
+        if posterior is None:
+            only_arm: np.int64 = members[0]
+            return only_arm
+        drawn = posterior.plan(
+            slots,
+            weights,
+            rng,
+            device=self.device,
+        )
+        return members[drawn]
 
     def _plan_families(
         self,
@@ -246,17 +268,28 @@ def _contest_of_families(contest: Contest, names: tuple[str, ...]) -> Contest:
 
 def _contest_of_arms(contest: Contest, members: np.ndarray) -> Contest:
     """Some arms of a contest alone."""
+    arms = []
+    families = []
+    classes = []
+    for arm in members:
+        arms.append(contest.arms[arm])
+        families.append(contest.families[arm])
+        classes.append(contest.classes[arm])
     return Contest(
         contest.task,
-        tuple(contest.arms[arm] for arm in members),
-        tuple(contest.families[arm] for arm in members),
-        tuple(contest.classes[arm] for arm in members),
+        tuple(arms),
+        tuple(families),
+        tuple(classes),
         contest.rounds,
         contest.slots,
     )
 
 
-def _family_prior(round: int, contest: Contest, evidence: np.ndarray) -> float:
+def _family_prior(
+    round: int,
+    contest: Contest,
+    evidence: np.ndarray,
+) -> float:
     """The same of every family. A Dirichlet's does not grow with the number of classes: else with
     hundreds of them no round's labels would show beside it.
     """

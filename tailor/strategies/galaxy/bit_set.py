@@ -87,7 +87,12 @@ def remove(bits, levels, position):
 
 
 @njit(cache=True, nogil=True)
-def _lowest_below(bits, levels, level, position):
+def _lowest_below(
+    bits,
+    levels,
+    level,
+    position,
+):
     """The lowest position that a bit of a summary at this level stands for."""
     while level > 0:
         level -= 1
@@ -98,7 +103,12 @@ def _lowest_below(bits, levels, level, position):
 
 
 @njit(cache=True, nogil=True)
-def _highest_below(bits, levels, level, position):
+def _highest_below(
+    bits,
+    levels,
+    level,
+    position,
+):
     """The highest position that a bit of a summary at this level stands for."""
     while level > 0:
         level -= 1

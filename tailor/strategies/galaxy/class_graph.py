@@ -25,7 +25,12 @@ class ClassGraph:
     #: memory that an example on the line takes
     bytes_on_line: ClassVar[int] = 33
 
-    def __init__(self, builder: LineBuilder, klass: int, line: LineGraph) -> None:
+    def __init__(
+        self,
+        builder: LineBuilder,
+        klass: int,
+        line: LineGraph,
+    ) -> None:
         self.builder = builder
         self.klass = klass
         self.line = line

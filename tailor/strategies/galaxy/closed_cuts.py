@@ -34,7 +34,13 @@ def _free_from(state, position):
 
 
 @njit(cache=True, nogil=True)
-def _push_near(heap, size, place, distance, upward):
+def _push_near(
+    heap,
+    size,
+    place,
+    distance,
+    upward,
+):
     """Nearest first; of equally near ones the highest on the line. The last bit is the direction of
     search.
     """

@@ -63,7 +63,13 @@ def _is_open(state, low, high):
 
 
 @njit(cache=True, nogil=True)
-def _push_cut(state, cuts, size, low, high):
+def _push_cut(
+    state,
+    cuts,
+    size,
+    low,
+    high,
+):
     """Push the gap between two walls if it is an open cut -> (cuts, how many).
 
     Shortest first; of equally short ones the highest on the line, where the class is likelier.
@@ -115,7 +121,13 @@ def _fill_upwards(state, label):
 
 
 @njit(cache=True, nogil=True)
-def _spread(state, cuts, size, position, label):
+def _spread(
+    state,
+    cuts,
+    size,
+    position,
+    label,
+):
     """The wall at position has a label now: tell the pending walls on both sides, and open what it
     opens.
     """
@@ -131,7 +143,12 @@ def _spread(state, cuts, size, position, label):
 
 
 @njit(cache=True, nogil=True)
-def _withdraw(state, cuts, size, position):
+def _withdraw(
+    state,
+    cuts,
+    size,
+    position,
+):
     """The wall at position has no label any more: it and the pending walls beside it know what
     those beyond know.
     """
@@ -155,7 +172,14 @@ def _withdraw(state, cuts, size, position):
 
 
 @njit(cache=True, nogil=True)
-def _tell_both_sides(state, cuts, size, position, from_below, from_above):
+def _tell_both_sides(
+    state,
+    cuts,
+    size,
+    position,
+    from_below,
+    from_above,
+):
     """The nearest known labels at the wall at position are these: so they are for the pending walls
     up to the next labelled one on each side. What that opens is pushed.
     """
@@ -178,7 +202,13 @@ def _tell_both_sides(state, cuts, size, position, from_below, from_above):
 
 
 @njit(cache=True, nogil=True)
-def _tell_below(state, cuts, size, position, from_above):
+def _tell_below(
+    state,
+    cuts,
+    size,
+    position,
+    from_above,
+):
     """Tell the pending walls below position, down to the next labelled one, the nearest label
     above them.
     """
@@ -198,7 +228,13 @@ def _tell_below(state, cuts, size, position, from_above):
 
 
 @njit(cache=True, nogil=True)
-def _tell_above(state, cuts, size, position, from_below):
+def _tell_above(
+    state,
+    cuts,
+    size,
+    position,
+    from_below,
+):
     """Tell the pending walls above position, up to the next labelled one, the nearest label below
     them.
     """
@@ -236,7 +272,12 @@ def _make_wall(state, position):
 
 
 @njit(cache=True, nogil=True)
-def _split(state, cuts, size, position):
+def _split(
+    state,
+    cuts,
+    size,
+    position,
+):
     """A new pending wall at position knows what its neighbours know; both halves of the gap that it
     stands in may be open cuts.
     """
@@ -255,7 +296,15 @@ def _split(state, cuts, size, position):
 
 
 @njit(cache=True, nogil=True)
-def mark(state, sorted_ids, positions, cuts, size, indices, labels):
+def mark(
+    state,
+    sorted_ids,
+    positions,
+    cuts,
+    size,
+    indices,
+    labels,
+):
     """As LineGraph.mark -> (cuts, how many, whether a label came or went)."""
     relabelled = False
     for i in range(len(indices)):

@@ -11,7 +11,14 @@ from tailor.strategies.galaxy.line_segment import LineSegment, Ranges
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _is_below(low_key, low_prob, low_ties, key, prob, ties):
+def _is_below(
+    low_key,
+    low_prob,
+    low_ties,
+    key,
+    prob,
+    ties,
+):
     """Whether an example stands below another on the line: as line_order."""
     if low_key != key:
         return low_key < key
@@ -21,7 +28,15 @@ def _is_below(low_key, low_prob, low_ties, key, prob, ties):
 
 
 @njit(cache=True, nogil=True)
-def _gaps(key, prob, ties, is_few, few_key, few_prob, few_ties):
+def _gaps(
+    key,
+    prob,
+    ties,
+    is_few,
+    few_key,
+    few_prob,
+    few_ties,
+):
     """The lowest and the highest key of the many in each gap between the sorted few: (p + 1,), (p +
     1,); in an empty gap the lowest is above the highest.
     """

@@ -29,7 +29,12 @@ class LineGraph:
     (3, 9)
     """
 
-    def __init__(self, ids: np.ndarray, kind: np.ndarray, label: np.ndarray) -> None:
+    def __init__(
+        self,
+        ids: np.ndarray,
+        kind: np.ndarray,
+        label: np.ndarray,
+    ) -> None:
         self.ids = ids
         order = np.argsort(ids)
         self._sorted_ids = ids[order]

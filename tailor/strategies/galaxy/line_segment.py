@@ -151,7 +151,11 @@ class RangeSearch:
         )
         return which, segment
 
-    def _class_rows(self, view: PoolView, part: slice) -> tuple[np.ndarray, np.ndarray]:
+    def _class_rows(
+        self,
+        view: PoolView,
+        part: slice,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(n, K or fewer) probabilities that have the classes' among them, and the column of
         each class.
         """
@@ -235,7 +239,11 @@ def line_key(column: Any, row_max: Any) -> Any:
     return column.where(gap >= 0, gap)
 
 
-def line_order(key: np.ndarray, prob: np.ndarray, ties: np.ndarray) -> np.ndarray:
+def line_order(
+    key: np.ndarray,
+    prob: np.ndarray,
+    ties: np.ndarray,
+) -> np.ndarray:
     """argsort by (key, prob, ties)."""
     # One fast sort by key; only runs of equal keys are sorted again.
     order = np.argsort(key)

@@ -36,7 +36,13 @@ def _bin(score, bottom, scale):
 
 
 @njit(cache=True, nogil=True)
-def _index(bottoms, tops, starts, lows, highs):
+def _index(
+    bottoms,
+    tops,
+    starts,
+    lows,
+    highs,
+):
     """(bins a unit of the score (c,), bit sets of the bins that a stretch reaches into (c, BINS /
     64), the last stretch that begins before each bin, else the first (c, BINS + 1))
     """
@@ -68,7 +74,13 @@ def _index(bottoms, tops, starts, lows, highs):
 
 
 @njit(cache=True, nogil=True)
-def _within(score, lows, highs, first, last):
+def _within(
+    score,
+    lows,
+    highs,
+    first,
+    last,
+):
     """Whether the score, not below the first range, lies in one of the ranges first to last, ends
     included.
     """
@@ -82,7 +94,16 @@ def _within(score, lows, highs, first, last):
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def find_hits(probs, row_max, classes, bottoms, tops, starts, lows, highs):
+def find_hits(
+    probs,
+    row_max,
+    classes,
+    bottoms,
+    tops,
+    starts,
+    lows,
+    highs,
+):
     """(rows (h,), which (h,), scores (h,)): rows[t] lies in a stretch of classes[which[t]].
 
     probs (n, K). row_max (n,), or empty in a multi-label task. classes (c,) with the ends of all
