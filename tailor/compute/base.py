@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Self, TypeVar
 
 S = TypeVar("S")
 T = TypeVar("T")
+#: what one call hands to its function, besides what all calls share
+Call = tuple[Any, ...]
 
 
 class Engine(ABC):
@@ -33,7 +35,7 @@ class Engine(ABC):
     def map(
         self,
         function: Callable[..., T],
-        calls: Sequence[tuple[Any, ...]],
+        calls: Sequence[Call],
         shared: Any = None,
     ) -> list[T]:
         """The results, in the order of the calls. An error in any of them is raised here."""
@@ -43,7 +45,7 @@ class Engine(ABC):
         self,
         make: Callable[[], S],
         function: Callable[..., T],
-        calls: Sequence[tuple[Any, ...]],
+        calls: Sequence[Call],
     ) -> list[T]:
         """As map, with function(make(), *call). make() is costly (it loads a model), and is called
         once in each worker.
@@ -68,7 +70,7 @@ class LocalEngine(Engine):
     def map(
         self,
         function: Callable[..., T],
-        calls: Sequence[tuple[Any, ...]],
+        calls: Sequence[Call],
         shared: Any = None,
     ) -> list[T]:
         return [function(shared, *call) for call in calls]
@@ -77,8 +79,9 @@ class LocalEngine(Engine):
         self,
         make: Callable[[], S],
         function: Callable[..., T],
-        calls: Sequence[tuple[Any, ...]],
+        calls: Sequence[Call],
     ) -> list[T]:
+        # Without a call nothing is made, since make() is costly.
         if not calls:
             return []
         return self.map(function, calls, shared=make())

@@ -55,6 +55,7 @@ def fit_together(
         raise InputError(f"the {engine.name} engine has no workers to train together: use ray")
     if workers < 1:
         raise InputError(f"workers is {workers}: at least 1 is needed")
+    # Ray Train would wait for missing nodes without a word.
     engine.check_room(engine.gpus, workers)
     from ray.train import FailureConfig, RunConfig, ScalingConfig
     from ray.train.torch import TorchConfig, TorchTrainer
@@ -71,10 +72,14 @@ def fit_together(
         saved,
         engine.cpus,
     )
+    # NCCL talks between GPUs only.
+    backend = "gloo"
+    if engine.gpus:
+        backend = "nccl"
     trainer = TorchTrainer(
         _train_worker,
         train_loop_config={"work": work},
-        torch_config=TorchConfig(backend="nccl" if engine.gpus else "gloo"),
+        torch_config=TorchConfig(backend=backend),
         scaling_config=ScalingConfig(
             num_workers=workers,
             use_gpu=bool(engine.gpus),
@@ -106,6 +111,7 @@ def _train_worker(config: dict[str, Any]) -> None:
         )
     share_training(model, rank, size)
     model.fit(work.positions, work.labels, seed=work.seed)
+    # All ranks end with the same weights: one copy is enough.
     if rank == 0:
         model.save(work.folder)
 

@@ -153,6 +153,7 @@ def _predict(
 ) -> None:
     """In a worker: one shard."""
     probs, features = predict_rows(model, positions)
+    # Features that are not wanted have no file, and write() leaves them aside.
     predictions.write(number, probs, features)
 
 
@@ -193,6 +194,7 @@ def _predict_passes(
 ) -> None:
     """In a worker: one shard of every pass."""
     in_pool = positions >= 0
+    # Hashed together: neighbouring shards, and neighbouring seeds, draw unrelated numbers.
     sequence = np.random.SeedSequence((seed, number))
     (shard_seed,) = sequence.generate_state(1, np.uint32)
     predicted = model.dropout_at(
@@ -211,6 +213,7 @@ def predict_rows(model: Model, positions: np.ndarray) -> tuple[np.ndarray, np.nd
     """(probabilities (n, K), features (n, d)) at the pool's positions (n,); where one is -1, what
     says nothing.
     """
+    # Rows stay where they are when an example is gone for a while: its row says nothing.
     in_pool = positions >= 0
     prediction = model.predict(positions[in_pool])
     rows = len(positions)

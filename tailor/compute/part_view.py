@@ -121,6 +121,7 @@ class PartView(MatrixView):
         return in_question[self._slice]
 
     def finetuned(self, epochs: int) -> torch.Tensor:
+        # The epochs are not asked for: whoever sent the visit chose them.
         if self._piece.tuned is None:
             raise InputError("this visit to the shards brought no fine-tuned probabilities")
         return self._read_checked(self._piece.tuned)
@@ -151,6 +152,7 @@ class PartView(MatrixView):
 
 def positions_within(positions: np.ndarray, rows: slice) -> np.ndarray:
     """Those of the ascending positions that lie in a slice, counted from its start."""
+    # They ascend: two searches will do, and no mask over the whole shard.
     ends = (rows.start, rows.stop)
     first, last = np.searchsorted(positions, ends)
     return positions[first:last] - rows.start
@@ -183,6 +185,7 @@ class PerRow:
 
     def __call__(self, part: PoolView) -> np.ndarray:
         whole_part = slice(0, part.size)
+        # On the host, since what several workers give is joined there.
         numbers = self._function(part, whole_part)
         on_host: np.ndarray = numbers.cpu().numpy()
         return on_host

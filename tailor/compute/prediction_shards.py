@@ -115,6 +115,7 @@ class Predictions:
         meta = json.dumps(fields).encode()
         if meta_path.exists() and meta_path.read_bytes() == meta:
             return self
+        # With a * at the end: what a killed writer left has a longer name.
         for old in folder.glob("*.npy*"):
             old.unlink(missing_ok=True)
         # Last: a process killed before it leaves no shard that would pass for a new one.
@@ -129,6 +130,7 @@ class Predictions:
             meta = json.loads(meta_path.read_text())
             if meta.pop("format") != 1:
                 raise ValueError("another format")
+            # Where it lies now: it may have been moved since it was written.
             meta["folder"] = str(folder)
             predictions = cls(**meta)
         except FileNotFoundError:
@@ -207,19 +209,29 @@ class Predictions:
                 shape = array.shape
             if array is None or shape != needed_shape:
                 raise InputError(f"shard {number} needs shape {needed_shape}, got {shape}")
-            if name == PROBS:
-                array = _without_rounding(array)
-            try:
-                with np.errstate(over="raise"):
-                    stored = np.ascontiguousarray(array, self.dtype)
-            except FloatingPointError:
-                message = self._too_large(array, name, shard.start)
-                raise InputError(message) from None
+            stored = self._as_stored(array, name, shard.start)
             # Not forced to the disk, which cost a third of predicting: file systems that keep order
             # write a file's length after its bytes, so that what a power cut leaves is too short,
             # and missing() sees that.
             with atomic_path(path, durable=False) as temporary, temporary.open("wb") as file:
                 np.save(file, stored, allow_pickle=False)
+
+    def _as_stored(
+        self,
+        array: np.ndarray,
+        name: str,
+        start: int,
+    ) -> np.ndarray:
+        """A shard's array in the shards' dtype. start: the example of its first row."""
+        if name == PROBS:
+            array = _without_rounding(array)
+        try:
+            # Else NumPy would write infinity and say no more than a warning.
+            with np.errstate(over="raise"):
+                return np.ascontiguousarray(array, self.dtype)
+        except FloatingPointError:
+            message = self._too_large(array, name, start)
+            raise InputError(message) from None
 
     def _files(self, shard: Shard) -> list[tuple[str, str, int]]:
         """(name, path, numbers in a row) of a shard's files, in the order in which they are
@@ -227,8 +239,10 @@ class Predictions:
         """
         files = []
         if shard.features is not None:
-            files.append((FEATURES, shard.features, self.features))
-        files.append((PROBS, shard.probs, self.classes))
+            features = (FEATURES, shard.features, self.features)
+            files.append(features)
+        probs = (PROBS, shard.probs, self.classes)
+        files.append(probs)
         return files
 
     def _too_large(
@@ -268,8 +282,8 @@ class Predictions:
     def take(self, name: str, positions: np.ndarray | slice) -> np.ndarray:
         """(n, width) rows in the order asked for, read where they lie. name: PROBS or FEATURES."""
         if isinstance(positions, slice):
-            start, stop, step = positions.indices(self.rows)
-            positions = np.arange(start, stop, step)
+            ends = positions.indices(self.rows)
+            positions = np.arange(*ends)
         width = self.classes
         if name == FEATURES:
             width = self.features
@@ -316,9 +330,11 @@ def _without_rounding(probs: np.ndarray) -> np.ndarray:
     if lowest >= 0 and highest <= 1:
         return probs
     tolerance = SUM_TOLERANCE.get(probs.dtype.itemsize, 0.0)
-    a_little_below = (probs < 0) & (probs >= -tolerance)
-    a_little_above = (probs > 1) & (probs <= 1 + tolerance)
-    is_off = a_little_below | a_little_above
+    is_below = probs < 0
+    is_above = probs > 1
+    # What is far off, or not a number, stays: the check that follows has to see it.
+    is_tolerable = (probs >= -tolerance) & (probs <= 1 + tolerance)
+    is_off = (is_below | is_above) & is_tolerable
     if not is_off.any():
         return probs
     clipped = probs.clip(0, 1)

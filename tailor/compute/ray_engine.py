@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from tailor.common.distribution import pip_install
-from tailor.compute.base import Engine
+from tailor.compute.base import Call, Engine
 from tailor.errors import InputError, TailorError
 
 S = TypeVar("S")
 T = TypeVar("T")
+#: a call, and which of the results will be its own
+NumberedCall = tuple[int, Call]
 #: tasks handed to the cluster for each that can run: enough that no worker waits
 AHEAD = 2
 #: seconds without a result after which a look is taken whether any node could still give one
@@ -71,6 +73,7 @@ class RayEngine(Engine):
         self._began_ray = not self.ray.is_initialized()
         if self._began_ray:
             self._begin_ray(address, tasks)
+        # A cluster that was begun here must not outlive an engine that was refused.
         try:
             self.check_room(gpus)
         except InputError:
@@ -83,6 +86,7 @@ class RayEngine(Engine):
         """Join a cluster, or begin one of this machine alone."""
         options = dict[str, Any]()
         if address is None:
+            # One more server that would listen, and that nobody looks at.
             options["include_dashboard"] = False
             if tasks is not None:
                 options["num_cpus"] = tasks * self.cpus
@@ -156,7 +160,7 @@ class RayEngine(Engine):
     def map(
         self,
         function: Callable[..., T],
-        calls: Sequence[tuple[Any, ...]],
+        calls: Sequence[Call],
         shared: Any = None,
     ) -> list[T]:
         results = dict[int, T]()
@@ -171,26 +175,33 @@ class RayEngine(Engine):
                     number, call = waiting.pop()
                     reference = self._task.remote(common, *call)
                     running[reference] = number
-                done = self._wait_for_any(running)
-                if not done:
-                    self.check_room(gpus=0)  # a node that all this needs may be lost
-                for reference in done:
+                for reference in self._wait_for_any(running, gpus=0):
                     number = running.pop(reference)
                     results[number] = self.ray.get(reference)
-        return [results[number] for number in range(len(calls))]
+        return _in_order(results)
 
-    def _wait_for_any(self, running: Mapping[Any, Any]) -> list[Any]:
-        """Those of the references that are done, at least one; none where PATIENCE has run out."""
+    def _wait_for_any(
+        self,
+        running: Mapping[Any, Any],
+        gpus: float,
+    ) -> list[Any]:
+        """Those of the references that are done, at least one; none where PATIENCE has run out.
+
+        Raises InputError where no node is left that could run a task with so many GPUs.
+        """
         references = list(running)
         done: list[Any]
         done, _ = self.ray.wait(references, timeout=PATIENCE)
+        if not done:
+            # The last node that could do it may be lost, and Ray would wait for another for ever.
+            self.check_room(gpus)
         return done
 
     def map_with(
         self,
         make: Callable[[], S],
         function: Callable[..., T],
-        calls: Sequence[tuple[Any, ...]],
+        calls: Sequence[Call],
     ) -> list[T]:
         """A crew of actors, each with a GPU where the engine was given some."""
         if not calls:
@@ -204,22 +215,16 @@ class RayEngine(Engine):
                 # Each time: a node that joined is used at once.
                 room = self._room(self.gpus)
                 crew.grow(room, len(waiting))
-                actor = crew.idlest()
-                while waiting and actor is not None:
-                    number, call = waiting.pop()
-                    reference = crew.send(actor, call)
-                    running[reference] = (number, actor)
-                    actor = crew.idlest()
-                done = self._wait_for_any(running)
-                if not done:
-                    self.check_room(self.gpus)  # the last node that could do it may be lost
-                for reference in done:
+                started = crew.hand_out(waiting)
+                running.update(started)
+                for reference in self._wait_for_any(running, self.gpus):
                     number, actor = running.pop(reference)
                     crew.received(actor)
                     results[number] = self.ray.get(reference)
                 if not waiting:
+                    # Whoever was lost may start again in the room that this leaves.
                     crew.dismiss_idle()
-        return [results[number] for number in range(len(calls))]
+        return _in_order(results)
 
     @contextmanager
     def _crew(
@@ -276,7 +281,22 @@ class _Crew:
             self._in_hand[number] = 0
             self._hired += 1
 
-    def idlest(self) -> int | None:
+    def hand_out(self, waiting: list[NumberedCall]) -> dict[Any, tuple[int, int]]:
+        """Give the last of the waiting calls to actors until all of these have enough.
+
+        Returns the numbers of call and actor, by reference.
+        """
+        started = {}
+        while waiting:
+            actor = self._idlest()
+            if actor is None:
+                break
+            number, call = waiting.pop()
+            reference = self._send(actor, call)
+            started[reference] = (number, actor)
+        return started
+
+    def _idlest(self) -> int | None:
         """The actor with the fewest calls in hand, unless all have enough."""
         if not self._in_hand:
             return None
@@ -285,7 +305,7 @@ class _Crew:
             return None
         return actor
 
-    def send(self, actor: int, call: tuple[Any, ...]) -> Any:
+    def _send(self, actor: int, call: Call) -> Any:
         self._in_hand[actor] += 1
         worker = self._actors[actor]
         return worker.call.remote(*call)
@@ -326,7 +346,12 @@ class _Worker:
         return self._function(self._tools[0], *call)
 
 
-def _in_reverse(calls: Sequence[tuple[Any, ...]]) -> list[tuple[int, tuple[Any, ...]]]:
+def _in_order(results: dict[int, T]) -> list[T]:
+    """By the numbers of their calls."""
+    return [results[number] for number in sorted(results)]
+
+
+def _in_reverse(calls: Sequence[Call]) -> list[NumberedCall]:
     """The calls with their numbers, the first one last: pop() takes them in order."""
     numbered = list(enumerate(calls))
     numbered.reverse()

@@ -70,7 +70,8 @@ class Sharded(PredictionSource):
     def __getitem__(self, positions: Any) -> np.ndarray:
         """(n, K) probabilities of a few examples; of one position, (K,)."""
         indices = np.asarray(positions)
-        rows = self.predictions.take(PROBS, np.atleast_1d(indices))
+        at_least_one = np.atleast_1d(indices)
+        rows = self.predictions.take(PROBS, at_least_one)
         is_single = indices.ndim == 0
         if is_single:
             return rows[0]
@@ -214,6 +215,7 @@ class ShardedView(PoolView):
         self._context = ShardContext(task, seed, device)
         self._pieces = self._cut_up()
         self._variants = ModelVariants(sharded)
+        # Every number is looked at once, before an arm goes by it.
         self._row_max = self.visit(CheckNumbers())  # (N,); empty in a multi-label task
         if isinstance(task, MultiClass):
             # Sent along with every later visit, so that no worker has to find them again.
@@ -225,6 +227,7 @@ class ShardedView(PoolView):
 
     def _cut_up(self) -> list[ShardPiece]:
         """The shards, each with what is known of its own rows."""
+        # Ascending, so that a shard's own lie together and two searches find them.
         labelled = np.sort(self.labelled)
         pending = np.sort(self.pending)
         pieces = []
@@ -254,6 +257,7 @@ class ShardedView(PoolView):
     def offering(self, free: np.ndarray) -> ShardedView:
         part = super().offering(free)
         assert isinstance(part, ShardedView)
+        # The workers see what is free by the pieces, not by the view.
         pieces = []
         for piece in self._pieces:
             free_here = free[piece.shard.start : piece.shard.stop]
@@ -326,6 +330,7 @@ class ShardedView(PoolView):
         return full_precision(on_device)
 
     def columns(self, classes: list[int]) -> Iterable[tuple[int, torch.Tensor]]:
+        # A visit reads every shard whole, so it brings the columns of many classes.
         for first in range(0, len(classes), COLUMNS):
             last = first + COLUMNS
             block = classes[first:last]
@@ -354,6 +359,7 @@ class ShardedView(PoolView):
                 return self._sharded.dropout is not None
 
     def _all_probs(self, predictions: Predictions) -> torch.Tensor:
+        # All of the pool in this process: only families that do not know of shards come here.
         all_rows = slice(None)
         probs = predictions.take(PROBS, all_rows)
         return self.to_device(probs)
