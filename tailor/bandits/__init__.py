@@ -66,7 +66,11 @@ _PUBLIC = {
 AUTO_SELECTOR = "two-level(lead=herding)"
 
 
-def make_selector(given: str | tuple[str, dict[str, Any]] | Selector) -> Selector:
+#: a selector by its name, its name with options, or itself
+SelectorLike = str | tuple[str, dict[str, Any]] | Selector
+
+
+def make_selector(given: SelectorLike) -> Selector:
     """A selector from its name, "name(option=value)", (name, options) or itself; "auto" is the
     default of a new run.
     """

@@ -15,6 +15,9 @@ import numpy as np
 from tailor.errors import InputError
 from tailor.task import Task
 
+#: what was learned, by name: arrays alone, so that it can be stored anywhere
+SavedState = Mapping[str, np.ndarray]
+
 
 @dataclass(frozen=True)
 class Contest:
@@ -153,5 +156,5 @@ class Selector(ABC):
         """All that learning has changed, as plain arrays that later learning leaves alone."""
         return {}
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:  # noqa: B027  as reset
+    def restore(self, state: SavedState) -> None:  # noqa: B027  as reset
         """Go on from what state() gave."""

@@ -10,7 +10,8 @@ from tailor.bandits.base import Contest, Fit, Outcomes
 from tailor.errors import InputError
 
 
-def _as_floats(values: Any) -> np.ndarray:
+def as_floats(values: Any) -> np.ndarray:
+    """A list or an array as float64; no copy where it is that already."""
     return np.asarray(values, dtype=np.float64)
 
 
@@ -26,7 +27,7 @@ def check_slots(slots: int) -> int:
 
 def check_weights(contest: Contest, weights: Any) -> np.ndarray:
     """weights (K,), finite -> float64."""
-    v = _as_floats(weights)
+    v = as_floats(weights)
     task = contest.task
     size = task.size
     if v.shape != (size,):
@@ -35,7 +36,8 @@ def check_weights(contest: Contest, weights: Any) -> np.ndarray:
     if not is_finite.all():
         k = int(np.argmin(is_finite))
         name = task.classes[k]
-        raise InputError(f"weight of class {name!r} is {v[k]}: weights must be finite")
+        weight = v[k]
+        raise InputError(f"weight of class {name!r} is {weight}: weights must be finite")
     return v
 
 
@@ -56,14 +58,19 @@ def check_arms(contest: Contest, arms: Any) -> np.ndarray:
     is_above = indices > last
     is_wrong = is_below | is_above
     if is_wrong.any():
-        first_wrong = indices[is_wrong][0]
+        wrong_indices = indices[is_wrong]
+        first_wrong = wrong_indices[0]
         raise InputError(f"arm {first_wrong} does not exist: indices go from 0 to {last}")
     return indices
 
 
-def check_vectors(contest: Contest, vectors: Any, rows: int) -> np.ndarray:
+def check_vectors(
+    contest: Contest,
+    vectors: Any,
+    rows: int,
+) -> np.ndarray:
     """vectors (n, K) in [0, 1], one row a pick -> float64."""
-    array = _as_floats(vectors)
+    array = as_floats(vectors)
     task = contest.task
     expected_shape = (rows, task.size)
     if array.shape != expected_shape:
@@ -91,7 +98,11 @@ def check_outcomes(contest: Contest, outcomes: Outcomes) -> tuple[np.ndarray, np
     return arms, labels
 
 
-def check_fit(contest: Contest, outcomes: Outcomes, selector: str) -> Fit:
+def check_fit(
+    contest: Contest,
+    outcomes: Outcomes,
+    selector: str,
+) -> Fit:
     """The round's Fit, with every number in its range."""
     fit = outcomes.fit
     if fit is None:
@@ -111,9 +122,9 @@ def check_fit(contest: Contest, outcomes: Outcomes, selector: str) -> Fit:
 
 def _check_fit_arrays(fit: Fit, classes: int) -> None:
     """The shapes of correct, chances and rates, and every number's range."""
-    correct = _as_floats(fit.correct)
-    chances = _as_floats(fit.chances)
-    rates = _as_floats(fit.rates)
+    correct = as_floats(fit.correct)
+    chances = as_floats(fit.chances)
+    rates = as_floats(fit.rates)
     if correct.ndim != 1 or correct.shape != chances.shape:
         raise InputError(
             f"fit.correct {correct.shape} and fit.chances {chances.shape} must be of one length"
@@ -146,7 +157,11 @@ def _check_unit_interval(
         raise InputError(f"fit.{name} holds {first_wrong}: it must lie in {interval}")
 
 
-def restored(state: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
+def restored(
+    state: Any,
+    name: str,
+    shape: tuple[int, ...],
+) -> np.ndarray:
     """One array of a saved state, of the right shape, as a copy."""
     if name not in state:
         names = sorted(state)

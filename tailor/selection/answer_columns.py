@@ -28,6 +28,7 @@ class AnswerColumns:
         self.skipped = extended(self.skipped, count, False)
 
     def copy(self) -> AnswerColumns:
+        # Rows are only ever appended, so the two may share them.
         twin = copy(self)
         twin.labels = self.labels.copy()
         twin.skipped = self.skipped.copy()
@@ -44,6 +45,7 @@ class AnswerColumns:
         old_labels = self.labels.get(answered_before)
         new_labels = labels[had_label]
         differs = old_labels != new_labels
+        # A first label is a change, whatever it says.
         changed = np.ones(len(positions), bool)
         changed[had_label] = differs.any(1)
         # Only what has changed: every row that is set takes room of its own.

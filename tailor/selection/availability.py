@@ -39,6 +39,7 @@ class Availability:
 
     def set_absent(self, positions: np.ndarray) -> None:
         """These, and no others, are away for now."""
+        # All at once: who is back is not told apart, only who is away.
         self.absent[:] = False
         self.absent[positions] = True
 

@@ -70,6 +70,7 @@ class ClassEdit:
         # Weights are bounded by 1/K, and K is another now.
         scaled = v * self.before.size / size
         total = np.zeros(size)
+        # Unlike total[place] += scaled, this adds up classes that became one.
         np.add.at(total, place, scaled)
         members = np.bincount(place, minlength=size)
         # A new class has no members: its mean is not used, and must not divide by 0.

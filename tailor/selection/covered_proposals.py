@@ -185,7 +185,11 @@ class CoveredProposals(Walk):
         if len(new_takes):
             self._search.take(new_takes)
 
-    def _generator(self, stream: int, number: int) -> np.random.Generator:
+    def _generator(
+        self,
+        stream: int,
+        number: int,
+    ) -> np.random.Generator:
         # The arms' own streams have the numbers of the arms.
         stream_number = len(self._arms) + stream
         seeds = (self._seed, stream_number, number)

@@ -116,6 +116,7 @@ class LabelTable:
     @property
     def unlabelled(self) -> np.ndarray:
         """(N,) bool: what is not in `labelled`."""
+        # The hold-out's labels are not to be learned from: they count as none.
         has_no_label = ~self.answers.labels.mask
         in_holdout = self.picks.holdout
         return np.logical_or(has_no_label, in_holdout)
@@ -204,6 +205,7 @@ class LabelTable:
         selector learned from.
         """
         withdrawn = check_positions(positions, self.pool, "positions")
+        # Asked before the labels are gone.
         had_label = self.has_label(withdrawn)
         self._count(withdrawn, -1)
         self.answers.withdraw(withdrawn)

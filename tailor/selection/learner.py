@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tailor.bandits import Contest, Fit, Selector, make_selector
-from tailor.bandits.rewards import Reward, make_reward
+from tailor.bandits import Contest, Fit, Selector, SelectorLike, make_selector
+from tailor.bandits.rewards import RewardLike, make_reward
 from tailor.common.checks import (
     check_device,
     check_flag,
@@ -33,7 +33,7 @@ from tailor.selection.round_planner import (
 )
 from tailor.selection.selector_history import SelectorHistory
 from tailor.selection.view_checks import check_positions
-from tailor.strategies import NARROW, Strategy, make_arms
+from tailor.strategies import NARROW, StrategyLike, make_arms
 from tailor.task import Task
 
 
@@ -75,9 +75,9 @@ class Learner:
         task: Task,
         pool: int | LabelTable,
         *,
-        strategies: str | Sequence[str | tuple[str, dict[str, Any]] | Strategy] | None = None,
-        selector: str | tuple[str, dict[str, Any]] | Selector = "tailor",
-        reward: str | tuple[str, dict[str, Any]] | Reward = "diversity",
+        strategies: str | Sequence[StrategyLike] | None = None,
+        selector: SelectorLike = "tailor",
+        reward: RewardLike = "diversity",
         cover: bool = False,
         rounds: int = 20,
         batch: int = 100,
@@ -295,11 +295,7 @@ class Learner:
     def offer_again(self, positions: Any) -> None:
         """Skipped examples may be asked again."""
         self.label_table.offer_again(positions)
-        offered = check_positions(
-            positions,
-            self.label_table.pool,
-            "positions",
-        )
+        offered = _check_in(self.label_table, positions)
         self.history.drop(offered)
 
     def withdraw(self, positions: Any) -> None:
@@ -307,11 +303,7 @@ class Learner:
         arms of an open round have heard of them. What was not asked is free again from the next
         round on.
         """
-        withdrawn = check_positions(
-            positions,
-            self.label_table.pool,
-            "positions",
-        )
+        withdrawn = _check_in(self.label_table, positions)
         # Before they go: only what had a label was heard of.
         had_label = self.label_table.has_label(withdrawn)
         labelled = withdrawn[had_label]
@@ -323,11 +315,7 @@ class Learner:
 
     def _seen_by_arms(self, positions: Any) -> np.ndarray:
         """Those of these positions that do not belong to the hold-out."""
-        checked = check_positions(
-            positions,
-            self.label_table.pool,
-            "positions",
-        )
+        checked = _check_in(self.label_table, positions)
         return self.label_table.picks.without_holdout(checked)
 
     # ------------------------------------------------------------------ classes
@@ -382,6 +370,11 @@ class Learner:
             self._rounds,
             self.batch_size,
         )
+
+
+def _check_in(label_table: LabelTable, positions: Any) -> np.ndarray:
+    """(n,) int64 in the table, each once. Raises InputError."""
+    return check_positions(positions, label_table.pool, "positions")
 
 
 def _arms_after(

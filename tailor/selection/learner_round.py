@@ -79,7 +79,15 @@ class LearnerRound(Round):
         # The pool may have grown since: the round goes on with the examples that it began with.
         free_now = label_table.free[: view.size]
         is_gone = view.ledger.free & ~free_now
-        self.withdraw(np.flatnonzero(is_gone))
+        gone = np.flatnonzero(is_gone)
+        self.withdraw(gone)
+        self._catch_up()
+        return previous_round
+
+    def _catch_up(self) -> None:
+        """Hear the labels that came, changed or went since the view was made."""
+        view = self.view
+        label_table = self._label_table
         is_unlabelled = label_table.unlabelled[: view.size]
         is_news = ~is_unlabelled
         still_labelled = is_news[view.labelled]
@@ -87,12 +95,12 @@ class LearnerRound(Round):
         labels_then = view.labels[still_labelled]
         labels_now = label_table.labels_of(known_positions)
         differs = labels_now != labels_then
+        # What the view knew is news only where it is another label now.
         is_news[known_positions] = differs.any(1)
         news = np.flatnonzero(is_news)
         self.hear(news)
         withdrawn = view.labelled[~still_labelled]
         self.forget(withdrawn)
-        return previous_round
 
     def leave(self, previous_round: LearnerRound | None) -> None:
         """Undo join(): another round, or none, is open in the learner."""

@@ -42,16 +42,19 @@ class Ledger:
         """Enter a pick. Raises InputError where the example is not free."""
         if not self.free[index]:
             raise InputError(f"example {index} is not free: it is labelled, taken or set aside")
-        room = len(self._taken)
-        if self.count == room:
-            # Twice the room each time, so that a take costs O(1) on average.
-            roomier = np.empty(2 * room, np.int64)
-            roomier[:room] = self._taken
-            self._taken = roomier
+        if self.count == len(self._taken):
+            self._make_room()
         self._taken[self.count] = index
         self.count += 1
         self.left -= 1
         self.free[index] = False
+
+    def _make_room(self) -> None:
+        # Twice the room each time, so that a take costs O(1) on average.
+        room = len(self._taken)
+        roomier = np.empty(2 * room, np.int64)
+        roomier[:room] = self._taken
+        self._taken = roomier
 
     def reveal(self, index: int, label: np.ndarray) -> None:
         """The label (K,) of an example has come."""

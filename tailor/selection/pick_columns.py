@@ -89,12 +89,14 @@ class PickColumns:
         self.arm[positions] = arms
         self.chance[positions] = chances
         self.stands[positions] = True
+        # An earlier round's prediction stays where this one has none.
         if predicted is not None:
             self.predictions.set(positions, predicted)
 
     def revoke(self, positions: np.ndarray) -> None:
         """These are offered again: no arm is credited with them, and none has learned from them."""
         self.stands[positions] = False
+        # Offered again, it may be learned again.
         self.learned[positions] = False
 
     def reclass(self, change: ClassEdit, arms: np.ndarray) -> None:

@@ -150,6 +150,7 @@ class PlanWalk(Walk):
         """The planned arm, then those of the slots after it, going round; without those that are
         dry.
         """
+        # Only as far as it is wanted: most slots are filled by their own arm.
         planned = int(self._plan[slot])
         if planned not in self._dry:
             yield planned

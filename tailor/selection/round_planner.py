@@ -84,6 +84,7 @@ class RoundPlanner:
 
         Raises InputError where the request does not fit the learner's pool and arms.
         """
+        # All checks come first: a request that is refused has taught the selector nothing.
         left = int(learner.label_table.free.sum())
         size = _check_size(request, learner.batch_size, left)
         check_function(request.finetune, "finetune", optional=True)

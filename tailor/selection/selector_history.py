@@ -51,10 +51,7 @@ class LearnedRound:
         outcomes = self.outcomes
         fit = outcomes.fit
         if fit is not None:
-            (rates,) = change.shares(fit.rates[None])
-            # Shares of classes that became one may add up to a little more than 1.
-            rates = np.minimum(1, rates)
-            fit = replace(fit, rates=rates)
+            fit = _reclassed_fit(fit, change)
         predicted = outcomes.predicted
         if predicted is not None:
             predicted = change.shares(predicted)
@@ -67,6 +64,14 @@ class LearnedRound:
             fit=fit,
         )
         return LearnedRound(self.positions, reclassed)
+
+
+def _reclassed_fit(fit: Fit, change: ClassEdit) -> Fit:
+    one_row = fit.rates[None]
+    (rates,) = change.shares(one_row)
+    # Shares of classes that became one may add up to a little more than 1.
+    rates = np.minimum(1, rates)
+    return replace(fit, rates=rates)
 
 
 class SelectorHistory:
@@ -189,6 +194,7 @@ class SelectorHistory:
 
     def drop(self, positions: np.ndarray) -> None:
         """These may be asked again: they are no longer part of what was learned."""
+        # A round is replaced and not changed: a copy of this history may share it.
         for number, learned in enumerate(self.rounds):
             is_dropped = np.isin(learned.positions, positions)
             if is_dropped.any():
@@ -208,6 +214,7 @@ class SelectorHistory:
         self.rounds = rounds
         if self.weights is not None:
             self.weights = change.weights(self.weights)
+        # What the selector believes is by class: it learns all rounds anew.
         self._is_stale = True
 
     def restore(

@@ -90,6 +90,7 @@ class SparseRows:
         zeros.
         """
         used = self._rows[: self._used]
+        # A new array, so that nothing is shared with a copy any more.
         self._rows = function(used)
         self._owns_unused = True
 

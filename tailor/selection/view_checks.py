@@ -32,6 +32,7 @@ def as_matrix(array: Any, name: str, device: str) -> torch.Tensor:
     """
     import torch
 
+    # What has no tensor's methods is taken for an array, a list of lists too.
     if not isinstance(array, torch.Tensor):
         numpy_array = check_array(array, name)
         array = _from_numpy(numpy_array, name)
@@ -76,6 +77,7 @@ def check_probabilities(
             f"probabilities have shape {tuple(probs.shape)}: {task.size} columns are needed, one "
             "a class"
         )
+    # As given, and not as widened below: half precision rounds more.
     tolerance = SUM_TOLERANCE[probs.element_size()]
     lowest = -tolerance
     highest = 1 + tolerance
@@ -125,8 +127,13 @@ def _raise_outside(
     raise InputError(f"probability {value:g} of example {example}, class {name!r}, is {reason}")
 
 
-def _check_sums(part: torch.Tensor, first: int, tolerance: float) -> None:
+def _check_sums(
+    part: torch.Tensor,
+    first: int,
+    tolerance: float,
+) -> None:
     sums = part.sum(1)
+    # No NaN is left here to slip through: the range of every number was checked before.
     off_by = (sums - 1).abs()
     if off_by.max() > tolerance:
         row = int(off_by.argmax())
@@ -154,18 +161,29 @@ def check_features(
         if part.numel() == 0:
             continue
         low, high = part.aminmax()  # both are NaN where there is one
+        # Two numbers speak for the part, so that no mask of its size is made.
         extremes = [float(low), float(high)]
         if not np.isfinite(extremes).all():
-            is_finite = part.isfinite().all(1)
-            bad_rows = (~is_finite).nonzero()
-            row = int(bad_rows[0])
+            row = _first_not_finite(part)
             example = first + start + row
             raise InputError(f"features of example {example} are not finite")
 
 
-def check_positions(positions: Any, size: int, name: str) -> np.ndarray:
+def _first_not_finite(part: torch.Tensor) -> int:
+    """The first row of a part (n, d) that has one."""
+    is_finite = part.isfinite().all(1)
+    bad_rows = (~is_finite).nonzero()
+    return int(bad_rows[0])
+
+
+def check_positions(
+    positions: Any,
+    size: int,
+    name: str,
+) -> np.ndarray:
     """(n,) int64: positions in a pool of `size` examples, each once. Raises InputError."""
     array = check_array(positions, name)
+    # An empty list is an array of floats, and none the less a list of positions.
     if array.size == 0 and array.ndim == 1:
         return np.empty(0, np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -178,12 +196,16 @@ def check_positions(positions: Any, size: int, name: str) -> np.ndarray:
         outside = array[is_outside]
         position = int(outside[0])
         raise InputError(f"{name} holds position {position}: positions run from 0 to {last}")
-    unique, counts = np.unique(array, return_counts=True)
-    if len(unique) != len(array):
+    _check_unique(array, name)
+    return array.astype(np.int64)
+
+
+def _check_unique(positions: np.ndarray, name: str) -> None:
+    unique, counts = np.unique(positions, return_counts=True)
+    if len(unique) != len(positions):
         repeated = unique[counts > 1]
         position = repeated[0]
         raise InputError(f"{name} holds position {position} more than once")
-    return array.astype(np.int64)
 
 
 def check_free(

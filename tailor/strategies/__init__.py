@@ -80,6 +80,10 @@ AUTO = {
 SETS = {"auto": AUTO, "narrow": NARROW, "wide": WIDE}
 
 
+#: a family by its name, its name with options, or itself
+StrategyLike = str | tuple[str, dict[str, Any]] | Strategy
+
+
 def expand_sets(strategies: Iterable[Any], kind: str) -> list[Any]:
     """Families in which "auto", "narrow" and "wide" stand for the sets for the kind of task. What a
     set has in common with others is listed once.
@@ -99,7 +103,7 @@ def expand_sets(strategies: Iterable[Any], kind: str) -> list[Any]:
     return expanded
 
 
-def make_strategy(given: str | tuple[str, dict[str, Any]] | Strategy) -> Strategy:
+def make_strategy(given: StrategyLike) -> Strategy:
     """A family from its name, "name(option=value)", (name, options) or itself."""
     if isinstance(given, Strategy):
         return given
@@ -107,9 +111,7 @@ def make_strategy(given: str | tuple[str, dict[str, Any]] | Strategy) -> Strateg
     return registry.make(name, **options)
 
 
-def make_arms(
-    strategies: str | Iterable[str | tuple[str, dict[str, Any]] | Strategy], task: Task
-) -> list[Arm]:
+def make_arms(strategies: str | Iterable[StrategyLike], task: Task) -> list[Arm]:
     """The arms of several families, in order, for one task. A text is one family, or "auto",
     "narrow" or "wide", sets of them.
     """

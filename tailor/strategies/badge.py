@@ -75,7 +75,11 @@ class BadgeCursor(Cursor):
     comes up first have their distances brought up to date.
     """
 
-    def __init__(self, view: PoolView, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        view: PoolView,
+        rng: np.random.Generator,
+    ) -> None:
         super().__init__(view)
         self._rng = rng
         self._rough = rough_squared_norms(view)  # (N,)
@@ -97,8 +101,7 @@ class BadgeCursor(Cursor):
             )
         index, value = self._race.largest()
         # Copies of what was taken: none of their clocks ever rings.
-        all_are_copies = value == -np.inf
-        if all_are_copies:
+        if value == -np.inf:
             return random_free(
                 self.ledger.free,
                 self.view.free_ids,
@@ -120,8 +123,6 @@ class BadgeCursor(Cursor):
 
     def _largest_norm(self) -> int:
         """Rough norms leave a few rivals, of which the exact ones decide."""
-        import torch
-
         view = self.view
         rough = self._rough.masked_fill(view.closed, -1)
         # Both the largest and a rival may be off by SLACK, hence twice as much.
@@ -129,18 +130,24 @@ class BadgeCursor(Cursor):
         least = rough.amax() * tolerance
         is_rival = rough >= least
         rivals = is_rival.nonzero().squeeze(1)
-        chunks = []
-        for ids in rivals.split(CHUNK):
-            embeddings = parts(view, ids)
-            exact = squared_norms(embeddings)
-            chunks.append(exact)
-        norms = torch.cat(chunks)
-        top = norms.amax()
-        is_largest = norms == top
+        norms = self._exact_norms(rivals)
+        is_largest = norms == norms.amax()
         largest = rivals[is_largest].cpu().numpy()
         ties = view.ties[largest]
         first_by_ties = ties.argmin()
         return int(largest[first_by_ties])
+
+    def _exact_norms(self, ids: torch.Tensor) -> torch.Tensor:
+        """(n,) squared norms of these, float64."""
+        import torch
+
+        norms = []
+        # Embeddings are in double precision: a few at a time bound the memory.
+        for chunk in ids.split(CHUNK):
+            embeddings = parts(self.view, chunk)
+            exact = squared_norms(embeddings)
+            norms.append(exact)
+        return torch.cat(norms)
 
 
 class Clocks:
@@ -220,7 +227,12 @@ class Clocks:
         rates = self._falling_rates(counted, start)
         spans = self._spans(start)
         # A rate may be infinite, and infinity times an empty span is not a number.
-        used_in_spans = torch.where(spans > 0, rates * spans, 0)
+        has_passed = spans > 0
+        used_in_spans = torch.where(
+            has_passed,
+            rates * spans,
+            0,
+        )
         used = used_in_spans.sum(1)
         left = self._waiting[ids] - used
         self._left = left.clamp_(min=0)

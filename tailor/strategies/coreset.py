@@ -68,7 +68,11 @@ class Coreset(SeparateArms):
 class CoresetCursor(Cursor):
     """Distances only fall as centres come, so few have to be brought up to date for each pick."""
 
-    def __init__(self, view: PoolView, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        view: PoolView,
+        rng: np.random.Generator,
+    ) -> None:
         super().__init__(view)
         self._rng = rng
         self._distances = CentreDistances(view)

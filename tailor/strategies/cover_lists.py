@@ -20,20 +20,27 @@ def group_by_reference(
     count,
 ):
     """Pairs (p,) of candidates and references, in any order -> the lists of `count` references."""
-    begins = np.zeros(count + 1, np.int64)
+    sizes = np.zeros(count, np.int64)
     for reference in references:
-        begins[reference + 1] += 1
-    for reference in range(count):
-        begins[reference + 1] += begins[reference]
-    ends = begins[:-1].copy()
-    candidates = np.empty(len(rows), np.int32)
-    grouped = np.empty(len(rows), np.int32)
-    for pair in range(len(rows)):
-        place = ends[references[pair]]
+        sizes[reference] += 1
+    begins = np.cumsum(sizes) - sizes
+    pairs = len(rows)
+    candidates = np.empty(pairs, np.int32)
+    grouped = np.empty(pairs, np.int32)
+    # Each list grows from its begin on, and in the end has reached the next one's.
+    ends = begins.copy()
+    for pair in range(pairs):
+        reference = references[pair]
+        place = ends[reference]
         candidates[place] = rows[pair]
         grouped[place] = values[pair]
-        ends[references[pair]] += 1
-    return begins[:-1].copy(), ends, candidates, grouped
+        ends[reference] += 1
+    return (
+        begins,
+        ends,
+        candidates,
+        grouped,
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -60,11 +67,14 @@ def cover_references(
         kept = begins[reference]
         for place in range(begins[reference], ends[reference]):
             candidate = candidates[place]
-            own = kept_values[place]
-            if gains[candidate] >= 0:  # -1: it is taken
-                gains[candidate] -= weight * (min(own, value) - before)
-            if own > value:
+            candidate_value = kept_values[place]
+            # A gain of -1 says that the candidate is taken.
+            if gains[candidate] >= 0:
+                lost = min(candidate_value, value) - before
+                gains[candidate] -= weight * lost
+            if candidate_value > value:
+                # Moved up in the list, over those that have left it.
                 candidates[kept] = candidate
-                kept_values[kept] = own
+                kept_values[kept] = candidate_value
                 kept += 1
         ends[reference] = kept

@@ -174,7 +174,11 @@ class CoverSearch:
         rank = self._ranks[number]
         self._gains[rank] = -1
 
-    def _raise(self, references: np.ndarray, values: np.ndarray) -> None:
+    def _raise(
+        self,
+        references: np.ndarray,
+        values: np.ndarray,
+    ) -> None:
         cover_references(
             references.astype(np.int32),
             values.astype(np.int32),

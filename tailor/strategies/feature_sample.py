@@ -31,22 +31,53 @@ class FeatureSample:
         import torch
 
         self._view = view
-        free = np.flatnonzero(view.ledger.free)
-        free_drawn = rng.choice(free, min(count, len(free)), replace=False)
-        covering = self.covering
-        room = min(count - len(free_drawn), len(covering))
-        covering_drawn = rng.choice(covering, room, replace=False)
         #: (s,) positions, in random order
-        self.positions = rng.permutation(np.concatenate([free_drawn, covering_drawn]))
-        features = []
-        for positions in blocks(self.positions):
-            features.append(view.feature_rows(view.to_device(positions)))
-        sums = [block.double().sum(0) for block in features]
-        self._centre = torch.stack(sums).sum(0) / len(self.positions)
-        #: (s, d) float64 unit features
-        self.rows = torch.cat([unit_features(block, self._centre) for block in features])
-
+        self.positions = self._draw(count, rng)
         self._by_position = np.argsort(self.positions)
+        features = []
+        sums = []
+        for positions in blocks(self.positions):
+            block = self._features(positions)
+            block_sum = block.double().sum(0)
+            features.append(block)
+            sums.append(block_sum)
+        total = torch.stack(sums).sum(0)
+        self._centre = total / len(self.positions)
+        unit_blocks = []
+        for block in features:
+            unit_block = unit_features(block, self._centre)
+            unit_blocks.append(unit_block)
+        #: (s, d) float64 unit features
+        self.rows = torch.cat(unit_blocks)
+
+    def _draw(
+        self,
+        count: int,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """(s,) positions: free ones first of all, others where there is room for them."""
+        free = np.flatnonzero(self._view.ledger.free)
+        free_count = min(count, len(free))
+        free_drawn = rng.choice(
+            free,
+            free_count,
+            replace=False,
+        )
+        covering = self.covering
+        room = count - free_count
+        covering_count = min(room, len(covering))
+        covering_drawn = rng.choice(
+            covering,
+            covering_count,
+            replace=False,
+        )
+        drawn = np.concatenate([free_drawn, covering_drawn])
+        return rng.permutation(drawn)
+
+    def _features(self, positions: np.ndarray) -> torch.Tensor:
+        """(n, d) as the view has them."""
+        indices = self._view.to_device(positions)
+        return self._view.feature_rows(indices)
 
     def find(self, positions: np.ndarray) -> np.ndarray:
         """(n,) int64: the place of each of positions (n,) in the sample, -1 where it is not in
@@ -54,17 +85,26 @@ class FeatureSample:
         """
         ordered = self.positions[self._by_position]
         places = np.searchsorted(ordered, positions)
-        places[places == len(ordered)] = 0
+        # Beyond the last one any place will do: what stands there is another position.
+        is_beyond = places == len(ordered)
+        places[is_beyond] = 0
         is_sampled = ordered[places] == positions
-        return np.where(is_sampled, self._by_position[places], -1)
+        sampled_places = self._by_position[places]
+        return np.where(is_sampled, sampled_places, -1)
 
     @property
     def covering(self) -> np.ndarray:
         """(m,) positions that are labelled, pending or taken now."""
         view = self._view
-        return np.concatenate([view.labelled, view.pending, view.ledger.taken])
+        return np.concatenate(
+            [
+                view.labelled,
+                view.pending,
+                view.ledger.taken,
+            ]
+        )
 
     def unit_rows(self, positions: np.ndarray) -> torch.Tensor:
         """(n, d) float64 unit features of any positions (n,)."""
-        features = self._view.feature_rows(self._view.to_device(positions))
+        features = self._features(positions)
         return unit_features(features, self._centre)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 Rank = Callable[[int], np.ndarray]
 
 
+#: a class, None for the only arm of a family, and a number for each example (N,)
+ClassScores = tuple[int | None, "torch.Tensor"]
+
+
 class Scorer(Protocol):
     """Gives every example a number, for one arm or for one arm a class."""
 
@@ -25,7 +29,7 @@ class Scorer(Protocol):
         self,
         view: PoolView,
         classes: list[int | None],
-    ) -> Iterable[tuple[int | None, torch.Tensor]]:
+    ) -> Iterable[ClassScores]:
         """(class, (N,) its numbers) for each of the classes; None: the family's only arm."""
 
 
@@ -74,7 +78,11 @@ def first_depth(pulls: int) -> int:
     return 2 * pulls + 16
 
 
-def lowest(scores: torch.Tensor, count: int, view: PoolView) -> np.ndarray:
+def lowest(
+    scores: torch.Tensor,
+    count: int,
+    view: PoolView,
+) -> np.ndarray:
     """Positions of the `count` lowest-scored examples among those free at the round's start, in
     order; ties by view.ties. scores (N,).
     """

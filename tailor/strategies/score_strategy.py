@@ -12,7 +12,14 @@ from tailor.errors import InputError
 from tailor.selection.pool_view import Need, PoolView, ShardVisitor
 from tailor.strategies.base import Arm, Cursor, Strategy
 from tailor.strategies.costs import OpeningWork, PoolShape
-from tailor.strategies.ranking import Rank, RankedCursor, RankShards, first_depth, lowest
+from tailor.strategies.ranking import (
+    ClassScores,
+    Rank,
+    RankedCursor,
+    RankShards,
+    first_depth,
+    lowest,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -50,7 +57,7 @@ class ScoreStrategy(Strategy):
         self,
         view: PoolView,
         classes: list[int | None],
-    ) -> Iterable[tuple[int | None, torch.Tensor]]:
+    ) -> Iterable[ClassScores]:
         """(class, (N,) its numbers) for each of the classes; None: the family's only arm."""
         if not self.per_class:
             yield None, self.score(view)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import NaiveLine
 
-from tailor.strategies.galaxy.cut_search import FREE, LABELLED, NO_LABEL, PENDING, WITHDRAWN
 from tailor.strategies.galaxy.line_graph import LineGraph
+from tailor.strategies.galaxy.marks import FREE, LABELLED, NO_LABEL, PENDING, WITHDRAWN
 
 
 def random_line(rng, size, walls, noise):

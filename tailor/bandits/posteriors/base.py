@@ -10,18 +10,19 @@ be a function of the round, so an arm may inherit one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tailor.bandits import checks
-from tailor.bandits.base import Contest
+from tailor.bandits.base import Contest, SavedState
 from tailor.errors import InputError
 
-#: a number, an array (K,) or (M, K), for Beta a pair of these, or a function (round, contest,
-#: evidence) to it
-Prior = float | np.ndarray | tuple[Any, Any] | Callable[[int, Contest, np.ndarray], Any]
+#: (round, contest, evidence) -> a prior
+PriorFunction = Callable[[int, Contest, np.ndarray], Any]
+#: a number, an array (K,) or (M, K), for Beta a pair of these, or a function to it
+Prior = float | np.ndarray | tuple[Any, Any] | PriorFunction
 
 FORGETTING = ("shrink", "prior")
 #: keeps a parameter positive when thousands of rounds have shrunk a prior to nothing
@@ -71,7 +72,7 @@ class Posterior(ABC):
         classes = self.contest.task.size
         shape = (arms, classes)
         try:
-            numbers = np.asarray(prior, dtype=np.float64)
+            numbers = checks.as_floats(prior)
             full = np.broadcast_to(numbers, shape)
         except (TypeError, ValueError):
             # As objects, ragged lists and words have a shape too.
@@ -80,11 +81,7 @@ class Posterior(ABC):
                 f"prior of shape {prior_shape}: give a number, ({classes},) by class or {shape} by "
                 "arm and class"
             ) from None
-        is_positive = full > 0
-        is_right = is_positive & np.isfinite(full)
-        if not is_right.all():
-            first_wrong = full[~is_right][0]
-            raise InputError(f"prior holds {first_wrong}: it must be above 0 and finite")
+        _check_positive(full)
         return full
 
     @abstractmethod
@@ -165,10 +162,19 @@ class Posterior(ABC):
             "evidence": self.evidence.copy(),
         }
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+    def restore(self, state: SavedState) -> None:
         shape = self.evidence.shape
         # Both are checked before either is taken over.
         round_count = checks.restored(state, "round", ())
         evidence = checks.restored(state, "evidence", shape)
         self.round = int(round_count)
         self.evidence = evidence.astype(np.float64)
+
+
+def _check_positive(prior: np.ndarray) -> None:
+    is_positive = prior > 0
+    is_right = is_positive & np.isfinite(prior)
+    if not is_right.all():
+        wrong_numbers = prior[~is_right]
+        first_wrong = wrong_numbers[0]
+        raise InputError(f"prior holds {first_wrong}: it must be above 0 and finite")

@@ -31,17 +31,12 @@ class DirichletPosterior(Posterior):
             )
         arms = self.contest.size
         parts = self.contest.task.size + 1
+        rest = np.zeros((arms, 1))
         if np.shape(prior) == (arms, parts):
-            full = np.asarray(prior, dtype=np.float64)
+            full = checks.as_floats(prior)
             prior = full[:, :-1]
             rest = full[:, -1:]
-            is_right = (rest >= 0) & np.isfinite(rest)
-            if not is_right.all():
-                raise InputError(
-                    "the prior of the rest, the last column, must be 0 or more and finite"
-                )
-        else:
-            rest = np.zeros((arms, 1))
+            _check_rest(rest)
         by_class = self._full_prior(prior)
         with_rest = np.concatenate([by_class, rest], axis=1)
         return (with_rest,)
@@ -99,8 +94,15 @@ class DirichletPosterior(Posterior):
         order = np.argsort(v, kind="stable")
         sorted_weights = v[order]
         sorted_parameters = a[:, order]
-        distinct, starts = np.unique(sorted_weights, return_index=True)
-        sums = np.add.reduceat(sorted_parameters, starts, axis=1)
+        distinct, starts = np.unique(
+            sorted_weights,
+            return_index=True,
+        )
+        sums = np.add.reduceat(
+            sorted_parameters,
+            starts,
+            axis=1,
+        )
         return np.ascontiguousarray(sums), distinct
 
     def plan(
@@ -156,3 +158,10 @@ class DirichletPosterior(Posterior):
             seed,
         )
         return scores
+
+
+def _check_rest(rest: np.ndarray) -> None:
+    is_not_negative = rest >= 0
+    is_right = is_not_negative & np.isfinite(rest)
+    if not is_right.all():
+        raise InputError("the prior of the rest, the last column, must be 0 or more and finite")

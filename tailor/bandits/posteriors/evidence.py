@@ -38,18 +38,26 @@ def surprise(outcomes: Outcomes, task: Task) -> np.ndarray:
     # The weight is negative there, so the surprise of a 0 is taken off.
     flipped = 1 - surprise_of_zeros
     wants_zeros = outcomes.weights < 0
-    return np.where(wants_zeros, flipped, surprise_of_ones)
+    return np.where(
+        wants_zeros,
+        flipped,
+        surprise_of_ones,
+    )
 
 
-KINDS: dict[str, Callable[[Outcomes, Task], np.ndarray]] = {
+#: outcomes of n picks, and their task -> (n, K) in [0, 1]
+EvidenceOfTask = Callable[[Outcomes, Task], Any]
+
+KINDS: dict[str, EvidenceOfTask] = {
     "labels": labels,
     "surprise": surprise,
 }
 
 
-def find_evidence(evidence: str | Evidence) -> Callable[[Outcomes, Task], Any]:
+def find_evidence(evidence: str | Evidence) -> EvidenceOfTask:
     """Evidence by its name, or from a user's own function."""
     if callable(evidence):
+        # A user's own has no need of the task, and is not asked to take it.
         return lambda outcomes, task: evidence(outcomes)
     if evidence not in KINDS:
         raise UnknownName("evidence", evidence, KINDS)

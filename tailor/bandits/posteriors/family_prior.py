@@ -44,7 +44,11 @@ class FamilyPrior:
             return self._dirichlet(evidence, classes, family)
         return self._beta(evidence, classes, family)
 
-    def _share(self, picks: np.ndarray, family: np.ndarray) -> np.ndarray:
+    def _share(
+        self,
+        picks: np.ndarray,
+        family: np.ndarray,
+    ) -> np.ndarray:
         """picks, family (M,) -> (M, 1): how far each arm's family has taken the uniform prior's
         place.
         """
@@ -131,7 +135,11 @@ def _summing_to_one(mean: np.ndarray, is_own_class: np.ndarray) -> np.ndarray:
     others_total = of_others.sum(axis=1, keepdims=True)
     others_total = np.maximum(others_total, _TINY)
     scaled_others = of_others * left / others_total
-    return np.where(is_own_class, mean, scaled_others)
+    return np.where(
+        is_own_class,
+        mean,
+        scaled_others,
+    )
 
 
 def _family_means(

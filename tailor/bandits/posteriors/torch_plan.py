@@ -70,6 +70,7 @@ def _generator(rng: np.random.Generator, device: str) -> torch.Generator:
     """The device's own, seeded by one draw from NumPy's."""
     import torch
 
+    # So that one seed settles the plan, wherever it is drawn.
     seed = int(rng.integers(2**63))
     generator = torch.Generator(device=device)
     generator.manual_seed(seed)
@@ -136,12 +137,7 @@ def _beta(
     shape_for, shape_against = shapes
     hit = _gammas(shape_for, n, generator)
     miss = _gammas(shape_against, n, generator)
-    both_shapes = shape_for + shape_against
-    # Clamped, so that nothing is divided by 0.
-    divisor = both_shapes.clamp(min=1e-38)
-    mean = shape_for / divisor
-    has_shape = both_shapes > 0
-    chance = torch.where(has_shape, mean, 0.5)
+    chance = _mean_of_beta(shape_for, shape_against)
     total = hit + miss
     # Where both numbers underflowed to 0, all mass sits at 0 and 1: a coin decides.
     luck = torch.rand(
@@ -152,8 +148,28 @@ def _beta(
     coin = luck < chance
     share = hit / total.clamp(min=1e-38)
     has_mass = total > 0
-    theta = torch.where(has_mass, share, coin.float())
+    theta = torch.where(
+        has_mass,
+        share,
+        coin.float(),
+    )
     return theta @ weights
+
+
+def _mean_of_beta(shape_for: torch.Tensor, shape_against: torch.Tensor) -> torch.Tensor:
+    """(M, K); 1/2 where both shapes are 0."""
+    import torch
+
+    both_shapes = shape_for + shape_against
+    # Clamped, so that nothing is divided by 0.
+    divisor = both_shapes.clamp(min=1e-38)
+    mean = shape_for / divisor
+    has_shape = both_shapes > 0
+    return torch.where(
+        has_shape,
+        mean,
+        0.5,
+    )
 
 
 def _dirichlet(

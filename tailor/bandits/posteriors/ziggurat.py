@@ -184,7 +184,11 @@ def _normal_tail(state: Any) -> tuple[float, Any]:
 
 
 @njit(cache=True, nogil=True)
-def _normal_edge(layer: Any, size: float, state: Any) -> tuple[float, Any]:
+def _normal_edge(
+    layer: Any,
+    size: float,
+    state: Any,
+) -> tuple[float, Any]:
     """The rare part of the ziggurat: the tail or the rim of a layer. Gives |x|, or -1 to draw
     again.
     """

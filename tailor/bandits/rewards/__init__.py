@@ -23,7 +23,11 @@ registry: Registry[Reward] = Registry(
 )
 
 
-def make_reward(given: str | tuple[str, dict[str, Any]] | Reward) -> Reward:
+#: a reward by its name, its name with options, or itself
+RewardLike = str | tuple[str, dict[str, Any]] | Reward
+
+
+def make_reward(given: RewardLike) -> Reward:
     """A reward from its name, "name(option=value)", (name, options) or itself."""
     if isinstance(given, Reward):
         return given

@@ -34,22 +34,25 @@ class LabelSummary:
         counts = np.asarray(self.counts, dtype=np.float64)
         if counts.shape != (size,):
             raise InputError(f"counts have shape {counts.shape}: give one a class, ({size},)")
-        # Asked for what is right, so that NaN is found too: it compares as false.
-        is_not_negative = counts >= 0
-        is_right = is_not_negative & np.isfinite(counts)
-        if not is_right.all():
-            negative = counts[~is_not_negative]
-            raise InputError(f"counts hold {negative}: they must be 0 or more")
-        # Soft labels add up with rounding.
-        limit = self.labelled + 1e-6
-        is_above = counts > limit
-        if self.labelled < 0 or is_above.any():
-            largest = counts.max()
-            raise InputError(
-                f"a class is counted {largest:g} times among {self.labelled} labelled examples"
-            )
+        _check_counts(counts, self.labelled)
         # The class is frozen: this is the way to keep the counts as an array of floats.
         object.__setattr__(self, "counts", counts)
+
+
+def _check_counts(counts: np.ndarray, labelled: int) -> None:
+    """counts (K,) that are possible among so many labelled examples, or InputError."""
+    # Asked for what is right, so that NaN is found too: it compares as false.
+    is_not_negative = counts >= 0
+    is_right = is_not_negative & np.isfinite(counts)
+    if not is_right.all():
+        negative = counts[~is_not_negative]
+        raise InputError(f"counts hold {negative}: they must be 0 or more")
+    # Soft labels add up with rounding.
+    limit = labelled + 1e-6
+    is_above = counts > limit
+    if labelled < 0 or is_above.any():
+        largest = counts.max()
+        raise InputError(f"a class is counted {largest:g} times among {labelled} labelled examples")
 
 
 class Reward(ABC):
@@ -75,8 +78,9 @@ class Reward(ABC):
         if not is_right.all():
             k = int(np.argmin(is_right))
             name = summary.task.classes[k]
+            weight = v[k]
             raise InputError(
-                f"weight of class {name!r} is {v[k]:.6g}: with {size} classes it "
+                f"weight of class {name!r} is {weight:.6g}: with {size} classes it "
                 f"must lie in [-1/{size}, 1/{size}]; scale the vector"
             )
         return v

@@ -53,6 +53,7 @@ def class_difficulty(rounds: Sequence[Outcomes], size: int) -> np.ndarray:
     As if each class had been seen twice before, once as news: a class that was never found is hard
     by half.
     """
+    # Two made-up labels a class, one of them news: nothing is divided by 0.
     news = np.ones(size)
     seen = np.full(size, 2.0)
     for age, outcomes in enumerate(reversed(rounds)):

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from tailor.bandits.base import Fit
+from tailor.bandits.checks import as_floats
 from tailor.bandits.selectors.exponential_weights import EXP4
 
 
@@ -32,7 +33,7 @@ class COMB(EXP4):
 
     def reward(self, fit: Fit) -> float:
         task = self.contest.task
-        rates = np.asarray(fit.rates, dtype=np.float64)
+        rates = as_floats(fit.rates)
         rates = np.clip(rates, 0, 1)
         if task.kind == "multi-class":
             entropy = _entropy_of_shares(rates)

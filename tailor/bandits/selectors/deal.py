@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
-from tailor.bandits.base import Fit, Outcomes
+from tailor.bandits.base import Fit, Outcomes, SavedState
 from tailor.bandits.checks import restored
 from tailor.bandits.selectors.exponential_weights import (
     EXP4,
@@ -93,7 +92,7 @@ class DEAL(EXP4):
         state["round"] = np.array(self.round)
         return state
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+    def restore(self, state: SavedState) -> None:
         round_count = restored(state, "round", ())
         super().restore(state)
         self.round = int(round_count)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
 
 import numpy as np
 
-from tailor.bandits.base import Contest, Fit, Outcomes, Selector
-from tailor.bandits.checks import check_fit, check_outcomes, check_slots, check_weights, restored
+from tailor.bandits.base import Contest, Fit, Outcomes, SavedState, Selector
+from tailor.bandits.checks import (
+    as_floats,
+    check_fit,
+    check_outcomes,
+    check_slots,
+    check_weights,
+    restored,
+)
 from tailor.errors import InputError
 
 
@@ -109,7 +115,7 @@ class ExponentialWeights(Selector):
         log_weights = self.log_weights.copy()
         return {"log_weights": log_weights}
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+    def restore(self, state: SavedState) -> None:
         shape = self.log_weights.shape
         log_weights = restored(state, "log_weights", shape)
         self.log_weights = log_weights.astype(np.float64)
@@ -150,8 +156,8 @@ def weighted_accuracy(fit: Fit, total: int) -> float:
     """Importance-weighted accuracy of the retrained model on all picks so far: sum(correct / q) /
     (N T).
     """
-    correct = np.asarray(fit.correct, dtype=np.float64)
-    chances = np.asarray(fit.chances, dtype=np.float64)
+    correct = as_floats(fit.correct)
+    chances = as_floats(fit.chances)
     weighted = correct / chances
     normaliser = fit.pool * total
     accuracy = weighted.sum() / normaliser

@@ -52,6 +52,7 @@ class FixedArm(Selector):
     ) -> np.ndarray:
         check_weights(self.contest, weights)
         slots = check_slots(slots)
+        # A family's arms share its slots evenly.
         candidates = len(self.chosen)
         turns = rng.integers(candidates, size=slots)
         return self.chosen[turns]

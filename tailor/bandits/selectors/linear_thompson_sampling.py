@@ -4,11 +4,9 @@ labels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from tailor.bandits.base import Outcomes, Selector
+from tailor.bandits.base import Outcomes, SavedState, Selector
 from tailor.bandits.checks import argmax_ties, check_outcomes, check_slots, check_weights, restored
 
 #: slots that are sampled at once, so that memory stays small
@@ -54,13 +52,15 @@ class LinearThompsonSampling(Selector):
         gram = past_vectors @ past_vectors.T  # (R, R)
         cross = past_vectors @ x  # (R,)
         left = self._correction_factors(gram, cross)
+        # What the prior at 0 takes off the rewards that were seen.
         shrinkage = np.einsum(
             "mr,rs,ms->m",
             left,
             gram,
             self.sums,
         )
-        mean = self.sums @ cross - shrinkage
+        unshrunk = self.sums @ cross
+        mean = unshrunk - shrinkage
         prior_variance = x @ x
         learned = left @ cross
         variance = prior_variance - learned
@@ -151,7 +151,7 @@ class LinearThompsonSampling(Selector):
             "sums": self.sums.copy(),
         }
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+    def restore(self, state: SavedState) -> None:
         # Without vectors the first call of restored() says what is missing.
         rows = 0
         if "vectors" in state:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from tailor.bandits.base import Outcomes, Selector
+from tailor.bandits.base import Outcomes, SavedState, Selector
 from tailor.bandits.checks import check_outcomes, check_weights
 from tailor.bandits.posteriors import Posterior, Prior, check_forgetting, make_posterior
 from tailor.bandits.posteriors.evidence import Evidence, find_evidence
@@ -113,5 +111,5 @@ class ThompsonSampling(Selector):
     def state(self) -> dict[str, np.ndarray]:
         return self.posterior.state()
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+    def restore(self, state: SavedState) -> None:
         self.posterior.restore(state)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from tailor.bandits.base import Contest, Outcomes, Selector
+from tailor.bandits.base import Contest, Outcomes, SavedState, Selector
 from tailor.bandits.checks import check_outcomes, check_slots, check_weights, restored
 from tailor.bandits.posteriors import Posterior, Prior, check_forgetting, make_posterior
 from tailor.bandits.posteriors.evidence import Evidence, find_evidence
@@ -232,7 +230,7 @@ class TwoLevelThompsonSampling(Selector):
                 state[full_key] = array
         return state
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+    def restore(self, state: SavedState) -> None:
         answers = restored(state, "answers", ())
         self._answers = int(answers)
         for name, posterior in self._posteriors():
@@ -268,6 +266,7 @@ def _contest_of_families(contest: Contest, names: tuple[str, ...]) -> Contest:
 
 def _contest_of_arms(contest: Contest, members: np.ndarray) -> Contest:
     """Some arms of a contest alone."""
+    # In the order of the members: a posterior's row is an arm's place among them.
     arms = []
     families = []
     classes = []

@@ -132,7 +132,12 @@ def last_up_to(bits, levels, position):
         members = bits[start + word] & at_or_below
         if members != _NO_BITS:
             highest = (word << 6) + highest_bit(members)
-            return _highest_below(bits, levels, level, highest)
+            return _highest_below(
+                bits,
+                levels,
+                level,
+                highest,
+            )
         # None in this word: the summary says which of the words before has any.
         position = word - 1
     return -1
@@ -152,6 +157,11 @@ def first_from(bits, levels, position):
         members = bits[start + word] & at_or_above
         if members != _NO_BITS:
             lowest = (word << 6) + lowest_bit(members)
-            return _lowest_below(bits, levels, level, lowest)
+            return _lowest_below(
+                bits,
+                levels,
+                level,
+                lowest,
+            )
         position = word + 1
     return -1

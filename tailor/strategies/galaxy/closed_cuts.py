@@ -11,14 +11,14 @@ import numpy as np
 
 from tailor.common.compiled import njit
 from tailor.strategies.galaxy.bit_set import first_from, last_up_to
-from tailor.strategies.galaxy.cut_search import (
+from tailor.strategies.galaxy.cut_search import wall_above
+from tailor.strategies.galaxy.heap import pop, push
+from tailor.strategies.galaxy.marks import (
     FREE,
     LABELLED,
     PENDING,
     POSITION_MASK,
-    wall_above,
 )
-from tailor.strategies.galaxy.heap import pop, push
 
 
 @njit(cache=True, nogil=True)

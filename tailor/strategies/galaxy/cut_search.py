@@ -17,16 +17,17 @@ import numpy as np
 from tailor.common.compiled import njit
 from tailor.strategies.galaxy.bit_set import add, first_from, last_up_to, remove
 from tailor.strategies.galaxy.heap import pop, push
+from tailor.strategies.galaxy.marks import (
+    FREE,
+    LABELLED,
+    NO_LABEL,
+    PENDING,
+    POSITION_MASK,
+    WITHDRAWN,
+)
 
-#: what stands at a position of the line
-FREE, PENDING, LABELLED = 0, 1, 2
-#: in place of a label
-NO_LABEL = -1
-WITHDRAWN = -2
-#: positions fit in 31 bits, so that a heap's key holds one beside a length
-POSITION_MASK = 0x7FFFFFFF
 
-
+# numba's caches name it by its module: were it moved, those of earlier versions would not load.
 class LineState(NamedTuple):
     """A line of s positions."""
 
@@ -100,7 +101,13 @@ def build(state, label, cuts):
         state.above[i] = nearest
         # The labels below are all filled in: a gap can be judged once its upper wall is known.
         if high >= 0:
-            cuts, size = _push_cut(state, cuts, size, i, high)
+            cuts, size = _push_cut(
+                state,
+                cuts,
+                size,
+                i,
+                high,
+            )
         high = i
     return cuts, size
 
@@ -218,7 +225,13 @@ def _tell_below(
         is_labelled = state.kind[low] == LABELLED
         if not is_labelled:
             state.above[low] = from_above
-        cuts, size = _push_cut(state, cuts, size, low, high)
+        cuts, size = _push_cut(
+            state,
+            cuts,
+            size,
+            low,
+            high,
+        )
         # Walls beyond a labelled one have that one's label.
         if is_labelled:
             break
@@ -244,7 +257,13 @@ def _tell_above(
         is_labelled = state.kind[high] == LABELLED
         if not is_labelled:
             state.below[high] = from_below
-        cuts, size = _push_cut(state, cuts, size, low, high)
+        cuts, size = _push_cut(
+            state,
+            cuts,
+            size,
+            low,
+            high,
+        )
         if is_labelled:
             break
         low = high
@@ -289,9 +308,21 @@ def _split(
     if high >= 0:
         state.above[position] = state.above[high]
     if low >= 0:
-        cuts, size = _push_cut(state, cuts, size, low, position)
+        cuts, size = _push_cut(
+            state,
+            cuts,
+            size,
+            low,
+            position,
+        )
     if high >= 0:
-        cuts, size = _push_cut(state, cuts, size, position, high)
+        cuts, size = _push_cut(
+            state,
+            cuts,
+            size,
+            position,
+            high,
+        )
     return cuts, size
 
 
@@ -315,14 +346,24 @@ def mark(
         kind = state.kind[position]
         if label == WITHDRAWN:
             if kind == LABELLED:
-                cuts, size = _withdraw(state, cuts, size, position)
+                cuts, size = _withdraw(
+                    state,
+                    cuts,
+                    size,
+                    position,
+                )
                 relabelled = True
             continue
         if kind == FREE:
             _make_wall(state, position)
             # A label that comes at once opens cuts by itself, below.
             if label == NO_LABEL:
-                cuts, size = _split(state, cuts, size, position)
+                cuts, size = _split(
+                    state,
+                    cuts,
+                    size,
+                    position,
+                )
         if label != NO_LABEL:
             cuts, size = _spread(
                 state,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tailor.selection.pool_view import COLUMNS, PoolView
-from tailor.strategies.galaxy.cut_search import FREE, LABELLED, NO_LABEL, PENDING, WITHDRAWN
 from tailor.strategies.galaxy.label_changes import label_changes
 from tailor.strategies.galaxy.line_graph import LineGraph
 from tailor.strategies.galaxy.line_segment import LineSegment, Ranges, line_key, line_order
+from tailor.strategies.galaxy.marks import FREE, LABELLED, NO_LABEL, PENDING, WITHDRAWN
 from tailor.task import MultiClass
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ OFF_THE_LINE = -1
 #: labels that came during the round, as the ledger keeps them: positions, labels (K,) or None where
 #: one was withdrawn
 Told = list[tuple[int, np.ndarray | None]]
+
+#: examples of a line, and their labels (n,)
+Labelled = tuple[LineSegment, np.ndarray]
 
 
 class LineBuilder:
@@ -115,14 +118,14 @@ class LineBuilder:
         on_cpu = predicted.cpu().numpy()
         return on_cpu.astype(np.int8)
 
-    def known_line(self, klass: int) -> tuple[LineSegment, np.ndarray]:
+    def known_line(self, klass: int) -> Labelled:
         """A class's line with the labelled alone (n), lowest first, and their labels (n,)."""
         segment, labels = self.known_examples(klass)
         order = segment.order()
         line = segment[order]
         return line, labels[order]
 
-    def known_examples(self, klass: int) -> tuple[LineSegment, np.ndarray]:
+    def known_examples(self, klass: int) -> Labelled:
         """As known_line, in any order."""
         prob = self._labelled_column(klass)
         key = prob
@@ -206,7 +209,11 @@ class LineBuilder:
             return predicted[:, klass]
         return np.full(len(taken), NO_LABEL, np.int8)
 
-    def whole_line(self, column: torch.Tensor, klass: int) -> LineGraph:
+    def whole_line(
+        self,
+        column: torch.Tensor,
+        klass: int,
+    ) -> LineGraph:
         """With every example on it. column (N,): the class's probabilities."""
         on_line = self.kind != OFF_THE_LINE
         ids = np.flatnonzero(on_line)

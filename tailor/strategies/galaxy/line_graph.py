@@ -8,7 +8,8 @@ import numpy as np
 
 from tailor.strategies.galaxy import closed_cuts, cut_search
 from tailor.strategies.galaxy.bit_set import level_starts
-from tailor.strategies.galaxy.cut_search import NO_LABEL, LineState
+from tailor.strategies.galaxy.cut_search import LineState
+from tailor.strategies.galaxy.marks import NO_LABEL
 
 #: (examples in a cut or distance by rank, an example), where there is no such cut
 NO_CUT = (-1, -1)
@@ -22,7 +23,7 @@ class LineGraph:
     label  (s,) int8: 0 or 1 where LABELLED
 
     >>> import numpy as np
-    >>> from tailor.strategies.galaxy.cut_search import FREE, LABELLED
+    >>> from tailor.strategies.galaxy.marks import FREE, LABELLED
     >>> kind = np.array([LABELLED, FREE, FREE, FREE, LABELLED], np.int8)
     >>> line = LineGraph(np.array([7, 3, 9, 4, 1]), kind, np.array([0, 0, 0, 0, 1], np.int8))
     >>> line.shortest_cut()
@@ -49,7 +50,11 @@ class LineGraph:
             levels=levels,
         )
         heap = np.empty(64, np.int64)
-        self._cuts, self._size = cut_search.build(self._state, label, heap)
+        self._cuts, self._size = cut_search.build(
+            self._state,
+            label,
+            heap,
+        )
         # Free examples near closed cuts; found when they are first asked for.
         self._near: np.ndarray | None = None
         self._near_size = 0

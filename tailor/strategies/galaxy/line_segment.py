@@ -45,7 +45,6 @@ class LineSegment:
         """(n,) int64: where each of the others stands, or would stand, in this one, which is
         sorted.
         """
-        places = np.empty(len(others), np.int64)
         columns = (
             self.key,
             self.prob,
@@ -56,18 +55,24 @@ class LineSegment:
             others.prob,
             others.ties,
         )
+        places = np.empty(len(others), np.int64)
         for i, wanted in enumerate(wanted_rows):
-            low = 0
-            high = len(self)
-            # Each column narrows the run of those that are equal in the columns before.
-            for column, value in zip(columns, wanted):
-                run = column[low:high]
-                equal_from = np.searchsorted(run, value)
-                equal_to = np.searchsorted(run, value, side="right")
-                high = low + equal_to
-                low = low + equal_from
-            places[i] = low
+            places[i] = _place_of(wanted, columns)
         return places
+
+
+def _place_of(wanted: tuple[Any, ...], columns: tuple[np.ndarray, ...]) -> int:
+    """Where a row stands, or would stand, among rows that are sorted by their columns (s,)."""
+    low = 0
+    high = len(columns[0])
+    # Each column narrows the run of those that are equal in the columns before.
+    for column, value in zip(columns, wanted):
+        run = column[low:high]
+        equal_from = np.searchsorted(run, value)
+        equal_to = np.searchsorted(run, value, side="right")
+        high = low + int(equal_to)
+        low = low + int(equal_from)
+    return low
 
 
 EMPTY_SEGMENT = LineSegment(
@@ -184,22 +189,30 @@ class RangeSearch:
     def by_class(self, answer: Found) -> dict[int, LineSegment]:
         """Each class's examples, sorted as on its line."""
         which, segment = answer
-        count = len(self._classes)
-        # As few bits as will do: NumPy sorts 16 of them by radix.
-        smallest_type = np.min_scalar_type(count)
-        small = which.astype(smallest_type)
-        order = np.argsort(small, kind="stable")
-        numbers = np.arange(count + 1)
-        in_order = which[order]
-        ends = np.searchsorted(in_order, numbers)
+        order, begins = _grouped(which, len(self._classes))
         segments = dict[int, LineSegment]()
-        for number, klass in enumerate(self._classes.tolist()):
-            first = ends[number]
-            end = ends[number + 1]
+        classes = self._classes.tolist()
+        for number, klass in enumerate(classes):
+            first = begins[number]
+            end = begins[number + 1]
             class_rows = order[first:end]
             class_segment = segment[class_rows]
             segments[klass] = class_segment.sorted()
         return segments
+
+
+def _grouped(which: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """which (s,) below `count` -> the rows (s,) of 0 first, then those of 1, ...; and where each
+    begins there, (count + 1,).
+    """
+    # As few bits as will do: NumPy sorts 16 of them by radix.
+    smallest_type = np.min_scalar_type(count)
+    small = which.astype(smallest_type)
+    order = np.argsort(small, kind="stable")
+    in_order = which[order]
+    numbers = np.arange(count + 1)
+    begins = np.searchsorted(in_order, numbers)
+    return order, begins
 
 
 def segments_in_ranges(
@@ -249,9 +262,28 @@ def line_order(
     order = np.argsort(key)
     ranked = key[order]
     same = ranked[1:] == ranked[:-1]
-    if not same.any():
-        return order
-    in_run = np.zeros(len(key), bool)
+    if same.any():
+        _sort_runs(
+            order,
+            same,
+            prob,
+            ties,
+        )
+    return order
+
+
+def _sort_runs(
+    order: np.ndarray,
+    same: np.ndarray,
+    prob: np.ndarray,
+    ties: np.ndarray,
+) -> None:
+    """Sort each run of equal keys by (prob, ties), in place.
+
+    order  (n,) rows by key
+    same   (n - 1,) bool: whether the key is that of the row before
+    """
+    in_run = np.zeros(len(order), bool)
     in_run[1:] = same
     in_run[:-1] |= same
     begins_run = np.concatenate([[True], ~same])
@@ -265,4 +297,3 @@ def line_order(
     )
     within_runs = np.lexsort(sort_keys)
     order[in_run] = members[within_runs]
-    return order

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tailor.selection.pool_view import PoolView
-from tailor.strategies.galaxy.cut_search import LABELLED
-from tailor.strategies.galaxy.line_builder import OFF_THE_LINE, LineBuilder
+from tailor.strategies.galaxy.line_builder import OFF_THE_LINE, Labelled, LineBuilder
 from tailor.strategies.galaxy.line_segment import LineSegment, Ranges, join_segments, line_key
+from tailor.strategies.galaxy.marks import LABELLED
 
 if TYPE_CHECKING:
     from tailor.strategies.galaxy.live_graph import LiveGraph
@@ -157,7 +157,7 @@ class LiveLineBuilder(LineBuilder):
             rows.append(row)
         return self._later_labels[rows, klass]
 
-    def known_examples(self, klass: int) -> tuple[LineSegment, np.ndarray]:
+    def known_examples(self, klass: int) -> Labelled:
         first, first_labels = super().known_examples(klass)
         later, later_labels = self._later_examples(klass)
         # What was withdrawn keeps its place in the arrays, and is left out here.
@@ -177,7 +177,7 @@ class LiveLineBuilder(LineBuilder):
         )
         return segment, labels
 
-    def _later_examples(self, klass: int) -> tuple[LineSegment, np.ndarray]:
+    def _later_examples(self, klass: int) -> Labelled:
         """Those that came during the round, withdrawn ones too, and their labels."""
         count = len(self._place)
         ids = np.fromiter(self._place, np.int64)

@@ -21,7 +21,13 @@ def graphs_over_shards(
 ) -> Sequence[ShardedGraph]:
     """The line of each class. together: one cursor takes from all of them."""
     if pending != "split":
-        return _live_graphs(view, shards, pending, classes, together)
+        return _live_graphs(
+            view,
+            shards,
+            pending,
+            classes,
+            together,
+        )
     builder = LineBuilder(view, pending)
     ranges = {klass: builder.open_ranges(klass) for klass in classes}
     segments = segments_in_ranges(ranges, shards.visit)

@@ -11,10 +11,10 @@ import numpy as np
 
 from tailor.selection.pool_view import PoolView, ShardVisitor
 from tailor.strategies.galaxy.class_graph import ClassGraph
-from tailor.strategies.galaxy.cut_search import FREE
 from tailor.strategies.galaxy.line_builder import LineBuilder, Told
 from tailor.strategies.galaxy.line_graph import LineGraph
 from tailor.strategies.galaxy.line_segment import LineSegment, join_segments, line_key
+from tailor.strategies.galaxy.marks import FREE
 from tailor.task import MultiClass
 
 #: how far from a closed cut the search for a free example looks at first, by rank
@@ -211,23 +211,24 @@ class ShardedGraph(ClassGraph):
     def _look_around(self) -> None:
         """One visit to the shards for all graphs that lack a line around their closed cuts."""
         searching = list[ShardedGraph]()
+        classes = list[int]()
         cuts = list[Cuts]()
+        reach = list[int]()
         for graph in self.together:
             if graph._around is not None:
                 continue
             # A graph without cuts keeps this one, so that it does not ask again.
             graph._around = _empty_line()
             below, above = graph.cuts()
-            if len(below):
-                searching.append(graph)
-                cuts.append((below, above))
+            if len(below) == 0:
+                continue
+            searching.append(graph)
+            classes.append(graph.klass)
+            cuts.append((below, above))
+            reach.append(graph.reach)
         if not searching:
             return
-        around = AroundCuts(
-            classes=[graph.klass for graph in searching],
-            cuts=cuts,
-            reach=[graph.reach for graph in searching],
-        )
+        around = AroundCuts(classes, cuts, reach)
         segments = self.shards.visit(around)
         ledger = self.builder.view.ledger
         with_segments = zip(searching, segments, strict=True)
