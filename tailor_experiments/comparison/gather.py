@@ -74,8 +74,10 @@ def _trials(rows: Sequence[Row]) -> list[list[Row]]:
 def _design(trial: list[Row]) -> Design:
     first = trial[0]
     last = trial[-1]
-    # Every round has as many labels as the random batch at the start.
-    batch = first["labels"] // (first["round"] + 1)
+    batch = first.get("batch")
+    if batch is None:
+        # Rows from before that column: every round has as many labels as the first batch.
+        batch = first["labels"] // (first["round"] + 1)
     return Design(
         first["data"],
         last.get("model"),

@@ -26,7 +26,8 @@ def setup(experiment: Experiment, contender: Contender, data: Dataset) -> Row:
     return {
         "experiment": experiment.name,
         "data": data.name,
-        "model": model_text(experiment.model_of(contender)),
+        # The experiment's own, so that contenders with options in its place are compared.
+        "model": model_text(experiment.model),
         "task": task.kind,
         "classes": task.size,
         "metric": metric,
@@ -36,6 +37,8 @@ def setup(experiment: Experiment, contender: Contender, data: Dataset) -> Row:
         "reward": contender.reward or experiment.reward,
         "start": contender.start,
         "cover": contender.cover,
+        "model_options": contender.model,
+        "batch": experiment.batch,
     }
 
 

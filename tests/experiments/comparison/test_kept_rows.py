@@ -5,12 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
+from digits_experiment import SMALL, run_here
 from made_up import rows_of
 
 from tailor.errors import InputError
 from tailor_experiments.comparison import report_tables
+from tailor_experiments.comparison.experiment import Contender
 from tailor_experiments.comparison.gather import group
 from tailor_experiments.comparison.rows import RowFile, collect, essence, load_rows
 
@@ -102,3 +105,22 @@ def test_trials_of_another_design_are_kept_apart():
     assert [(one.name, one.model) for one in group(half)] == [("made up", "probe")]
     with pytest.raises(InputError, match="'random' with seed 0 comes twice"):
         group([*rows, rows[-1] | {"seed": 0}])
+
+
+def test_skipped_examples_do_not_make_another_design():
+    """Fewer labels than the batch has examples, and not as many in every trial."""
+    rows = rows_of({"TAILOR": [0.5, 0.6], "random": [0.4, 0.5]})
+    fewer = [{**r, "batch": 10, "labels": r["labels"] - 1 - r["seed"]} for r in rows]
+    (results,) = group(fewer)
+    assert results.contenders == ["TAILOR", "random"]
+
+
+def test_contenders_with_options_of_the_model_are_compared(tmp_path):
+    corrected = Contender("corrected", model={"logit_variance": 2.0})
+    experiment = SMALL.changed(trials=1, rounds=1)
+    experiment = replace(experiment, contenders=(Contender("plain"), corrected))
+    run_here(experiment, tmp_path)
+    (results,) = group(load_rows(tmp_path))
+    assert results.contenders == ["plain", "corrected"]
+    options = [results.sample(contender)["model_options"] for contender in results.contenders]
+    assert options == [{}, {"logit_variance": 2.0}]
