@@ -9,6 +9,7 @@ from tailor import MultiClass
 from tailor.models import make_model
 from tailor.models.base import Model, Prediction
 from tailor.pools.arrays import Arrays
+from tailor.run.holdout import wilson
 from tailor.run.session import Session
 from tailor.run.settings import Settings
 from tailor.storage import SqliteStore
@@ -122,6 +123,32 @@ class NoFeatures(Model):
 
     def load(self, folder):
         self.share = np.load(folder / "share.npy")
+
+
+def test_the_hold_out_beside_a_cover_estimates_without_bias(tmp_path):
+    """The cover takes far more of the rare group than its share: what is held out must not. Some
+    model is right on the groups 0 and 1 alone, and its accuracy on the pool is to be estimated.
+    """
+    _, group = points()
+    is_right = group <= 1
+    true_accuracy = is_right.mean()
+    seeds = 150
+    estimates = []
+    inside = 0
+    for seed in range(seeds):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        session = session_of(folder, "coverage", batch=60, holdout=0.5, seed=seed)
+        session.ask()
+        holdout = np.flatnonzero(session.run_state.label_table.picks.holdout)
+        session.store.close()
+        right = is_right[holdout].mean()
+        low, high = wilson(float(right), len(holdout))
+        estimates.append(right)
+        inside += low <= true_accuracy <= high
+    error = np.std(estimates) / np.sqrt(seeds)
+    assert abs(np.mean(estimates) - true_accuracy) < 4 * error
+    assert inside >= 0.9 * seeds
 
 
 def test_without_features_the_start_is_random_and_says_so(tmp_path):
