@@ -46,7 +46,8 @@ def scale(
     from tailor.capacity.device import check_device
     from tailor.errors import InputError
     from tailor_experiments.speed.scale import AXES, measure, skipped
-    from tailor_experiments.speed.scale_report import draw, read_rows
+    from tailor_experiments.speed.scale_figure import draw
+    from tailor_experiments.speed.scale_report import read_rows
     from tailor_experiments.speed.scale_report import report as report_text
 
     if report and (axis or against_plan or quick):

@@ -1,4 +1,4 @@
-"""The rows of `tailor bench scale` as Markdown tables and a log-log figure."""
+"""The rows of `tailor bench scale` as Markdown tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 from tailor.capacity.whole_round import START, WHOLE
 from tailor.errors import InputError
-from tailor_experiments.figures import Look, style
 from tailor_experiments.speed.scale import AXES, Row
 
 #: stages shorter than this are noise, and have no exponent
@@ -118,7 +117,7 @@ def report(rows: list[Row]) -> str:
     happened.
     """
     parts = [_heading(rows[0])]
-    for axis in _different(rows, "axis"):
+    for axis in different_values(rows, "axis"):
         parts.append(_setting(rows, axis))
         parts.append(growth(rows, axis))
     for round_rows in _grouped(rows, "axis", "value").values():
@@ -127,13 +126,13 @@ def report(rows: list[Row]) -> str:
     return "\n\n".join(parts)
 
 
-def _different(rows: Iterable[Row], column: str) -> list[Any]:
+def different_values(rows: Iterable[Row], column: str) -> list[Any]:
     """The values of a column, each once, in order of appearance."""
     values = dict.fromkeys(row[column] for row in rows)
     return list(values)
 
 
-def _where(rows: list[Row], column: str, value: Any) -> list[Row]:
+def rows_where(rows: list[Row], column: str, value: Any) -> list[Row]:
     """The rows with a value in a column."""
     return [row for row in rows if row[column] == value]
 
@@ -164,10 +163,10 @@ def _limits(rates: dict[str, float]) -> str:
 
 def _setting(rows: list[Row], axis: str) -> str:
     """What is the same all along an axis."""
-    along = _where(rows, "axis", axis)
+    along = rows_where(rows, "axis", axis)
     same = []
     for letter, column in LETTERS.items():
-        values = _different(along, column)
+        values = different_values(along, column)
         if len(values) == 1:
             same.append(f"{letter} = {values[0]:,}")
     text = f"Against {axis}, with {', '.join(same)}."
@@ -181,8 +180,8 @@ def _setting(rows: list[Row], axis: str) -> str:
 
 def growth(rows: list[Row], axis: str) -> str:
     """One axis: a row a stage, a column a value."""
-    along = _where(rows, "axis", axis)
-    values = _different(along, "value")
+    along = rows_where(rows, "axis", axis)
+    values = different_values(along, "value")
     slopes = exponents(along)
     headings = [f"{value:,}" for value in values]
     headings += ["exponent", "limit's share"]
@@ -191,7 +190,7 @@ def growth(rows: list[Row], axis: str) -> str:
         _rule(1 + len(headings)),
     ]
     for stage in _stages(along):
-        of_stage = _where(along, "stage", stage)
+        of_stage = rows_where(along, "stage", stage)
         cells = [
             *_cells_by_value(of_stage, values),
             _slope_cell(slopes.get((axis, stage))),
@@ -205,7 +204,7 @@ def _stages(rows: list[Row]) -> list[str]:
     """In the order of the round, the whole of it last."""
     # From the largest value on: with many arms there are most stages.
     largest_first = sorted(rows, key=lambda row: -row["value"])
-    stages = [stage for stage in _different(largest_first, "stage") if stage != WHOLE]
+    stages = [stage for stage in different_values(largest_first, "stage") if stage != WHOLE]
     return [*stages, WHOLE]
 
 
@@ -286,7 +285,7 @@ def _plan_line(row: Row) -> str:
 
 def _disk(rows: list[Row]) -> str:
     """Of the whole round."""
-    (whole,) = _where(rows, "stage", WHOLE)
+    (whole,) = rows_where(rows, "stage", WHOLE)
     planned = _gib(whole["planned_disk"])
     written = _gib(whole["disk"])
     return f"Disk: {planned} planned, {written} written."
@@ -350,79 +349,3 @@ def _line(*cells: str) -> str:
 def _rule(columns: int) -> str:
     """The line below a table's headings."""
     return "|---" * columns + "|"
-
-
-def draw(rows: list[Row], *paths: Path) -> None:
-    """Seconds of every stage against each axis, log-log."""
-    import matplotlib
-
-    # No window is opened, and none could be on a machine without a display.
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    rows = [row for row in rows if row["stage"] != START]
-    axes = _different(rows, "axis")
-    figure, (panels,) = pyplot.subplots(
-        1,
-        len(axes),
-        figsize=(4.6 * len(axes), 4.2),
-        squeeze=False,
-        sharey=True,
-    )
-    stages = _different(rows, "stage")
-    looks = _looks(stages)
-    lines: dict[str, Any] = {}
-    for panel, axis in zip(panels, axes):
-        along = _where(rows, "axis", axis)
-        lines |= _draw_axis(
-            panel,
-            along,
-            stages,
-            looks,
-        )
-        panel.set_xlabel(axis)
-    panels[0].set_ylabel("seconds")
-    panels[-1].legend(
-        lines.values(),
-        lines.keys(),
-        fontsize=7,
-        loc="center left",
-        bbox_to_anchor=(1, 0.5),
-    )
-    figure.tight_layout()
-    for path in paths:
-        figure.savefig(path, dpi=150)
-    # pyplot keeps every figure until it is told.
-    pyplot.close(figure)
-
-
-def _looks(stages: list[str]) -> dict[str, Look]:
-    """stage -> how its curve is drawn, the same in every panel"""
-    # The whole round has the boldest line, which is the first.
-    whole_first = dict.fromkeys([WHOLE, *stages])
-    return {stage: style(place) for place, stage in enumerate(whole_first)}
-
-
-def _draw_axis(
-    panel: Any,
-    rows: list[Row],
-    stages: list[str],
-    looks: dict[str, Look],
-) -> dict[str, Any]:
-    """The curve of every stage along one axis -> stage -> its line."""
-    lines = {}
-    for stage in stages:
-        curve = _where(rows, "stage", stage)
-        # An axis has not every stage: with few arms there are fewer.
-        if not curve:
-            continue
-        values = [row["value"] for row in curve]
-        seconds = [row["seconds"] for row in curve]
-        (lines[stage],) = panel.loglog(
-            values,
-            seconds,
-            label=stage,
-            **looks[stage],
-        )
-    panel.grid(alpha=0.3, which="both")
-    return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,8 @@ from tailor.models.cache import digest
 from tailor.models.finetune import Finetune
 from tailor.models.neural import NeuralModel
 from tailor.models.probe import Probe
-from tailor.pools.base import Pool
 from tailor.task import MultiClass, Task
+from tailor_experiments.speed.noise_pools import Noise, NoiseVectors
 
 if TYPE_CHECKING:
     from tailor.models.network_predictor import NetworkPredictor
@@ -45,46 +45,6 @@ LONG, SHORT = 3.0, 0.1
 MOST_TRAINING_ROWS = 5_000
 #: of EfficientNet-Lite0, which the probe looks at
 FEATURES = 1280
-
-
-class Noise(Pool):
-    """Random bytes as pictures or numbers as vectors; only the first is ever read, the cache is
-    filled beforehand.
-    """
-
-    kind = "image"
-
-    def __init__(self, size: int, shape: tuple[int, ...]) -> None:
-        self._ids = [str(i) for i in range(size)]
-        self.shape = shape
-
-    @property
-    def ids(self) -> Sequence[str]:
-        return self._ids
-
-    def read(self, positions: Sequence[int]) -> list[Any]:
-        rng = np.random.default_rng(0)
-        rows = rng.integers(
-            0,
-            256,
-            (len(positions), *self.shape),
-            np.uint8,
-        )
-        return list(self._as_examples(rows))
-
-    def _as_examples(self, rows: np.ndarray) -> np.ndarray:
-        """As a pool of this kind holds them."""
-        return rows
-
-    def content_keys(self, positions: Sequence[int]) -> list[str]:
-        return [f"noise {position}" for position in positions]
-
-
-class NoiseVectors(Noise):
-    kind = "vector"
-
-    def _as_examples(self, rows: np.ndarray) -> np.ndarray:
-        return rows.astype(np.float32)
 
 
 def measure_training(device: str = "cpu", quick: bool = False) -> Iterator[dict[str, Any]]:
