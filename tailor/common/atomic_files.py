@@ -42,9 +42,13 @@ def atomic_path(
     path = Path(path)
     name = path.name[:_NAME_LENGTH]
     temporary = path.with_name(f".{name}.{secrets.token_hex(4)}.partial")
-    kept_mode = None if private else _mode(path)
+    kept_mode = None
+    if not private:
+        kept_mode = _mode(path)
     # Created closed to others where the final file may be, so that nobody reads it meanwhile.
-    creation_mode = 0o600 if private or kept_mode is not None else 0o666
+    creation_mode = 0o666
+    if private or kept_mode is not None:
+        creation_mode = 0o600
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, creation_mode)
     os.close(handle)
     try:
@@ -85,7 +89,8 @@ def _mode(path: Path) -> int | None:
 
 
 def _force_to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDWR)  # Windows refuses fsync on a file opened for reading
+    # For writing, too: Windows refuses fsync on a file opened for reading.
+    handle = os.open(path, os.O_RDWR)
     try:
         os.fsync(handle)
     finally:

@@ -37,8 +37,10 @@ def check_whole(
         number = operator.index(value)
     except TypeError:
         raise _refused(value, name, f"a whole number from {least} is needed") from None
-    if most is not None and not least <= number <= most:
-        raise InputError(f"{name} is {number}: it must lie in [{least}, {most}]")
+    if most is not None:
+        if not least <= number <= most:
+            raise InputError(f"{name} is {number}: it must lie in [{least}, {most}]")
+        return number
     if number < least:
         raise InputError(f"{name} is {number}: at least {least} is needed")
     return number
@@ -59,8 +61,9 @@ def check_number(value: Any, name: str, what: str) -> float:
     what  its limits, in words, for the message
     """
     is_number = isinstance(value, (int, float, np.integer, np.floating))
+    # To Python True is a whole number.
     if isinstance(value, bool):
-        is_number = False  # to Python True is a whole number
+        is_number = False
     if not is_number or not math.isfinite(value):
         raise _refused(value, name, what)
     return float(value)

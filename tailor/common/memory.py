@@ -13,22 +13,23 @@ def available_memory(root: Path = Path("/")) -> float | None:
 
     root  of the file system, for tests
     """
-    limits = []
-    for_machine = _free_of_machine(root / "proc")
-    if for_machine is not None:
-        limits.append(for_machine)
-    for_container = _free_of_container(root / "sys/fs/cgroup")
-    if for_container is not None:
-        limits.append(for_container)
-    return min(limits, default=None)
+    of_machine = _free_of_machine(root / "proc")
+    of_container = _free_of_container(root / "sys/fs/cgroup")
+    if of_machine is None:
+        return of_container
+    if of_container is None:
+        return of_machine
+    return min(of_machine, of_container)
 
 
 def _free_of_machine(proc: Path) -> float | None:
     try:
         kibibytes = _read_numbers(proc / "meminfo")
-        return kibibytes["MemAvailable:"] * 1024
+        available = kibibytes["MemAvailable:"]
+    # Other systems have no such file.
     except (OSError, ValueError, KeyError):
         return None
+    return available * 1024
 
 
 def _free_of_container(cgroup: Path) -> float | None:
@@ -37,19 +38,30 @@ def _free_of_container(cgroup: Path) -> float | None:
     A process that goes beyond it is killed, whatever the machine has.
     """
     try:
-        limit = float((cgroup / "memory.max").read_text())
-        used = float((cgroup / "memory.current").read_text())
+        limit = _read_number(cgroup / "memory.max")
+        used = _read_number(cgroup / "memory.current")
+        statistics = _read_numbers(cgroup / "memory.stat")
         # Files that were read lately count as used, but make room for others.
-        cached = _read_numbers(cgroup / "memory.stat")["inactive_file"]
-    except (OSError, ValueError, KeyError):  # ValueError: "max", no limit
+        cached = statistics["inactive_file"]
+    # ValueError: "max", no limit.
+    except (OSError, ValueError, KeyError):
         return None
-    return max(0.0, limit - (used - cached))
+    needed = used - cached
+    return max(0.0, limit - needed)
+
+
+def _read_number(path: Path) -> float:
+    """A file that holds a number and nothing else."""
+    text = path.read_text()
+    return float(text)
 
 
 def _read_numbers(path: Path) -> dict[str, int]:
     """A file with a name and a number in each line."""
+    text = path.read_text()
     numbers = {}
-    for line in path.read_text().splitlines():
+    for line in text.splitlines():
+        # A unit may stand behind them.
         name, value, *_ = line.split()
         numbers[name] = int(value)
     return numbers

@@ -43,12 +43,10 @@ def _in_order(table: Any, classes: Sequence[str]) -> Any:
     """The table with its columns in the order of the classes, where they are named after them."""
     names = list(table.columns)
     numbers = list(range(len(names)))
-    if names == numbers:  # columns without a name
+    # Columns without a name are numbered, and taken as they stand.
+    if names == numbers:
         return table
     # A column may be called 1 where the class is called "1".
-    column_of = {}
-    for name in names:
-        column_of[str(name)] = name
     names_as_text = [str(name) for name in names]
     if sorted(names_as_text) != sorted(classes):
         listed_names = shown(names)
@@ -56,6 +54,7 @@ def _in_order(table: Any, classes: Sequence[str]) -> Any:
         raise InputError(
             f"labels have the columns {listed_names}: name them after the classes, {listed_classes}"
         )
+    column_of = dict(zip(names_as_text, names))
     in_order = [column_of[name] for name in classes]
     return table[in_order]
 

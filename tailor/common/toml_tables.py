@@ -154,8 +154,7 @@ class TomlFile:
         content: Any,
         keys: Keys,
     ) -> None:
-        is_array = isinstance(content, list)
-        if not is_array or not all(isinstance(entry, dict) for entry in content):
+        if not _is_list_of_tables(content):
             raise self._error(
                 f"{name} is a list: write [[{name}]] and its keys below, once for each",
                 name,
@@ -232,12 +231,15 @@ class TomlFile:
         return complete
 
 
+def _is_list_of_tables(value: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    return all(isinstance(entry, dict) for entry in value)
+
+
 def type_fault(value: Any, key: Key) -> str | None:
     """What is wrong with the type of a key's value; None where nothing is."""
-    right_type = isinstance(value, key.kinds)
-    if isinstance(value, bool) and bool not in key.kinds:
-        right_type = False  # to Python true is a whole number
-    if not right_type:
+    if not _has_type(value, key.kinds):
         names = [TYPE_NAMES.get(kind, kind.__name__) for kind in key.kinds]
         allowed = " or ".join(names)
         return f"must be {allowed}: {key.doc}"
@@ -247,6 +249,13 @@ def type_fault(value: Any, key: Key) -> str | None:
         if not isinstance(member, str):
             return f"must be list of texts, which {member!r} is not: {key.doc}"
     return None
+
+
+def _has_type(value: Any, kinds: tuple[type, ...]) -> bool:
+    # To Python true is a whole number.
+    if isinstance(value, bool):
+        return bool in kinds
+    return isinstance(value, kinds)
 
 
 def line_of_key(
@@ -275,6 +284,7 @@ def line_of_key(
         heading = HEADING.match(line)
         if heading is None:
             is_key = inside and key is not None and key_pattern.match(line)
+            # Before the first heading a table may stand as `name = {...}`.
             is_inline_table = current_table == "" and inline_pattern.match(line)
             if is_key or is_inline_table:
                 return number

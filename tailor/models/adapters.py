@@ -107,8 +107,10 @@ class TorchModel(NeuralModel):
             graph=graph,
         )
         folder = None if cache is None else Path(cache)
+        # A backbone's features are taken where one is named, of pictures too.
         if pool.kind == "image" and backbone is None:
-            size = natural_size(pool, None, 224) if size is None else size
+            if size is None:
+                size = natural_size(pool, None, 224)
             self.source = PixelSource(
                 pool,
                 size,
@@ -125,11 +127,15 @@ class TorchModel(NeuralModel):
                 self.device,
             )
             self.transform = transform or _as_float
+        # A copy: every round starts from the weights that it has now.
         self._module = copy.deepcopy(module).cpu()
 
     def new_network(self, generator: torch.Generator, shape: tuple[int, ...]) -> Network:
-        dtype = torch.uint8 if isinstance(self.source, PixelSource) else torch.float32
-        example = self.source.arrange(torch.zeros(2, *shape, dtype=dtype))
+        dtype = torch.float32
+        if isinstance(self.source, PixelSource):
+            dtype = torch.uint8
+        rows = torch.zeros(2, *shape, dtype=dtype)
+        example = self.source.arrange(rows)
         return HookedNetwork(
             copy.deepcopy(self._module),
             self.feature_layer,
@@ -237,7 +243,9 @@ class HookedNetwork(Network):
         self._features = output.flatten(1)
         if self._mask is None:
             return None
-        return (self._features * self._mask).view(output.shape)
+        # What a hook returns goes on to the layers behind.
+        dropped = self._features * self._mask
+        return dropped.view(output.shape)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         self._mask = mask

@@ -27,9 +27,10 @@ FORMAT = 1
 
 def digest(key: str | bytes) -> bytes:
     """A key as it stands in the index, (16,) bytes."""
-    # surrogatepass: a path whose bytes are not UTF-8 has halves of surrogate pairs in it
-    data = key.encode("utf-8", "surrogatepass") if isinstance(key, str) else key
-    checksum = hashlib.blake2b(data, digest_size=DIGEST)
+    if isinstance(key, str):
+        # surrogatepass: a path whose bytes are not UTF-8 has halves of surrogate pairs in it
+        key = key.encode("utf-8", "surrogatepass")
+    checksum = hashlib.blake2b(key, digest_size=DIGEST)
     return checksum.digest()
 
 
@@ -113,21 +114,25 @@ class RowCache:
                     f"rows of shape {rows.shape[1:]} don't fit the cache {self.folder}: "
                     f"{self.shape}"
                 )
-            new_keys: dict[bytes, int] = {}
+            row_of_key: dict[bytes, int] = {}
             for row, key in enumerate(keys):
                 if key not in self._index:
-                    new_keys.setdefault(key, row)
-            if not new_keys:
+                    row_of_key.setdefault(key, row)
+            if not row_of_key:
                 return
-            count = len(self._index)
-            row_numbers = list(new_keys.values())
-            new_rows = rows[row_numbers]
-            rows_end = count * self.row_bytes
-            keys_end = count * DIGEST
-            self._write(ROWS, rows_end, new_rows.tobytes())
-            self._write(KEYS, keys_end, b"".join(new_keys))
-            for row, key in enumerate(new_keys, count):
-                self._index[key] = row
+            row_numbers = list(row_of_key.values())
+            self._append_new(list(row_of_key), rows[row_numbers])
+
+    def _append_new(self, keys: list[bytes], rows: np.ndarray) -> None:
+        """Write rows (n, *shape) whose keys (n,) are not there yet. The lock is held."""
+        count = len(self._index)
+        rows_end = count * self.row_bytes
+        keys_end = count * DIGEST
+        # Rows before keys: after a crash between the two no key is without its row.
+        self._write(ROWS, rows_end, rows.tobytes())
+        self._write(KEYS, keys_end, b"".join(keys))
+        for row, key in enumerate(keys, count):
+            self._index[key] = row
 
     def _begin(self, shape: tuple[int, ...]) -> None:
         """Describe an empty cache for rows of this shape."""
@@ -152,8 +157,11 @@ class RowCache:
     ) -> None:
         """Cut a file at an offset, add data and force it to the disk."""
         path = self.folder / name
-        mode = "r+b" if path.exists() else "w+b"
+        mode = "w+b"
+        if path.exists():
+            mode = "r+b"
         with path.open(mode) as file:
+            # What lies beyond was left by a crash, and has no key.
             file.truncate(offset)
             file.seek(offset)
             file.write(data)
@@ -165,27 +173,34 @@ class RowCache:
         is made anew.
         """
         self.shape = self._read_shape()
-        keys_path = self.folder / KEYS
-        rows_path = self.folder / ROWS
-        if self.shape is None or not keys_path.exists() or not rows_path.exists():
-            self._index = {}
-            return
-        whole_rows = 0
-        if self.row_bytes:
-            whole_rows = rows_path.stat().st_size // self.row_bytes
-        whole_keys = keys_path.stat().st_size // DIGEST
-        count = min(whole_keys, whole_rows)
+        count = self._count_on_disk()
+        # Somebody has made the folder anew.
         if count < len(self._index):
             self._index = {}
         first = len(self._index)
         new = count - first
-        with keys_path.open("rb") as file:
+        if new == 0:
+            return
+        with (self.folder / KEYS).open("rb") as file:
             file.seek(first * DIGEST)
             data = file.read(new * DIGEST)
         for number in range(new):
             offset = number * DIGEST
             key = data[offset : offset + DIGEST]
             self._index[key] = first + number
+
+    def _count_on_disk(self) -> int:
+        """Rows that are there as a whole, with their keys."""
+        keys_path = self.folder / KEYS
+        rows_path = self.folder / ROWS
+        # Without a shape, or with one of no numbers.
+        if self.row_bytes == 0:
+            return 0
+        if not keys_path.exists() or not rows_path.exists():
+            return 0
+        whole_keys = keys_path.stat().st_size // DIGEST
+        whole_rows = rows_path.stat().st_size // self.row_bytes
+        return min(whole_keys, whole_rows)
 
     def _read_shape(self) -> tuple[int, ...] | None:
         """The shape of rows that the folder describes; None where it describes others, or none."""

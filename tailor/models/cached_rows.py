@@ -141,6 +141,7 @@ class CachedRows:
             dtype=_torch_dtype(self.data),
             device=self.device,
         )
+        # In parts: a second copy of all rows on the host may not fit.
         first_row = self.data[0]
         row_bytes = max(1, first_row.nbytes)
         step = max(1, TRANSFER // row_bytes)
@@ -187,6 +188,7 @@ class CachedRows:
                 return self.arrange(rows)
 
             return take_held, True
+        # torch shares the memory of an array only where it lies in one piece.
         contiguous = np.ascontiguousarray(positions, np.int64)
         device_positions = self._to_device(contiguous)
 

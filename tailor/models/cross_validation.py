@@ -93,6 +93,7 @@ def _binary_cross_entropies(logits: np.ndarray, targets: np.ndarray) -> np.ndarr
 
 def _cross_entropies(logits: np.ndarray, shifts: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Log losses (shifts, n) of logits (n, K) less each of shifts (shifts, K)."""
+    # Less the largest: exp() of a large logit would be infinite.
     largest = logits.max(1, keepdims=True)
     raised = np.exp(logits - largest)
     # The sum of exp(logit - shift) over classes, for all shifts in one product.

@@ -41,6 +41,7 @@ def write_model(
     for name, tensor in tensors.items():
         copied = tensor.detach().cpu()
         on_cpu[name] = copied.contiguous()
+    # The settings last: a folder that has them has its weights, too.
     with atomic_path(folder / WEIGHTS) as temporary:
         save_file(on_cpu, temporary)
     content = {
@@ -75,18 +76,22 @@ def read_settings(folder: Path) -> dict[str, Any]:
             f"the model in {str(folder)!r} has format {settings.get('format')}, here {FORMAT} is "
             "read"
         )
-    names = (settings.get("model"), settings.get("input"))
-    classes: Any = settings.get("classes")
-    has_names = all(isinstance(name, str) for name in names)
-    has_classes = isinstance(classes, list)
-    if has_classes:
-        has_classes = all(isinstance(name, str) for name in classes)
-    if not has_names or not has_classes:
+    if not _has_what_is_needed(settings):
         raise _wrong_settings(
             folder,
             "model, input or classes are missing or not what they should be",
         )
     return settings
+
+
+def _has_what_is_needed(settings: dict[str, Any]) -> bool:
+    for key in ("model", "input"):
+        if not isinstance(settings.get(key), str):
+            return False
+    classes = settings.get("classes")
+    if not isinstance(classes, list):
+        return False
+    return all(isinstance(name, str) for name in classes)
 
 
 def read_model(
@@ -111,16 +116,27 @@ def read_model(
         raise _missing(folder, error) from error
     except (ValueError, SafetensorError) as error:
         raise damaged(folder, f"{WEIGHTS}: {error}") from error
+    _check_purpose(folder, settings, task, kind)
+    return settings, tensors
+
+
+def _check_purpose(
+    folder: Path,
+    settings: dict[str, Any],
+    task: Task,
+    kind: str,
+) -> None:
+    """Raises InputError for a model of another kind or task."""
     if settings["model"] != kind:
         raise InputError(f"{str(folder)!r} holds a {settings['model']!r} model, not {kind!r}")
-    saved_task = (settings.get("task"), tuple(settings["classes"]))
-    if saved_task != (task.kind, task.classes):
+    saved_kind = settings.get("task")
+    saved_classes = settings["classes"]
+    classes = list(task.classes)
+    if saved_kind != task.kind or saved_classes != classes:
         raise InputError(
-            f"the model in {str(folder)!r} is {settings.get('task')} with classes "
-            f"{settings['classes']}, "
-            f"the task is {task.kind} with {list(task.classes)}"
+            f"the model in {str(folder)!r} is {saved_kind} with classes {saved_classes}, "
+            f"the task is {task.kind} with {classes}"
         )
-    return settings, tensors
 
 
 def input_options(folder: Path) -> dict[str, Any]:

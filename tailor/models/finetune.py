@@ -113,10 +113,14 @@ class Finetune(NeuralModel):
             flip=augment == "flip",
             graph=graph,
         )
+        # As text: the weights are named in files.
         self.weights = None if weights is None else str(weights)
         self._first_weights = self._read_first_weights()
         if size is None:
-            enlarged = 128 if network == "efficientnet-lite0" else None
+            enlarged = None
+            # It halves the resolution five times, and would see next to nothing of small ones.
+            if network == "efficientnet-lite0":
+                enlarged = 128
             size = natural_size(pool, enlarged, 224)
         self.size = size
         folder = None if cache is None else Path(cache)
@@ -142,7 +146,9 @@ class Finetune(NeuralModel):
         from tailor.models.weights import build, load_body
 
         make = network_class(self.network)
-        options = {"stem": self.stem} if self.network == "resnet18" else {}
+        options = {}
+        if self.network == "resnet18":
+            options["stem"] = self.stem
         net = build(lambda: make(self.task.size, **options), generator)
         if self._first_weights is not None:
             load_body(net, self._first_weights)
@@ -187,5 +193,7 @@ def pixel_statistics(name: str) -> tuple[Sequence[float], Sequence[float]]:
     """Mean and deviation, one a channel, of the pixels 0 to 255 that a network wants."""
     from tailor.models import efficientnet_lite, resnet
 
-    module = efficientnet_lite if name == "efficientnet-lite0" else resnet
-    return module.MEAN, module.DEVIATION
+    # The small network wants what most networks were trained with.
+    if name != "efficientnet-lite0":
+        return resnet.MEAN, resnet.DEVIATION
+    return efficientnet_lite.MEAN, efficientnet_lite.DEVIATION

@@ -41,17 +41,23 @@ def fold_batch_norms(net: AnyModule) -> AnyModule:
     copied.eval()
     copied.requires_grad_(False)
     for module in copied.modules():
-        pairs = _pairs(module)
-        if not pairs:
-            continue
-        layers = dict(module.named_modules(remove_duplicate=False))
-        for conv_name, norm_name in pairs:
-            conv = layers.get(conv_name)
-            norm = layers.get(norm_name)
-            if isinstance(conv, nn.Conv2d) and _can_fold(conv, norm):
-                _fold(conv, norm)
-                module.set_submodule(norm_name, nn.Identity())
+        if _pairs(module):
+            _fold_pairs(module)
     return copied
+
+
+def _fold_pairs(module: nn.Module) -> None:
+    """Fold all pairs of a module that can be folded, in place."""
+    # Under all its names: a layer may have several.
+    layers = dict(module.named_modules(remove_duplicate=False))
+    for conv_name, norm_name in _pairs(module):
+        conv = layers.get(conv_name)
+        norm = layers.get(norm_name)
+        if not isinstance(conv, nn.Conv2d):
+            continue
+        if _can_fold(conv, norm):
+            _fold(conv, norm)
+            module.set_submodule(norm_name, nn.Identity())
 
 
 def _pairs(module: nn.Module) -> tuple[tuple[str, str], ...]:

@@ -60,7 +60,9 @@ class HalfPrecisionWeights:
     def __init__(self, net: nn.Module) -> None:
         trained: dict[str, torch.Tensor] = {}
         for name, layer in net.named_modules():
-            if isinstance(layer, nn.Conv2d) and layer.weight.requires_grad:
+            if not isinstance(layer, nn.Conv2d):
+                continue
+            if layer.weight.requires_grad:
                 trained[f"{name}.weight"] = layer.weight
         self.full = list(trained.values())
         self.half: dict[str, torch.Tensor] = {}
@@ -83,10 +85,12 @@ class HalfPrecisionWeights:
         targets = []
         sources = []
         for weight, gradient, half in zip(self.full, self.gradients, self.half.values()):
-            if half.grad is not None:
-                weights.append(weight)
-                targets.append(gradient)
-                sources.append(half.grad)
+            if half.grad is None:
+                continue
+            weights.append(weight)
+            targets.append(gradient)
+            sources.append(half.grad)
+        # Into memory that stays in place: a graph is captured with these addresses.
         torch._foreach_copy_(targets, sources)
         for weight, gradient in zip(weights, targets):
             weight.grad = gradient

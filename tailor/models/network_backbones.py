@@ -66,27 +66,34 @@ class NetworkBackbone(Backbone):
         return picture_problem(example)
 
     def embed(self, examples: Sequence[Any]) -> np.ndarray:
+        features = []
+        for start in range(0, len(examples), self.batch):
+            part = examples[start : start + self.batch]
+            part_features = self._embed_batch(part)
+            features.append(part_features)
+        return np.concatenate(features)
+
+    def _embed_batch(self, examples: Sequence[Any]) -> np.ndarray:
+        """(n, width) float32 of up to a batch of pictures."""
         import torch
 
         from tailor.models.gpu import precision
 
         net = self._network()
-        features = []
-        for start in range(0, len(examples), self.batch):
-            part = examples[start : start + self.batch]
-            shape = (self.batch, self.size, self.size, 3)
-            block = np.zeros(shape, np.uint8)
-            for row, example in enumerate(part):
-                picture = np.asarray(example)
-                block[row] = resize(picture, self.size)
-            pictures = torch.from_numpy(block).to(self.device)
-            channels_first = pictures.permute(0, 3, 1, 2)
-            with torch.no_grad(), precision(self.device, net):
-                embedded = net.embed(channels_first)
-            embedded = embedded[: len(part)].float()
-            limited = embedded.clamp(-LARGEST_FEATURE, LARGEST_FEATURE)
-            features.append(limited.cpu().numpy())
-        return np.concatenate(features)
+        shape = (self.batch, self.size, self.size, 3)
+        # Black pictures fill up the last batch.
+        block = np.zeros(shape, np.uint8)
+        for row, example in enumerate(examples):
+            picture = np.asarray(example)
+            block[row] = resize(picture, self.size)
+        pictures = torch.from_numpy(block).to(self.device)
+        channels_first = pictures.permute(0, 3, 1, 2)
+        with torch.no_grad(), precision(self.device, net):
+            embedded = net.embed(channels_first)
+        embedded = embedded[: len(examples)].float()
+        # Beyond it float16 would hold infinity, which spoils every sum.
+        limited = embedded.clamp(-LARGEST_FEATURE, LARGEST_FEATURE)
+        return limited.cpu().numpy()
 
     def describe(self) -> str:
         return f"{self.name}(size={self.size})"

@@ -45,7 +45,8 @@ class NetworkPredictor:
 
     def predict(self, positions: np.ndarray, progress: ProgressCallback = quiet) -> Prediction:
         """Probabilities and features at positions (n,); uniform and 0 where one can't be read."""
-        readable = np.flatnonzero(self.source.readable[positions])
+        is_readable = self.source.readable[positions]
+        readable = np.flatnonzero(is_readable)
         probs = self._uniform(len(positions))
         features = _zeros(len(positions), self.net.width)
         for part, logits, part_features in self.outputs(positions[readable]):
@@ -63,9 +64,14 @@ class NetworkPredictor:
         generator: torch.Generator | None = None,
     ) -> np.ndarray:
         """(n, K) float32 at positions (n,), with dropout at this rate where it is above 0."""
-        readable = np.flatnonzero(self.source.readable[positions])
+        is_readable = self.source.readable[positions]
+        readable = np.flatnonzero(is_readable)
         probs = self._uniform(len(positions))
-        outputs = self.outputs(positions[readable], dropout, generator)
+        outputs = self.outputs(
+            positions[readable],
+            dropout,
+            generator,
+        )
         for part, logits, _ in outputs:
             rows = readable[part]
             part_probs = activate(self.task, logits)
@@ -100,16 +106,28 @@ class NetworkPredictor:
             with fast_convolutions(), precision(self.device, net):
                 mask = None
                 if dropout:
-                    keep_rate = 1 - dropout
-                    mask = torch.empty(len(batch), net.width, device=self.device)
-                    mask.bernoulli_(keep_rate, generator=generator)
-                    mask.div_(keep_rate)
+                    mask = self._draw_mask(len(batch), dropout, generator)
                 inputs = source.take(batch)
                 logits, features = net(inputs, mask)
             # What a batch was filled up with is left out.
             batch_logits = logits[:rows].float()
             batch_features = features[:rows].float()
             yield part, batch_logits, batch_features
+
+    def _draw_mask(
+        self,
+        rows: int,
+        dropout: float,
+        generator: torch.Generator | None,
+    ) -> Tensor:
+        """(rows, width): 0 for a feature that is dropped. The others are larger in its place, so
+        that their sum is expected to stay the same.
+        """
+        keep_rate = 1 - dropout
+        mask = torch.empty(rows, self.net.width, device=self.device)
+        mask.bernoulli_(keep_rate, generator=generator)
+        mask.div_(keep_rate)
+        return mask
 
     def _uniform(self, rows: int) -> np.ndarray:
         shape = (rows, self.task.size)

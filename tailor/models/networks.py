@@ -13,8 +13,9 @@ AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 def place(net: AnyModule, device: str) -> AnyModule:
     """A network on a device, with channels last in memory, which convolutions there want."""
+    placed = net.to(device)
     # torch's own types don't know that to() takes a memory format alone
-    return net.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return placed.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 class Network(nn.Module, ABC):
@@ -56,7 +57,9 @@ class SplitNetwork(Network):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         features = self.embed(x).float()
-        dropped = features if mask is None else features * mask
+        dropped = features
+        if mask is not None:
+            dropped = features * mask
         # Without bf16: the last layer is cheap, and its precision shows in the probabilities.
         with torch.autocast(x.device.type, enabled=False):
             logits = self.classify(dropped)

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -36,6 +36,22 @@ NetworkTrainer = Callable[
     ["Network", np.ndarray, Any, Recipe, int, ProgressCallback],
     bool,
 ]
+
+
+class TrainingSet(NamedTuple):
+    """What a network is trained on, and how the training is seeded and watched."""
+
+    positions: np.ndarray  # (n,) int64, all readable
+    targets: np.ndarray  # (n, K) in [0, 1]
+    seed: int
+    progress: ProgressCallback
+
+    def only(self, rows: np.ndarray) -> TrainingSet:
+        """The examples of rows (n,) bool alone."""
+        return self._replace(
+            positions=self.positions[rows],
+            targets=self.targets[rows],
+        )
 
 
 class NeuralModel(SourceModel):
@@ -89,39 +105,25 @@ class NeuralModel(SourceModel):
         progress: ProgressCallback = quiet,
     ) -> None:
         positions, targets = self._check_training_set(positions, labels)
+        training_set = TrainingSet(
+            positions,
+            targets,
+            seed,
+            progress,
+        )
         # Chosen first: the training of a linear head depends on it.
-        self.correction = self._choose_correction(
-            positions,
-            targets,
-            seed,
-            progress,
-        )
-        net = self._fit_network(
-            positions,
-            targets,
-            seed,
-            progress,
-        )
+        self.correction = self._choose_correction(training_set)
+        net = self._fit_network(training_set)
         layer = net.output_layer()
         if layer is not None:
             self.correction.fold_into(layer, targets.sum(0))
+        # Last: a training that fails leaves the network that was there.
         self.net = net
 
-    def _choose_correction(
-        self,
-        positions: np.ndarray,
-        targets: np.ndarray,
-        seed: int,
-        progress: ProgressCallback,
-    ) -> Correction:
-        """What is done to the logits of a network trained on positions (n,) with targets (n, K)."""
+    def _choose_correction(self, training_set: TrainingSet) -> Correction:
+        """What is done to the logits of a network trained on this."""
         if self.prior_correction == "auto":
-            return self._choose_on_held_out(
-                positions,
-                targets,
-                seed,
-                progress,
-            )
+            return self._choose_on_held_out(training_set)
         return Correction(tau=self._fixed_tau())
 
     def _fixed_tau(self) -> float:
@@ -130,34 +132,30 @@ class NeuralModel(SourceModel):
             return 0.0
         if isinstance(self.prior_correction, float):
             return self.prior_correction
-        return TAU_WITHOUT_CHOICE if self.prior_correction == "auto" else 0.0
+        if self.prior_correction == "auto":
+            return TAU_WITHOUT_CHOICE
+        return 0.0
 
-    def _choose_on_held_out(
-        self,
-        positions: np.ndarray,
-        targets: np.ndarray,
-        seed: int,
-        progress: ProgressCallback,
-    ) -> Correction:
+    def _choose_on_held_out(self, training_set: TrainingSet) -> Correction:
         """Train a network on four fifths of the labels, and choose on the last fifth."""
         from tailor.models import cross_validation
 
-        folds = cross_validation.draw_folds(self.task, targets, np.random.default_rng(seed))
-        held_out = np.flatnonzero(folds == 0)
-        seen = np.flatnonzero(folds != 0)
-        if len(held_out) < cross_validation.SMALLEST_SAMPLE:
-            return Correction(tau=self._fixed_tau())
-        net = self._fit_network(
-            positions[seen],
-            targets[seen],
-            seed,
-            progress,
+        rng = np.random.default_rng(training_set.seed)
+        folds = cross_validation.draw_folds(
+            self.task,
+            training_set.targets,
+            rng,
         )
+        held_out = training_set.only(folds == 0)
+        if len(held_out.positions) < cross_validation.SMALLEST_SAMPLE:
+            return Correction(tau=self._fixed_tau())
+        seen = training_set.only(folds != 0)
+        net = self._fit_network(seen)
         return cross_validation.choose_held_out(
             self.task,
-            self._held_out_logits(net, positions[held_out]),
-            targets[held_out],
-            targets[seen].sum(0),
+            self._held_out_logits(net, held_out.positions),
+            held_out.targets,
+            seen.targets.sum(0),
         )
 
     def _held_out_logits(self, net: Network, positions: np.ndarray) -> np.ndarray:
@@ -170,7 +168,10 @@ class NeuralModel(SourceModel):
             self.source,
             self.device,
         )
-        parts = [logits.cpu().numpy() for _, logits, _ in predictor.outputs(positions)]
+        parts = []
+        for _, logits, _ in predictor.outputs(positions):
+            on_host = logits.cpu()
+            parts.append(on_host.numpy())
         return np.concatenate(parts)
 
     def _fresh_network(self, seed: int) -> Network:
@@ -180,26 +181,24 @@ class NeuralModel(SourceModel):
         from tailor.models.networks import place
 
         assert self.source.shape is not None
+        # On the CPU, whatever the device: the same seed gives the same weights on both.
         generator = torch.Generator().manual_seed(seed)
-        return place(self.new_network(generator, self.source.shape), self.device)
+        net = self.new_network(generator, self.source.shape)
+        return place(net, self.device)
 
-    def _fit_network(
-        self,
-        positions: np.ndarray,
-        targets: np.ndarray,
-        seed: int,
-        progress: ProgressCallback,
-    ) -> Network:
-        """A network trained on positions (n,) with targets (n, K)."""
-        net = self._fresh_network(seed)
-        train = self._train if self.trainer is None else self.trainer
+    def _fit_network(self, training_set: TrainingSet) -> Network:
+        """A network trained on this."""
+        net = self._fresh_network(training_set.seed)
+        train: NetworkTrainer = self._train
+        if self.trainer is not None:
+            train = self.trainer
         self.used_graph = train(
             net,
-            positions,
-            targets,
+            training_set.positions,
+            training_set.targets,
             self.recipe,
-            seed,
-            progress,
+            training_set.seed,
+            training_set.progress,
         )
         return net
 
@@ -232,6 +231,7 @@ class NeuralModel(SourceModel):
             readable_targets: np.ndarray | Targets = checked.only(readable)
         else:
             readable_targets = checked[readable]
+        # In epochs: the steps of the recipe are for the labelled examples, and these are far more.
         recipe = replace(
             self.recipe,
             epochs=epochs,
@@ -245,6 +245,7 @@ class NeuralModel(SourceModel):
             seed,
             quiet,
         )
+        # Shallow: pool, source and settings are the same, and are not written to.
         tuned = copy.copy(self)
         tuned.net = net
         return tuned
@@ -285,17 +286,10 @@ class NeuralModel(SourceModel):
         from tailor.models.networks import place
 
         settings, tensors = read_model(folder, self.task, self.name)
-        if settings["input"] != self.source.fingerprint:
-            raise InputError(
-                f"the model in {str(folder)!r} was trained on {settings['input']!r}, this one "
-                f"reads {self.source.fingerprint!r}: build it with the same options"
-            )
-        shape: Any = settings.get("shape")
-        if not _is_shape(shape):
-            raise damaged(folder, f"its shape is {shape!r}; train it again")
+        shape = self._check_input(folder, settings)
         # Its weights are loaded over those that the generator draws, so the seed plays no part.
         generator = torch.Generator().manual_seed(0)
-        net = self.new_network(generator, tuple(shape))
+        net = self.new_network(generator, shape)
         try:
             net.load_state_dict(tensors)
         except RuntimeError as error:
@@ -305,6 +299,20 @@ class NeuralModel(SourceModel):
         except InputError as error:
             raise damaged(folder, f"{error}; train it again") from error
         self.net = place(net, self.device).eval()
+
+    def _check_input(self, folder: Path, settings: dict[str, Any]) -> tuple[int, ...]:
+        """The shape of one row that a saved model reads. Raises InputError where it is damaged, or
+        reads other rows than this one.
+        """
+        if settings["input"] != self.source.fingerprint:
+            raise InputError(
+                f"the model in {str(folder)!r} was trained on {settings['input']!r}, this one "
+                f"reads {self.source.fingerprint!r}: build it with the same options"
+            )
+        shape: Any = settings.get("shape")
+        if not _is_shape(shape):
+            raise damaged(folder, f"its shape is {shape!r}; train it again")
+        return tuple(shape)
 
     def loss_for(self, targets: np.ndarray | Targets) -> Loss:
         """The loss on the model's device; its class weights may depend on targets (n, K)."""

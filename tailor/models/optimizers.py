@@ -48,6 +48,7 @@ class Adam(_WithoutCompiler, torch.optim.Adam):
             averages: list[Tensor] = []
             square_averages: list[Tensor] = []
             steps: list[Tensor] = []
+            # It fills the lists, and makes the averages where this is the first step.
             has_complex = self._init_group(
                 group,
                 parameters,

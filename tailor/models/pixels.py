@@ -25,9 +25,10 @@ def picture_problem(example: Any) -> str | None:
     """Why this is no picture (H, W, 3) of bytes, if it isn't."""
     array = np.asarray(example)
     has_channels = array.ndim == 3 and array.shape[2] == 3
-    if not has_channels or array.dtype != np.uint8 or array.size == 0:
-        return f"not an RGB picture of bytes (H, W, 3): {array.dtype} {array.shape}"
-    return None
+    has_bytes = array.dtype == np.uint8 and array.size > 0
+    if has_channels and has_bytes:
+        return None
+    return f"not an RGB picture of bytes (H, W, 3): {array.dtype} {array.shape}"
 
 
 def resize(picture: np.ndarray, size: int) -> np.ndarray:
@@ -39,6 +40,7 @@ def resize(picture: np.ndarray, size: int) -> np.ndarray:
     import torch
     from torch.nn import functional as F
 
+    # A copy: a picture that was decoded may be read-only, which torch warns of.
     channels_last = torch.from_numpy(np.array(picture))
     channels_first = channels_last.permute(2, 0, 1)
     small = F.interpolate(
@@ -73,7 +75,9 @@ def natural_size(pool: Pool, small: int | None, large: int) -> int:
     longest_side = max(picture.shape[:2])
     if longest_side > SMALL:
         return large
-    return longest_side if small is None else small
+    if small is None:
+        return longest_side
+    return small
 
 
 class PixelSource(Source):

@@ -33,8 +33,7 @@ class Given(Backbone):
 
     def problem(self, example: Any) -> str | None:
         array = np.asarray(example)
-        is_vector = array.ndim == 1
-        if not is_vector or len(array) != self.width:
+        if array.shape != (self.width,):
             return f"a vector of {self.width} numbers is expected, this has shape {array.shape}"
         if not np.isfinite(array).all():
             return "not all of its numbers are finite"
@@ -80,7 +79,9 @@ class Pixels(Backbone):
             raise InputError(f"size is {size}: at least 1 pixel is needed")
         self.size = size
         self.grey = grey
-        channels = 1 if grey else 3
+        channels = 3
+        if grey:
+            channels = 1
         self.width = size * size * channels
 
     @property
@@ -99,6 +100,7 @@ class Pixels(Backbone):
         values = np.stack(pictures).astype(np.float32)
         if self.grey:
             values = values.mean(-1)
+        # From 0 to 1, as the fingerprint says.
         rows = values.reshape(len(values), -1)
         return rows / 255
 

@@ -51,6 +51,7 @@ class Correction:
         """
         import torch
 
+        # Nothing to do, and the weights stay the same to the last bit.
         if self.tau == 0 and self.temperature == 1:
             return
         shift = torch.from_numpy(self.shift(counts))
@@ -95,6 +96,7 @@ def centred_log_shares(counts: np.ndarray) -> np.ndarray:
     has_label = counts > 0
     if not has_label.any():
         return np.zeros(len(counts))
+    # Raised by 1, so that the first few labels of a class do not shift it by much.
     raised = counts.astype(np.float64) + 1
     log_counts = np.log(raised)
     mean = log_counts[has_label].mean()

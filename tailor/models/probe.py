@@ -13,7 +13,7 @@ from tailor.common.checks import check_number
 from tailor.errors import InputError, UnknownName
 from tailor.models.backbones import Backbone, FeatureSource, make_backbone
 from tailor.models.base import Prediction, ProgressCallback, quiet
-from tailor.models.neural import NeuralModel, plain_weights
+from tailor.models.neural import NeuralModel, TrainingSet, plain_weights
 from tailor.models.prior_correction import Correction
 from tailor.models.recipe import LOGIT_VARIANCE, Recipe
 from tailor.models.standardisation import Standardisation
@@ -137,7 +137,8 @@ class Probe(NeuralModel):
         self._standardisation = Standardisation(self.source)
 
     def first_features(self, positions: np.ndarray) -> np.ndarray:
-        return self._standardisation.rows(self.run_positions, self._check_positions(positions))
+        checked = self._check_positions(positions)
+        return self._standardisation.rows(self.run_positions, checked)
 
     def new_network(self, generator: torch.Generator, shape: tuple[int, ...]) -> Network:
         from torch import nn
@@ -145,8 +146,11 @@ class Probe(NeuralModel):
         from tailor.models.heads import Head
         from tailor.models.weights import build
 
-        hidden = self.hidden if self.head == "hidden" else None
+        hidden = None
+        if self.head == "hidden":
+            hidden = self.hidden
         net = build(lambda: Head(shape[0], hidden, self.task.size), generator)
+        # At first it says the same of every example.
         nn.init.zeros_(net.out.weight)
         nn.init.zeros_(net.out.bias)
         if len(self.source.rows):
@@ -177,8 +181,12 @@ class Probe(NeuralModel):
             )
         from tailor.models.convex import shrinkage
 
-        loss_terms = len(targets) if self.task.kind == "multi-class" else targets.size
-        strength = shrinkage(net.width, loss_terms, self._current_variance())
+        # The loss is a mean over these, and the prior stands against their sum.
+        loss_terms = targets.size
+        if self.task.kind == "multi-class":
+            loss_terms = len(targets)
+        variance = self._current_variance()
+        strength = shrinkage(net.width, loss_terms, variance)
         # A linear head has one optimum, which is solved for; not so with noise in training, or
         # where it is fine-tuned for some epochs only.
         if recipe.dropout or recipe.steps is None:
@@ -210,37 +218,28 @@ class Probe(NeuralModel):
             return self.logit_variance
         return LOGIT_VARIANCE[self.task.kind]
 
-    def _choose_correction(
-        self,
-        positions: np.ndarray,
-        targets: np.ndarray,
-        seed: int,
-        progress: ProgressCallback,
-    ) -> Correction:
+    def _choose_correction(self, training_set: TrainingSet) -> Correction:
         is_automatic = "auto" in (self.prior_correction, self.logit_variance)
         if self.head != "linear" or not is_automatic:
-            return super()._choose_correction(
-                positions,
-                targets,
-                seed,
-                progress,
-            )
+            return super()._choose_correction(training_set)
         from tailor.models import cross_validation
         from tailor.models.heads import Head
         from tailor.models.linear_cross_validation import choose_linear
         from tailor.models.losses import class_weights
 
+        targets = training_set.targets
         if len(targets) < cross_validation.SMALLEST_SAMPLE:
             return Correction(tau=self._fixed_tau())
-        net = self._fresh_network(seed)
+        # It is not trained: only its standardised features are wanted.
+        net = self._fresh_network(training_set.seed)
         assert isinstance(net, Head)
         return choose_linear(
             self.task,
-            self._embedded(net, positions),
+            self._embedded(net, training_set.positions),
             targets,
             class_weights(self.task, self.class_weights, targets),
             self._candidates(),
-            seed,
+            training_set.seed,
         )
 
     def _candidates(self) -> Candidates:
@@ -287,6 +286,7 @@ class Probe(NeuralModel):
         features = self._embedded(net, positions)
         contiguous = np.ascontiguousarray(targets, np.float32)
         device_targets = torch.from_numpy(contiguous).to(self.device)
+        # In place: the head is part of the network.
         solve(
             net.out,
             features,
@@ -321,14 +321,19 @@ class Probe(NeuralModel):
 
         from tailor.models.losses import activate
 
-        all_features = self._standardisation.features(net)
-        is_whole_pool = np.array_equal(positions, np.arange(len(all_features)))
-        features = all_features if is_whole_pool else all_features[positions]
-        probs = np.empty((len(positions), self.task.size), np.float32)
+        features = self._standardisation.features(net)
+        all_positions = np.arange(len(features))
+        # All of the pool is most often asked for, and need not be copied.
+        if not np.array_equal(positions, all_positions):
+            features = features[positions]
+        shape = (len(positions), self.task.size)
+        probs = np.empty(shape, np.float32)
+        batch = self.source.batch
         with torch.no_grad():
-            for start in range(0, len(features), self.source.batch):
-                part = slice(start, start + self.source.batch)
-                logits = net.classify(torch.from_numpy(features[part]))
+            for start in range(0, len(features), batch):
+                part = slice(start, start + batch)
+                part_features = torch.from_numpy(features[part])
+                logits = net.classify(part_features)
                 probs[part] = activate(self.task, logits).numpy()
         unreadable = ~self.source.readable[positions]
         probs[unreadable] = uninformed_probability(self.task)

@@ -81,6 +81,7 @@ class SklearnModel(SourceModel):
         device: str = "auto",
     ) -> None:
         super().__init__(task, pool)
+        # An object has its parameters already.
         if isinstance(estimator, str):
             estimator = find_estimator(estimator, params or {})
         if not hasattr(estimator, "predict_proba"):
@@ -88,6 +89,7 @@ class SklearnModel(SourceModel):
                 f"{type(estimator).__name__} has no predict_proba: probabilities are needed"
             )
         self.estimator = estimator
+        # Plain ones by default, which need no weights of a network.
         named = backbone or PLAIN_BACKBONES.get(pool.kind)
         self.backbone = make_backbone(named, pool, find_device(device))
         folder = None if cache is None else Path(cache)
@@ -104,7 +106,8 @@ class SklearnModel(SourceModel):
 
     def first_features(self, positions: np.ndarray) -> np.ndarray:
         standardisation = Standardisation(self.source)
-        return standardisation.rows(self.run_positions, self._check_positions(positions))
+        checked = self._check_positions(positions)
+        return standardisation.rows(self.run_positions, checked)
 
     def fit(
         self,
@@ -166,6 +169,7 @@ class SklearnModel(SourceModel):
             self._likeliest_labels(checked, readable),
             seed,
         )
+        # What it was trained on is not kept, so it can't be saved, nor sent to other processes.
         tuned._training = None
         tuned.travels = False
         return tuned
@@ -227,22 +231,26 @@ class SklearnModel(SourceModel):
         if missing:
             names = ", ".join(sorted(missing))
             raise damaged(folder, f"{names} is missing")
-        expected = estimator_path(self.estimator)
-        if settings["estimator"] != expected:
-            raise InputError(
-                f"{str(folder)!r} holds a {settings['estimator']}, this model is {expected}"
-            )
-        if settings["input"] != self.source.fingerprint:
-            raise InputError(
-                f"{str(folder)!r} was trained on {settings['input']!r}, not "
-                f"{self.source.fingerprint!r}"
-            )
+        self._check_same_model(folder, settings)
         self.estimator.set_params(**settings["params"])
         self._learn(
             tensors["vectors"].numpy(),
             tensors["labels"].numpy(),
             int(settings["seed"]),
         )
+
+    def _check_same_model(self, folder: Path, settings: dict[str, Any]) -> None:
+        """Raises InputError for a saved model of another estimator or of other vectors."""
+        expected = estimator_path(self.estimator)
+        if settings["estimator"] != expected:
+            raise InputError(
+                f"{str(folder)!r} holds a {settings['estimator']}, this model is {expected}"
+            )
+        fingerprint = self.source.fingerprint
+        if settings["input"] != fingerprint:
+            raise InputError(
+                f"{str(folder)!r} was trained on {settings['input']!r}, not {fingerprint!r}"
+            )
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -321,9 +329,11 @@ class SklearnModel(SourceModel):
             block = slice(first, first + COLUMNS)
             predicted = []
             for part in parts:
-                block_targets = targets[part][:, block]
+                part_targets = targets[part]
+                block_targets = part_targets[:, block]
                 predicted.append(self.task.predicted(block_targets))
-            for column in np.concatenate(predicted).T:
+            of_all_rows = np.concatenate(predicted)
+            for column in of_all_rows.T:
                 yield column.astype(np.int64)
 
     def _probabilities(

@@ -30,6 +30,7 @@ class SmallCNN(PictureNetwork, FoldableModule):
         self.convs = nn.ModuleList()
         self.norms = nn.ModuleList()
         for inputs, outputs in pairwise(channels):
+            # Without a bias: the batch norm behind would take it away again.
             conv = nn.Conv2d(
                 inputs,
                 outputs,

@@ -100,18 +100,30 @@ class Source(CachedRows, ABC):
             keys = self._compute_unkeyed(positions, step)
         else:
             keys = [digest(key) for key in content_keys]
-            is_missing = self.cache.find(keys) < 0
-            missing = positions.start + np.flatnonzero(is_missing)
-            for piece in _pieces(missing.tolist(), self.piece):
-                piece_keys = [keys[position - positions.start] for position in piece]
-                self._keep(piece, piece_keys, self.pool.read(piece))
-                step(piece[-1] + 1)
+            self._compute_keyed(positions, keys, step)
         rows = self.cache.find(keys)
+        # Its key may have a row all the same: of another entry, which could be read.
         for position in self.problems:
             if position in positions:
                 row = position - positions.start
                 rows[row] = -1
         return rows
+
+    def _compute_keyed(
+        self,
+        positions: range,
+        keys: list[bytes],
+        step: Callable[[int], object],
+    ) -> None:
+        """Compute entries whose keys are not in the cache: the others need not be read."""
+        first = positions.start
+        is_missing = self.cache.find(keys) < 0
+        missing = first + np.flatnonzero(is_missing)
+        for piece in _pieces(missing.tolist(), self.piece):
+            piece_keys = [keys[position - first] for position in piece]
+            examples = self.pool.read(piece)
+            self._keep(piece, piece_keys, examples)
+            step(piece[-1] + 1)
 
     def _compute_unkeyed(self, positions: range, step: Callable[[int], object]) -> list[bytes]:
         """Compute entries of a pool that gives no keys: what one holds is known only once it has
@@ -123,10 +135,11 @@ class Source(CachedRows, ABC):
             piece_keys = [_content_key(example) for example in examples]
             is_missing = self.cache.find(piece_keys) < 0
             missing = np.flatnonzero(is_missing).tolist()
-            missing_positions = [piece[row] for row in missing]
-            missing_keys = [piece_keys[row] for row in missing]
-            missing_examples = [examples[row] for row in missing]
-            self._keep(missing_positions, missing_keys, missing_examples)
+            self._keep(
+                positions=[piece[row] for row in missing],
+                keys=[piece_keys[row] for row in missing],
+                examples=[examples[row] for row in missing],
+            )
             keys += piece_keys
             step(piece[-1] + 1)
         return keys
@@ -141,18 +154,21 @@ class Source(CachedRows, ABC):
         good_keys = []
         good_examples = []
         for position, key, example in zip(positions, keys, examples, strict=True):
-            if isinstance(example, Unreadable):
-                reason: str | None = example.reason
-            else:
-                reason = self.problem(example)
-            if reason is None:
-                good_keys.append(key)
-                good_examples.append(example)
-            else:
+            reason = self._reason_against(example)
+            if reason is not None:
                 self.problems[position] = reason
+                continue
+            good_keys.append(key)
+            good_examples.append(example)
         if good_keys:
             rows = self.encode(good_examples)
             self.cache.append(good_keys, rows)
+
+    def _reason_against(self, example: Any) -> str | None:
+        """Why an entry can't be used, whether it could be read or not; None where it can."""
+        if isinstance(example, Unreadable):
+            return example.reason
+        return self.problem(example)
 
 
 def _pieces(positions: Sequence[int], size: int) -> Iterator[Sequence[int]]:

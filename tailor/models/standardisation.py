@@ -57,20 +57,24 @@ class Standardisation:
         if before is not None and np.array_equal(before.positions, positions):
             return before.mean, before.deviation
         is_readable = self.source.readable[positions]
+        # Not kept: more of the pool may be readable next time.
         if not is_readable.any():
-            # Not kept: more of the pool may be readable next time.
-            shape = self.source.shape or (1,)
-            return (
-                _zeros(shape),
-                np.ones(shape, np.float32),
-            )
-        mean, deviation = self._moments(positions[is_readable])
+            return self._no_moments()
+        readable = positions[is_readable]
+        mean, deviation = self._moments(readable)
         self._measured = _Measured(
             # A copy, since the caller may write into its positions.
             positions=positions.copy(),
             mean=mean,
             deviation=deviation,
         )
+        return mean, deviation
+
+    def _no_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and deviation that change nothing."""
+        shape = self.source.shape or (1,)
+        mean = _zeros(shape)
+        deviation = np.ones(shape, np.float32)
         return mean, deviation
 
     def _moments(self, readable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -90,10 +94,7 @@ class Standardisation:
         mean = np.asarray(total / count)
         mean_square = np.asarray(total_squares / count)
         deviation = _deviation(mean, mean_square)
-        return (
-            _single(mean),
-            _single(deviation),
-        )
+        return _single(mean), _single(deviation)
 
     def _double_rows(self, positions: np.ndarray) -> np.ndarray:
         """(n, d) float64: the rows at positions (n,), all readable."""

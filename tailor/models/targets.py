@@ -70,6 +70,7 @@ class TargetsOnDevice:
     def __getitem__(self, index: torch.Tensor) -> torch.Tensor:
         import torch
 
+        # Whoever reads the targets does so on the host.
         host_index = index.cpu().numpy()
         rows = self._targets[host_index]
         tensor = torch.from_numpy(rows)

@@ -46,6 +46,7 @@ class TrainingStep:
         self.targets = targets
         self.loss = loss
         self.device = device
+        # Buffers that draw() fills.
         self.index = torch.zeros(
             batch,
             dtype=torch.int64,
@@ -69,17 +70,7 @@ class TrainingStep:
         self.half_weights: HalfPrecisionWeights | None = None
         if cuda and net.convolutions_cast:
             self.half_weights = HalfPrecisionWeights(net)
-        # As a tensor, the learning rate can change between two replays of a graph.
-        lr: Tensor | float = recipe.lr
-        if cuda:
-            lr = torch.tensor(recipe.lr, device=device)
-        self.optimizer = Adam(
-            [parameter for parameter in net.parameters() if parameter.requires_grad],
-            lr=lr,
-            weight_decay=recipe.weight_decay,
-            fused=True,
-            capturable=cuda,
-        )
+        self.optimizer = _make_optimizer(net, recipe, device)
 
     def draw(self, index: Tensor, generator: torch.Generator) -> None:
         """Set what changes from step to step: index (batch,) and the random numbers."""
@@ -117,7 +108,9 @@ class TrainingStep:
                     self.half_weights.half,
                     (x, self.mask),
                 )
-        loss = self.loss(logits.float(), self.targets[self.index])
+        # In single precision, and outside of autocast: bf16 has too few digits for a mean.
+        targets = self.targets[self.index]
+        loss = self.loss(logits.float(), targets)
         loss.backward()
         if self.half_weights is not None:
             self.half_weights.give_back()
@@ -148,6 +141,23 @@ class TrainingStep:
         for state in self.optimizer.state.values():
             for tensor in state.values():
                 tensor.zero_()
+
+
+def _make_optimizer(net: Network, recipe: Recipe, device: str) -> Adam:
+    """Adam on the weights of a network that are trained."""
+    cuda = device.startswith("cuda")
+    # As a tensor, the learning rate can change between two replays of a graph.
+    lr: Tensor | float = recipe.lr
+    if cuda:
+        lr = torch.tensor(recipe.lr, device=device)
+    trained = [parameter for parameter in net.parameters() if parameter.requires_grad]
+    return Adam(
+        trained,
+        lr=lr,
+        weight_decay=recipe.weight_decay,
+        fused=True,
+        capturable=cuda,
+    )
 
 
 def copy_state(net: nn.Module) -> dict[str, Tensor]:

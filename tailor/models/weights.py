@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from tailor.errors import InputError
 
@@ -29,6 +29,7 @@ def build(make: Callable[[], AnyModule], generator: torch.Generator) -> AnyModul
     import torch
     from torch import nn
 
+    # Without memory at first: its own constructor would draw weights from global numbers.
     with torch.device("meta"):
         net = make()
     _allocate(net)
@@ -99,10 +100,17 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
         raise InputError(
             f"weights: {str(path)!r} can't be read as plain weights: {error}"
         ) from error
-    is_dict = isinstance(state, dict)
-    if not is_dict or not all(isinstance(value, torch.Tensor) for value in state.values()):
+    if not _is_state(state):
         raise InputError(f"weights: {str(path)!r} holds no plain state dict (names to tensors)")
     return state
+
+
+def _is_state(value: Any) -> TypeGuard[dict[str, torch.Tensor]]:
+    import torch
+
+    if not isinstance(value, dict):
+        return False
+    return all(isinstance(entry, torch.Tensor) for entry in value.values())
 
 
 def load_body(net: PictureNetwork, state: dict[str, torch.Tensor]) -> None:
@@ -111,17 +119,21 @@ def load_body(net: PictureNetwork, state: dict[str, torch.Tensor]) -> None:
     Raises InputError where names or shapes don't fit.
     """
     head = f"{net.head}."
-    body = {name: tensor for name, tensor in state.items() if not name.startswith(head)}
+    body = {}
+    for name, tensor in state.items():
+        if not name.startswith(head):
+            body[name] = tensor
     try:
-        missing, unexpected = net.load_state_dict(body, strict=False)
+        left_out, unexpected = net.load_state_dict(body, strict=False)
     except RuntimeError as error:
         raise InputError(f"weights don't fit {type(net).__name__}: {error}") from error
-    # Files from before torch counted batches lack the counts, which nothing here needs.
-    missing = [
-        name
-        for name in missing
-        if not name.startswith(head) and not name.endswith("num_batches_tracked")
-    ]
+    missing = []
+    for name in left_out:
+        if name.startswith(head):
+            continue
+        # Files from before torch counted batches lack the counts, which nothing here needs.
+        if not name.endswith("num_batches_tracked"):
+            missing.append(name)
     if missing or unexpected:
         raise InputError(
             f"weights don't fit {type(net).__name__}: {len(missing)} tensors are missing "

@@ -80,11 +80,12 @@ def check_same_pool(project: Project, path: PoolPath) -> None:
     pool = labelled
     if not is_address(labelled):
         pool = folder / labelled
-    if not _same_place(path, pool):
-        raise InputError(
-            f"the run in {folder} labels {labelled}, not {path}: name another folder with "
-            f"--run, or go on with `tailor label {folder}`"
-        )
+    if _same_place(path, pool):
+        return
+    raise InputError(
+        f"the run in {folder} labels {labelled}, not {path}: name another folder with "
+        f"--run, or go on with `tailor label {folder}`"
+    )
 
 
 def _same_place(first: PoolPath, second: PoolPath) -> bool:
@@ -93,6 +94,7 @@ def _same_place(first: PoolPath, second: PoolPath) -> bool:
         first_address = str(first).rstrip("/")
         second_address = str(second).rstrip("/")
         return first_address == second_address
+    # Resolved: one of them may be relative, or lead over a link.
     first_path = Path(first).resolve()
     second_path = Path(second).resolve()
     return first_path == second_path

@@ -56,7 +56,8 @@ class Consensus:
     ) -> None:
         """Someone votes on an example that `asked` people are asked about."""
         votes = self._votes.setdefault(position, {})
-        votes.pop(by, None)  # the latest vote stands last
+        # Taken out first, so that the latest vote stands last.
+        votes.pop(by, None)
         votes[by] = vote
         self.asked[position] = asked
 

@@ -54,12 +54,7 @@ class Plant:
         model: Model,
         progress: ProgressCallback,
     ) -> EngineModelRunner:
-        return EngineModelRunner(
-            pool,
-            model,
-            progress,
-            self,
-        )
+        return EngineModelRunner(pool, model, progress, self)
 
 
 def make_plant(
@@ -258,12 +253,7 @@ class EngineModelRunner(ModelRunner):
 
         return tuned
 
-    def _finetune_at_once(
-        self,
-        targets: Targets,
-        epochs: int,
-        seed: int,
-    ) -> np.ndarray:
+    def _finetune_at_once(self, targets: Targets, epochs: int, seed: int) -> np.ndarray:
         """(pool, K): the probabilities of a model that takes and gives all of the pool at once."""
         check_at_once(
             self.model,

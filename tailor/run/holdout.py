@@ -132,7 +132,9 @@ def _balanced_accuracy(labels: np.ndarray, is_right: np.ndarray) -> float:
     occur of the share of their examples that is right.
     """
     counts = labels.sum(0)
-    right_counts = labels[is_right].sum(0)
+    right_labels = labels[is_right]
+    right_counts = right_labels.sum(0)
+    # A class that does not occur has no share.
     occurs = counts > 0
     shares = right_counts[occurs] / counts[occurs]
     return float(shares.mean())

@@ -171,6 +171,7 @@ def _votes_with(run_state: RunState, klass: int) -> dict[tuple[int, str], tuple[
     for position in consensus.asked:
         votes = consensus.on(position)
         for annotator, vote in votes.items():
+            # A skip is for no class.
             if vote.classes is None:
                 continue
             if klass in vote.classes:

@@ -25,7 +25,11 @@ def restore(run_state: RunState, merge: Merge) -> None:
     for record, remembered in zip(run_state.rounds, merge.rounds):
         # A copy: what is remembered may be restored in another copy of the state, too.
         parted = copy(remembered)
-        parted.reclass(later, arms, arm_count)
+        parted.reclass(
+            later,
+            arms,
+            arm_count,
+        )
         record.weights = parted.weights
         record.chances = parted.chances
         record.pulled = parted.pulled

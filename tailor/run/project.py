@@ -99,7 +99,11 @@ class Project:
         selection["strategies"] = tuple(selection["strategies"])
         classes = tuple(task["classes"])
         try:
-            settings = Settings(task["kind"], classes, **selection)
+            settings = Settings(
+                task["kind"],
+                classes,
+                **selection,
+            )
             settings.task  # noqa: B018  checks the class names
             RunState(settings)  # checks strategies, selector and reward
         except TailorError as error:

@@ -310,7 +310,11 @@ class SessionRound:
             pick = self.arms.pick()
         except Exhausted:
             return None
-        return TakenPick(pick.index, self.slot, pick.arm)
+        return TakenPick(
+            pick.index,
+            self.slot,
+            pick.arm,
+        )
 
     def _next_of_start(self) -> TakenPick | None:
         pick = self._next_listed(self.start, START)

@@ -199,13 +199,19 @@ class RunState:
     def count_found(self, positions: np.ndarray, sign: int) -> None:
         """Add the labels of these examples to what their arms found (sign 1), or take them off."""
         table = self.label_table
-        labelled = positions[table.has_label(positions)]
+        has_label = table.has_label(positions)
+        labelled = positions[has_label]
         labels = table.labels_of(labelled)
         for position, label in zip(labelled.tolist(), labels):
             pick = table.picks.get(position)
+            # Told without being asked for: no arm found it.
             if pick is None:
                 continue
-            self.arm_statistics.count(pick.arm, label, sign)
+            self.arm_statistics.count(
+                pick.arm,
+                label,
+                sign,
+            )
 
     def _update_waiting(self, positions: np.ndarray) -> None:
         table = self.label_table
@@ -225,7 +231,8 @@ class RunState:
         table = self.label_table
         if not table.has_label(position):
             return None
-        rows = table.labels_of(np.array([position]))
+        positions = np.array([position])
+        rows = table.labels_of(positions)
         label: np.ndarray = rows[0]
         return label
 
