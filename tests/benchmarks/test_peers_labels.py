@@ -196,3 +196,13 @@ def test_the_table_compares_with_the_end_of_random_labels():
     (fixed,) = tables(rows, level=0.7)
     assert "labels to 0.7" in fixed
     assert "> 30 in 2 of 2 (0.700)" in fixed.splitlines()[5]
+
+
+def test_the_published_tables_are_those_of_the_rows():
+    from peers_labels_table import tables
+
+    page = (BENCHMARKS / "README.md").read_text()
+    published = list(tables(read(BENCHMARKS / "results" / "peers_labels.jsonl")))
+    assert published
+    for table in published:
+        assert table in page
