@@ -11,7 +11,7 @@ from tailor.capacity.synthetic_pool import PoolSize
 from tailor.common.memory import gib
 from tailor.errors import InputError
 from tailor.selection.pool_view import Need
-from tailor.strategies import NARROW, make_arms, make_strategy
+from tailor.strategies import NARROW, expand_sets, make_arms, make_strategy
 
 #: features of an example where nobody says: ResNet-18's
 WIDTH = 512
@@ -31,6 +31,7 @@ class _Wanted:
     batch: int | None
     multilabel: bool
     families: list[str]
+    cover: bool
 
 
 def planned_size(
@@ -41,8 +42,12 @@ def planned_size(
     batch: int | None,
     multilabel: bool,
     families: Sequence[str] | None,
+    cover: bool = False,
 ) -> tuple[PoolSize, list[str]]:
-    """The size, and what had to be assumed, in words. Numbers that are given win over the run's."""
+    """The size, and what had to be assumed, in words. Numbers that are given win over the run's.
+
+    cover: whether the arms only propose; a run that does so needs no word of it
+    """
     wanted = _Wanted(
         examples,
         classes,
@@ -50,6 +55,7 @@ def planned_size(
         batch,
         multilabel,
         list(families or []),
+        cover,
     )
     assumed = list[str]()
     if run is not None:
@@ -66,6 +72,8 @@ def planned_size(
     width = wanted.features
     if width is None:
         width = WIDTH
+    if wanted.cover and width == 0:
+        raise InputError("a cover needs features: give --features, or plan without --cover")
     size = PoolSize(
         "planned",
         wanted.examples,
@@ -73,8 +81,9 @@ def planned_size(
         wanted.multilabel,
         batch,
         width,
-        tuple(wanted.families or NARROW[kind]),
+        tuple(expand_sets(wanted.families or NARROW[kind], kind)),
         seed=7,
+        cover=wanted.cover,
     )
     _check_families(size)
     return size, assumed
@@ -108,6 +117,7 @@ def _fill_from_run(wanted: _Wanted, run: Path) -> list[str]:
     wanted.multilabel = settings.kind == "multi-label"
     wanted.batch = wanted.batch or settings.batch
     wanted.families = wanted.families or list(settings.strategies)
+    wanted.cover = wanted.cover or settings.cover
     return assumed
 
 

@@ -25,6 +25,7 @@ from tailor.compute.prediction_shards import FEATURES, PROBS, Shard
 from tailor.models.probe import Probe
 from tailor.pools import open_pool
 from tailor.selection.array_view import make_view
+from tailor.selection.plan_walk import Walk
 from tailor.selection.pool_view import CHUNK, PoolView
 from tailor.selection.round import Round
 from tailor.strategies import Arm, Cursor, make_arms
@@ -34,6 +35,8 @@ from tailor.task import Task
 ANSWERS = 50
 #: the name of a family's opening begins with this
 OPEN = "open "
+#: the stage in which proposals are made and their cover is measured
+COVER = "cover"
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,34 @@ class MeasuredRound(Round):
         self._size = size
         self._device = device
         self._held = 0
-        super().__init__(view, arms, plan, seed)
+        super().__init__(
+            view,
+            arms,
+            plan,
+            seed,
+            cover=size.cover,
+        )
+
+    def _make_walk(self, cover: bool) -> Walk:
+        """With a cover, what proposing and covering take is a stage after the openings."""
+        if not cover:
+            return super()._make_walk(cover)
+        before = len(self._stages)
+        with measured(self._stages, COVER, self._device):
+            walk = super()._make_walk(cover)
+        whole = self._stages.pop()
+        openings = self._stages[before:]
+        seconds = whole.seconds - sum(stage.seconds for stage in openings)
+        cpu_seconds = whole.cpu_seconds - sum(stage.cpu_seconds for stage in openings)
+        # Each opening has begun the peak of memory anew: that of the end is of covering alone.
+        self._stages.append(
+            replace(
+                whole,
+                seconds=seconds,
+                cpu_seconds=cpu_seconds,
+            )
+        )
+        return walk
 
     def _open_family(
         self,

@@ -33,6 +33,7 @@ class PoolSize:
     features: int  # d, 0 for none
     families: tuple[str, ...]
     seed: int
+    cover: bool = False  # whether the arms propose, and what covers the pool best is taken
 
     @property
     def task(self) -> Task:

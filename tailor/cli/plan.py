@@ -40,6 +40,12 @@ def plan(
             help="An arm family; may be given more than once.", autocompletion=complete_family
         ),
     ] = None,
+    cover: Annotated[
+        bool,
+        typer.Option(
+            "--cover", help="Arms propose, and what covers the pool best is taken; as a run has it."
+        ),
+    ] = False,
     device: Annotated[
         str, typer.Option(help="cpu, or cuda: then the predictions are held on the GPU.")
     ] = "cpu",
@@ -63,7 +69,16 @@ def plan(
     from tailor.capacity.planning import in_memory, planned_size, shortages
     from tailor.common.memory import available_memory
 
-    size, assumptions = planned_size(run, examples, classes, features, batch, multilabel, family)
+    size, assumptions = planned_size(
+        run,
+        examples,
+        classes,
+        features,
+        batch,
+        multilabel,
+        family,
+        cover,
+    )
     check_device(device)
     for assumption in assumptions:
         typer.echo(assumption, err=True)

@@ -94,3 +94,24 @@ def test_a_run_of_wider_numbers_is_told_so(run_with):
         file.write('[engine]\nname = "local"\ndtype = "float32"\n')
     _, assumed = planned_size(folder, None, None, None, None, False, None)
     assert any("float32" in line for line in assumed)
+
+
+def test_a_run_that_covers_has_a_stage_for_it(run_with, planned):
+    folder = run_with("")
+    settings = folder / "tailor.toml"
+    settings.write_text(
+        settings.read_text().replace("[selection]\n", "[selection]\ncover = true\n")
+    )
+    size, _ = planned_size(folder, None, None, None, None, False, None)
+    assert size.cover
+    rows = list(map(json.loads, planned(folder, "--json").stdout.splitlines()))
+    stages = [row["stage"] for row in rows]
+    assert stages.index("cover") == stages.index("take") - 1
+    (cover,) = [row for row in rows if row["stage"] == "cover"]
+    assert cover["seconds"] > 0
+    assert cover["cpu_seconds"] > 0
+
+
+def test_a_cover_without_features_is_refused(run_with):
+    with pytest.raises(InputError, match="a cover needs features: give --features"):
+        planned_size(run_with(""), None, None, 0, None, False, None, True)
