@@ -68,9 +68,7 @@ def _overall(task: Task, pairs: Sequence[Figures]) -> Figures:
     return overall
 
 
-def _answers_by_pair(
-    votes: Iterable[dict[str, Vote]],
-) -> dict[NamePair, AnswerPairs]:
+def _answers_by_pair(votes: Iterable[dict[str, Vote]]) -> dict[NamePair, AnswerPairs]:
     by_pair: dict[NamePair, AnswerPairs] = {}
     for votes_on_example in votes:
         answers = _without_skips(votes_on_example)
@@ -169,10 +167,7 @@ def cohen_kappa(first: np.ndarray, second: np.ndarray) -> float | None:
     return beyond_chance / (1 - expected)
 
 
-def _weighted_mean(
-    values: Sequence[float | None],
-    weights: Sequence[int],
-) -> float | None:
+def _weighted_mean(values: Sequence[float | None], weights: Sequence[int]) -> float | None:
     """The mean of the values that are defined; None where none is."""
     total = 0.0
     total_weight = 0

@@ -133,11 +133,7 @@ class AnswerCollector:
         )
 
 
-def checked_label(
-    task: Task,
-    id: str,
-    label: Sequence[str] | None,
-) -> str | list[str] | None:
+def checked_label(task: Task, id: str, label: Sequence[str] | None) -> str | list[str] | None:
     """A label as the task encodes it: one class name in a multi-class task, else a list of them.
 
     id: of the example, for the message of the InputError that is raised for what is no label.

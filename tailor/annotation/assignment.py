@@ -51,11 +51,7 @@ class Assignment:
     def _run_state(self) -> RunState:
         return self._session.run_state
 
-    def assign(
-        self,
-        annotator: str,
-        n: int,
-    ) -> tuple[list[int], Shortage | None]:
+    def assign(self, annotator: str, n: int) -> tuple[list[int], Shortage | None]:
         """The positions of up to n examples, leased to the annotator, first those already in hand;
         and where they are fewer than n, why.
         """

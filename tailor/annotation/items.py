@@ -68,11 +68,7 @@ class ItemPage:
     total: int
 
 
-def make_item(
-    run_state: RunState,
-    position: int,
-    probs: np.ndarray | None,
-) -> Item:
+def make_item(run_state: RunState, position: int, probs: np.ndarray | None) -> Item:
     """The item of the example at a position. probs (N, K): what the model says now, if there is
     one.
     """
@@ -116,9 +112,7 @@ def _votes_on(run_state: RunState, position: int) -> tuple[ItemVote, ...]:
 
 
 def prediction_before_label(
-    run_state: RunState,
-    position: int,
-    probs: np.ndarray | None,
+    run_state: RunState, position: int, probs: np.ndarray | None
 ) -> np.ndarray | None:
     """(K,) what a model that had not learned the example's label said of it, or None.
 
@@ -150,11 +144,7 @@ def likeliest(task: Task, probs: np.ndarray | None) -> dict[str, float]:
     return predicted
 
 
-def has_answer(
-    run_state: RunState,
-    position: int,
-    annotator: str | None,
-) -> bool:
+def has_answer(run_state: RunState, position: int, annotator: str | None) -> bool:
     """Whether an example has a label, is skipped, or has this annotator's vote."""
     if run_state.label_of(position) is not None:
         return True
@@ -163,10 +153,7 @@ def has_answer(
     return annotator in run_state.consensus.on(position)
 
 
-def _class_names(
-    task: Task,
-    classes: Iterable[int] | None,
-) -> tuple[str, ...] | None:
+def _class_names(task: Task, classes: Iterable[int] | None) -> tuple[str, ...] | None:
     if classes is None:
         return None
     return tuple(task.classes[k] for k in classes)

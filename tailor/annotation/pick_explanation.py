@@ -50,9 +50,7 @@ def explain_pick(run_state: RunState, position: int) -> dict[str, Any]:
 
 
 def _sentences(
-    pick_record: PickRecord,
-    predicted: dict[str, float],
-    expected: dict[str, float],
+    pick_record: PickRecord, predicted: dict[str, float], expected: dict[str, float]
 ) -> list[str]:
     by_arm = (
         f"Chosen by {pick_record.arm}, which had a chance of {pick_record.chance:.0%} for "

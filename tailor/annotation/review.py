@@ -129,11 +129,7 @@ def labelled_positions(
     return positions
 
 
-def _labelled_with(
-    run_state: RunState,
-    positions: np.ndarray,
-    klass: str,
-) -> np.ndarray:
+def _labelled_with(run_state: RunState, positions: np.ndarray, klass: str) -> np.ndarray:
     """Those of the positions whose label has the class."""
     labels = run_state.label_table.labels_of(positions)
     column = run_state.task.index(klass)
@@ -141,11 +137,7 @@ def _labelled_with(
     return positions[has_class]
 
 
-def _answered_by(
-    run_state: RunState,
-    positions: np.ndarray,
-    annotator: str,
-) -> np.ndarray:
+def _answered_by(run_state: RunState, positions: np.ndarray, annotator: str) -> np.ndarray:
     """Those of the positions that the annotator gave the label of, or a vote on."""
     is_answered = np.zeros(len(positions), bool)
     for row, position in enumerate(positions.tolist()):
@@ -155,11 +147,7 @@ def _answered_by(
     return positions[is_answered]
 
 
-def _asked_by(
-    run_state: RunState,
-    positions: np.ndarray,
-    arm: int | None,
-) -> np.ndarray:
+def _asked_by(run_state: RunState, positions: np.ndarray, arm: int | None) -> np.ndarray:
     """Those of the positions that the arm asked for; None: those that nobody asked for."""
     picks = run_state.label_table.picks
     if arm is None:

@@ -64,11 +64,7 @@ def check_arms(contest: Contest, arms: Any) -> np.ndarray:
     return indices
 
 
-def check_vectors(
-    contest: Contest,
-    vectors: Any,
-    rows: int,
-) -> np.ndarray:
+def check_vectors(contest: Contest, vectors: Any, rows: int) -> np.ndarray:
     """vectors (n, K) in [0, 1], one row a pick -> float64."""
     array = as_floats(vectors)
     task = contest.task
@@ -98,11 +94,7 @@ def check_outcomes(contest: Contest, outcomes: Outcomes) -> tuple[np.ndarray, np
     return arms, labels
 
 
-def check_fit(
-    contest: Contest,
-    outcomes: Outcomes,
-    selector: str,
-) -> Fit:
+def check_fit(contest: Contest, outcomes: Outcomes, selector: str) -> Fit:
     """The round's Fit, with every number in its range."""
     fit = outcomes.fit
     if fit is None:
@@ -137,12 +129,7 @@ def _check_fit_arrays(fit: Fit, classes: int) -> None:
     _check_unit_interval(rates, "rates", zero_allowed=True)
 
 
-def _check_unit_interval(
-    values: np.ndarray,
-    name: str,
-    *,
-    zero_allowed: bool,
-) -> None:
+def _check_unit_interval(values: np.ndarray, name: str, *, zero_allowed: bool) -> None:
     if zero_allowed:
         interval = "[0, 1]"
         is_right = values >= 0
@@ -157,11 +144,7 @@ def _check_unit_interval(
         raise InputError(f"fit.{name} holds {first_wrong}: it must lie in {interval}")
 
 
-def restored(
-    state: Any,
-    name: str,
-    shape: tuple[int, ...],
-) -> np.ndarray:
+def restored(state: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """One array of a saved state, of the right shape, as a copy."""
     if name not in state:
         names = sorted(state)

@@ -38,11 +38,7 @@ class CostEstimate:
     disk: float = 0  # bytes that are written
 
 
-def forecast(
-    size: PoolSize,
-    folder: Path | None = None,
-    device: str = "cpu",
-) -> list[CostEstimate]:
+def forecast(size: PoolSize, folder: Path | None = None, device: str = "cpu") -> list[CostEstimate]:
     """The stages of one round at this size on this machine, over shards in one process.
 
     Both probes have the round's own K, d, labels, batch and plan, so only N is extrapolated; a pool
@@ -150,11 +146,7 @@ def _estimate(
     )
 
 
-def extrapolate(
-    smaller: tuple[float, float],
-    larger: tuple[float, float],
-    pool: float,
-) -> float:
+def extrapolate(smaller: tuple[float, float], larger: tuple[float, float], pool: float) -> float:
     """What a stage takes at `pool` examples, from (examples, taken) of two smaller pools: a fixed
     cost, and a cost for each example. Neither is below 0: where the line says so, the larger pool
     or the two together decide.

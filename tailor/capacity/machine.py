@@ -26,11 +26,7 @@ class Machine:
     cores: int
 
 
-def measure_machine(
-    folder: Path | None = None,
-    device: str = "cpu",
-    tries: int = TRIES,
-) -> Machine:
+def measure_machine(folder: Path | None = None, device: str = "cpu", tries: int = TRIES) -> Machine:
     """The rates of this machine, or of its GPU.
 
     folder: whose disk is measured, by default the one for temporary files.

@@ -148,11 +148,7 @@ def in_memory(size: PoolSize) -> str:
     return f'This is over shards, [engine] name = "local"; a run in memory holds more: {held}'
 
 
-def shortages(
-    stages: Sequence[CostEstimate],
-    disk: float,
-    memory: float | None,
-) -> list[str]:
+def shortages(stages: Sequence[CostEstimate], disk: float, memory: float | None) -> list[str]:
     """What the machine has too little of. disk, memory: bytes that are free."""
     needed = altogether(list(stages))
     lines = []

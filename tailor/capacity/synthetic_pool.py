@@ -226,11 +226,7 @@ class _Raised(NamedTuple):
     noise_scale: np.ndarray  # (n,) float32
 
 
-def _draw_raised(
-    rng: np.random.Generator,
-    true_class: np.ndarray,
-    class_count: int,
-) -> _Raised:
+def _draw_raised(rng: np.random.Generator, true_class: np.ndarray, class_count: int) -> _Raised:
     """Whether the model is sure of each example, in doubt, or fooled, as make_pool() says."""
     n = len(true_class)
     luck = rng.random(n)

@@ -14,12 +14,7 @@ _NAME_LENGTH = 40
 
 
 @contextmanager
-def atomic_path(
-    path: Path | str,
-    *,
-    private: bool = False,
-    durable: bool = True,
-) -> Iterator[Path]:
+def atomic_path(path: Path | str, *, private: bool = False, durable: bool = True) -> Iterator[Path]:
     """Yields the path of an empty temporary file in the same folder, for the block to write to.
 
     When the block ends, the temporary file replaces `path`. When it raises, the temporary file is

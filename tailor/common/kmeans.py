@@ -91,11 +91,7 @@ def assign(rows: torch.Tensor, centres: torch.Tensor) -> Clusters:
     )
 
 
-def _first_centres(
-    rows: torch.Tensor,
-    count: int,
-    rng: np.random.Generator,
-) -> torch.Tensor:
+def _first_centres(rows: torch.Tensor, count: int, rng: np.random.Generator) -> torch.Tensor:
     """(c, d): the first row, then each drawn in proportion to its squared distance from the
     nearest centre so far.
     """

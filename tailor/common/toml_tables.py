@@ -115,11 +115,7 @@ class TomlFile:
         place = self.place(table, key, entry)
         return InputError(f"{place}: {message}")
 
-    def check(
-        self,
-        tables: Mapping[str, Keys],
-        arrays: Mapping[str, Keys] | None = None,
-    ) -> None:
+    def check(self, tables: Mapping[str, Keys], arrays: Mapping[str, Keys] | None = None) -> None:
         """Raises InputError for a name that is not known and for a value of another type.
 
         tables, arrays  the keys of each [name] and of each [[name]] that the file may have

@@ -129,11 +129,7 @@ def predict(
     return predictions
 
 
-def _model_maker(
-    engine: Engine,
-    model: Model,
-    copy: Copy | None,
-) -> Callable[[], Model]:
+def _model_maker(engine: Engine, model: Model, copy: Copy | None) -> Callable[[], Model]:
     """What gives a worker its model: itself in this process, a copy elsewhere."""
     if isinstance(engine, LocalEngine):
         return lambda: model

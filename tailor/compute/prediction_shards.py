@@ -268,11 +268,7 @@ class Predictions:
             f'dtype = "{wider}"'
         )
 
-    def write_all(
-        self,
-        probs: Any,
-        features: Any = None,
-    ) -> Predictions:
+    def write_all(self, probs: Any, features: Any = None) -> Predictions:
         """Arrays (N, K) and (N, d) that are in memory, or memory maps."""
         self.begin()
         for number, shard in enumerate(self):
@@ -283,11 +279,7 @@ class Predictions:
             self.write(number, shard_probs, shard_features)
         return self
 
-    def take(
-        self,
-        name: str,
-        positions: np.ndarray | slice,
-    ) -> np.ndarray:
+    def take(self, name: str, positions: np.ndarray | slice) -> np.ndarray:
         """(n, width) rows in the order asked for, read where they lie. name: PROBS or FEATURES."""
         if isinstance(positions, slice):
             ends = positions.indices(self.rows)

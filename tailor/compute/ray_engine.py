@@ -180,11 +180,7 @@ class RayEngine(Engine):
                     results[number] = self.ray.get(reference)
         return _in_order(results)
 
-    def _wait_for_any(
-        self,
-        running: Mapping[Any, Any],
-        gpus: float,
-    ) -> list[Any]:
+    def _wait_for_any(self, running: Mapping[Any, Any], gpus: float) -> list[Any]:
         """Those of the references that are done, at least one; none where PATIENCE has run out.
 
         Raises InputError where no node is left that could run a task with so many GPUs.
@@ -227,11 +223,7 @@ class RayEngine(Engine):
         return _in_order(results)
 
     @contextmanager
-    def _crew(
-        self,
-        make: Callable[[], S],
-        function: Callable[..., T],
-    ) -> Iterator[_Crew]:
+    def _crew(self, make: Callable[[], S], function: Callable[..., T]) -> Iterator[_Crew]:
         options: dict[str, float] = {
             "max_restarts": self.retries,
             "max_task_retries": self.retries,

@@ -133,11 +133,7 @@ class ModelVariants:
             self._dropout_passes = tuple(passes)
         return self._dropout_passes
 
-    def add_finetuned(
-        self,
-        pieces: Sequence[ShardPiece],
-        epochs: int,
-    ) -> list[ShardPiece]:
+    def add_finetuned(self, pieces: Sequence[ShardPiece], epochs: int) -> list[ShardPiece]:
         """The pieces, each with its shard of the fine-tuned predictions."""
         shards = self.finetuned(epochs)
         extended = []
@@ -303,9 +299,7 @@ class ShardedView(PoolView):
         return self._visit(CountPredicted(), pieces)
 
     def rows(
-        self,
-        which: slice | torch.Tensor,
-        classes: slice | Sequence[int] | np.ndarray | None = None,
+        self, which: slice | torch.Tensor, classes: slice | Sequence[int] | np.ndarray | None = None
     ) -> torch.Tensor:
         rows = self._take(PROBS, which)
         if classes is None:
@@ -315,11 +309,7 @@ class ShardedView(PoolView):
     def feature_rows(self, which: slice | torch.Tensor) -> torch.Tensor:
         return self._take(FEATURES, which)
 
-    def _take(
-        self,
-        name: str,
-        which: slice | torch.Tensor,
-    ) -> torch.Tensor:
+    def _take(self, name: str, which: slice | torch.Tensor) -> torch.Tensor:
         positions: slice | np.ndarray
         if isinstance(which, slice):
             positions = which
@@ -365,9 +355,5 @@ class ShardedView(PoolView):
         return self.to_device(probs)
 
 
-def _columns_of(
-    classes: list[int],
-    view: PoolView,
-    part: slice,
-) -> torch.Tensor:
+def _columns_of(classes: list[int], view: PoolView, part: slice) -> torch.Tensor:
     return view.rows(part, classes)

@@ -171,9 +171,7 @@ def choose(
 
 
 def _with_single_labels(
-    weights: np.ndarray,
-    is_repeated: np.ndarray,
-    unlabelled_share: float,
+    weights: np.ndarray, is_repeated: np.ndarray, unlabelled_share: float
 ) -> np.ndarray:
     """Weights (n,) of examples with a single label of their class included: together they count as
     much as the classes without a label, of which there is this share.
@@ -192,9 +190,7 @@ def _with_single_labels(
 
 
 def _best_temperature(
-    temperatures: Sequence[float],
-    losses: np.ndarray,
-    weights: np.ndarray,
+    temperatures: Sequence[float], losses: np.ndarray, weights: np.ndarray
 ) -> int:
     """The index of the temperature with the smallest mean of losses (temperatures, n), its
     logarithm held back by a Gaussian prior around 0.

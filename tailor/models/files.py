@@ -95,9 +95,7 @@ def _has_what_is_needed(settings: dict[str, Any]) -> bool:
 
 
 def read_model(
-    folder: Path,
-    task: Task,
-    kind: str,
+    folder: Path, task: Task, kind: str
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """(settings, tensors by name) that write_model() wrote.
 

@@ -52,9 +52,7 @@ def check_positions(positions: Any, size: int) -> np.ndarray:
 
 
 def keep_readable(
-    positions: np.ndarray,
-    labels: np.ndarray,
-    readable: np.ndarray,
+    positions: np.ndarray, labels: np.ndarray, readable: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Leave out labelled examples that can't be read: positions (n,), labels (n, K) -> (m,),
     (m, K).

@@ -50,11 +50,7 @@ def make_loss(task: Task, weights: Tensor | None) -> Loss:
     return loss
 
 
-def class_weights(
-    task: Task,
-    option: Any,
-    targets: np.ndarray | Targets,
-) -> np.ndarray | None:
+def class_weights(task: Task, option: Any, targets: np.ndarray | Targets) -> np.ndarray | None:
     """The weight of each class in the loss, (K,) float32, or None.
 
     option   None, an array (K,), or "balanced": multi-class, all classes that have a label count

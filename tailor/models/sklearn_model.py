@@ -311,9 +311,7 @@ class SklearnModel(SourceModel):
         self._training = (vectors, labels, seed)
 
     def _likeliest_labels(
-        self,
-        targets: np.ndarray | Targets,
-        rows: np.ndarray,
+        self, targets: np.ndarray | Targets, rows: np.ndarray
     ) -> Iterator[np.ndarray]:
         """The likeliest labels of some rows, as FittedClassifiers.fit() takes them.
 

@@ -86,9 +86,7 @@ class Source(CachedRows, ABC):
         return dict(self.problems)
 
     def compute(
-        self,
-        positions: range,
-        step: Callable[[int], object] = lambda done: None,
+        self, positions: range, step: Callable[[int], object] = lambda done: None
     ) -> np.ndarray:
         """(n,) the cache's row of each of these entries, computed where it isn't there yet; -1
         where it can't be.

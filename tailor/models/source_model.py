@@ -71,9 +71,7 @@ class SourceModel(Model):
         return check_positions(positions, count)
 
     def _check_training_set(
-        self,
-        positions: Any,
-        labels: np.ndarray,
+        self, positions: Any, labels: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Positions (m,) int64 that can be read, and their labels (m, K)."""
         checked_labels = self.task.check_labels(labels)

@@ -137,9 +137,7 @@ def open_pool(
 
 
 def _open_described(
-    description: Mapping[str, Any],
-    kind: str | None,
-    options: Mapping[str, Any],
+    description: Mapping[str, Any], kind: str | None, options: Mapping[str, Any]
 ) -> Pool:
     """Open what `Pool.describe` gave. Options given beside it win over those described."""
     described = dict(description)

@@ -83,10 +83,7 @@ class Arrays(Pool):
     def ids(self) -> Sequence[str]:
         return self._ids
 
-    def read(
-        self,
-        positions: Sequence[int],
-    ) -> list[np.ndarray | Unreadable]:
+    def read(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
         checked = check_positions(positions, len(self))
         if isinstance(self._rows, NpyRows):
             rows = self._rows.rows(checked)
@@ -95,20 +92,14 @@ class Arrays(Pool):
             rows = [self._rows[position] for position in checked]
         return [self._example(row) for row in rows]
 
-    def _example(
-        self,
-        row: np.ndarray | Unreadable,
-    ) -> np.ndarray | Unreadable:
+    def _example(self, row: np.ndarray | Unreadable) -> np.ndarray | Unreadable:
         if isinstance(row, Unreadable):
             return row
         if self.kind == "vector":
             return convert.vector(row)
         return pixels(row)
 
-    def content_keys(
-        self,
-        positions: Sequence[int],
-    ) -> list[str] | None:
+    def content_keys(self, positions: Sequence[int]) -> list[str] | None:
         checked = check_positions(positions, len(self))
         if self._path is None:
             return None  # an array in memory may be changed in place

@@ -74,10 +74,7 @@ class Pool(ABC):
         """
         return None
 
-    def content_keys(
-        self,
-        positions: Sequence[int],
-    ) -> list[str] | None:
+    def content_keys(self, positions: Sequence[int]) -> list[str] | None:
         """A short key for each example's content that is cheap to get, such as a file's size and
         modification time. Equal keys mean equal content.
 

@@ -14,12 +14,7 @@ from tailor.pools.base import shortened
 LABEL_COLUMNS = ("label", "labels")
 
 
-def column_kind(
-    schema: Any,
-    name: str,
-    *,
-    strict: bool = True,
-) -> str | None:
+def column_kind(schema: Any, name: str, *, strict: bool = True) -> str | None:
     """What a column of a pyarrow schema holds, by its type: "image", "vector" or "text"; None for
     anything else.
 
@@ -113,10 +108,7 @@ def choose_column(
     return chosen, kinds[chosen]
 
 
-def _column_kinds(
-    schema: Any,
-    left_out: Sequence[str | None],
-) -> dict[str, str]:
+def _column_kinds(schema: Any, left_out: Sequence[str | None]) -> dict[str, str]:
     """The kinds of the columns that are examples beyond doubt, by name."""
     kinds = {}
     # A schema may have two columns of one name.
@@ -175,10 +167,7 @@ def check_columns(
         )
 
 
-def choose_label(
-    names: Sequence[str],
-    label: str | None,
-) -> str | None:
+def choose_label(names: Sequence[str], label: str | None) -> str | None:
     """The column of the labels: the one named, else `label` or `labels`; None where there is
     neither.
 
@@ -198,10 +187,7 @@ def choose_label(
     return candidates[0]
 
 
-def schema_class_names(
-    schema: Any,
-    column: str | None,
-) -> list[str] | None:
+def schema_class_names(schema: Any, column: str | None) -> list[str] | None:
     """The names of the classes of a label column, in order, from the metadata of a pyarrow schema:
     a Hugging Face ClassLabel, or a JSON list under `class_names`. None where there are none.
     """
@@ -219,10 +205,7 @@ def schema_class_names(
     return [str(name) for name in names]
 
 
-def _hugging_face_names(
-    metadata: dict[bytes, bytes],
-    column: str,
-) -> Any:
+def _hugging_face_names(metadata: dict[bytes, bytes], column: str) -> Any:
     try:
         dataset = json.loads(metadata[b"huggingface"])
         features = dataset["info"]["features"]

@@ -12,10 +12,7 @@ from tailor.errors import InputError
 from tailor.pools.base import Unreadable
 
 
-def vector(
-    value: Any,
-    length: int | None = None,
-) -> np.ndarray | Unreadable:
+def vector(value: Any, length: int | None = None) -> np.ndarray | Unreadable:
     """A list or array of numbers -> float32 (d,).
 
     Unreadable where it is missing, empty, not finite, or not of this length.
@@ -62,10 +59,7 @@ def text(value: Any) -> str | Unreadable:
     return value
 
 
-def key_ids(
-    values: Iterable[Any],
-    file_name: str = "",
-) -> tuple[list[str], list[int]]:
+def key_ids(values: Iterable[Any], file_name: str = "") -> tuple[list[str], list[int]]:
     """The values of a key column as ids, and the rows that have none: their id says which row it
     is.
 
@@ -112,10 +106,7 @@ def label(value: Any, class_names: Sequence[str] | None) -> Any:
     raise InputError(f"label {value!r} is a {type_name}: labels are class names or whole numbers")
 
 
-def _several_labels(
-    values: Iterable[Any],
-    class_names: Sequence[str] | None,
-) -> list[Any]:
+def _several_labels(values: Iterable[Any], class_names: Sequence[str] | None) -> list[Any]:
     names = []
     for value in values:
         name = label(value, class_names)
@@ -132,11 +123,7 @@ def _truth_name(value: bool, class_names: Sequence[str] | None) -> str:
     return "false"
 
 
-def _float_label(
-    number: float,
-    stored: Any,
-    class_names: Sequence[str] | None,
-) -> str | None:
+def _float_label(number: float, stored: Any, class_names: Sequence[str] | None) -> str | None:
     """A column of whole numbers with gaps is often stored as floats, NaN in the gaps.
 
     stored  the number as it was, whose type decides how it is written
@@ -148,10 +135,7 @@ def _float_label(
     return _class_name(int(number), class_names)
 
 
-def _class_name(
-    index: int,
-    class_names: Sequence[str] | None,
-) -> str | None:
+def _class_name(index: int, class_names: Sequence[str] | None) -> str | None:
     if class_names is None:
         return str(index)
     if index == -1:  # how datasets mark a missing label
@@ -190,9 +174,7 @@ def label_cell(cell: Any, separator: str | None) -> Any:
 
 
 def labels_by_id(
-    ids: Iterable[str],
-    values: Iterable[Any],
-    class_names: Sequence[str] | None,
+    ids: Iterable[str], values: Iterable[Any], class_names: Sequence[str] | None
 ) -> dict[str, Any]:
     """Stored labels, one for each id, as `Pool.labels` gives them; ids without a label are left
     out.

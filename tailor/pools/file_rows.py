@@ -40,10 +40,7 @@ class FileRows:
         first_position = int(self.starts[number])
         return number, position - first_position
 
-    def by_file(
-        self,
-        positions: Iterable[int],
-    ) -> dict[int, PositionByRow]:
+    def by_file(self, positions: Iterable[int]) -> dict[int, PositionByRow]:
         """Positions grouped by the number of their file: {file: {row: position}}."""
         grouped: dict[int, PositionByRow] = {}
         for position in positions:

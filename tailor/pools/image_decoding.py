@@ -65,11 +65,7 @@ def check_decoding(max_side: int | None, threads: int | None) -> None:
         raise InputError(f"threads is {threads}: it must be at least 1")
 
 
-def in_threads(
-    work: Callable[[S], T],
-    items: Sequence[S],
-    threads: int | None,
-) -> list[T]:
+def in_threads(work: Callable[[S], T], items: Sequence[S], threads: int | None) -> list[T]:
     """work(item) for each item, in order. None threads means THREADS.
 
     Image decoders release the interpreter lock, so threads do decode at the same time.
@@ -149,12 +145,7 @@ def _stream(source: EncodedImage) -> BinaryIO:
     return open(source, "rb")
 
 
-def to_rgb(
-    image: Any,
-    max_side: int | None = None,
-    *,
-    checkered: bool = False,
-) -> np.ndarray:
+def to_rgb(image: Any, max_side: int | None = None, *, checkered: bool = False) -> np.ndarray:
     """A PIL image -> RGB uint8 (H, W, 3), its longer side at most max_side."""
     too_large = max_side is not None and max(image.size) > max_side
     box = (max_side, max_side)

@@ -154,10 +154,7 @@ class ImageFolder(Pool):
         relative = self._path_by_id.get(example_id, example_id)
         return os.path.join(self.path, relative)
 
-    def read(
-        self,
-        positions: Sequence[int],
-    ) -> list[np.ndarray | Unreadable]:
+    def read(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
         def decode(file: str) -> np.ndarray | Unreadable:
             return decode_image(file, self.max_side)
 

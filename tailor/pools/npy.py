@@ -71,10 +71,7 @@ class NpyRows:
         self._row_values = math.prod(self._row_shape)
         self._row_bytes = self._row_values * dtype.itemsize
 
-    def rows(
-        self,
-        positions: Sequence[int],
-    ) -> list[np.ndarray | Unreadable]:
+    def rows(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
         """The rows at these positions; Unreadable where the file is gone or has become too
         short.
         """

@@ -110,22 +110,14 @@ def _members(path: Path) -> Members:
     return members
 
 
-def _read_member(
-    path: Path,
-    members: Members,
-    name: str,
-) -> np.ndarray:
+def _read_member(path: Path, members: Members, name: str) -> np.ndarray:
     array = _open_member(path, members, name)
     if isinstance(array, NpyRows):
         return array.all()
     return array
 
 
-def _open_member(
-    path: Path,
-    members: Members,
-    name: str,
-) -> NpyRows | np.ndarray:
+def _open_member(path: Path, members: Members, name: str) -> NpyRows | np.ndarray:
     if name not in members:
         raise UnknownName("array", name, members)
     member = members[name]

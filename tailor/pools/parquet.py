@@ -171,10 +171,7 @@ class ParquetPool(Pool):
         )
         return file
 
-    def _remembered_files(
-        self,
-        listed: dict[str, Path],
-    ) -> list[TableFile]:
+    def _remembered_files(self, listed: dict[str, Path]) -> list[TableFile]:
         """The files of `order` as they are now. One that is gone keeps its row numbers, and its
         rows read as missing.
         """
@@ -209,11 +206,7 @@ class ParquetPool(Pool):
             missing=True,
         )
 
-    def _file_ids(
-        self,
-        file: TableFile,
-        first_position: int,
-    ) -> tuple[list[str], list[int]]:
+    def _file_ids(self, file: TableFile, first_position: int) -> tuple[list[str], list[int]]:
         """The ids of a file's rows, and the rows whose key is empty."""
         if self.key is None:
             return row_numbers(first_position, file.rows), []
@@ -245,11 +238,7 @@ class ParquetPool(Pool):
             examples[position] = Unreadable("no key")
         return [examples[position] for position in checked]
 
-    def _stored_values(
-        self,
-        number: int,
-        rows: list[int],
-    ) -> dict[int, Any]:
+    def _stored_values(self, number: int, rows: list[int]) -> dict[int, Any]:
         """The stored values of a file by row; Unreadable where the file has changed."""
         file = self._files[number]
         current = current_version(file)
@@ -374,18 +363,13 @@ class ParquetPool(Pool):
         }
 
 
-def _absolute_paths(
-    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-) -> list[Path]:
+def _absolute_paths(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
     if isinstance(path, (str, os.PathLike)):
         path = [path]
     return [Path(single_path).absolute() for single_path in path]
 
 
-def _checked_rows(
-    files: Sequence[TableFile],
-    ids: Sequence[str],
-) -> FileRows:
+def _checked_rows(files: Sequence[TableFile], ids: Sequence[str]) -> FileRows:
     """The rows of these files. Raises InputError where an id occurs twice."""
     counts = [file.rows for file in files]
     rows = FileRows(counts)

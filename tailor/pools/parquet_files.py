@@ -141,11 +141,7 @@ class ParquetListing:
            one
     """
 
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        split: str | None,
-    ) -> None:
+    def __init__(self, paths: Sequence[Path], split: str | None) -> None:
         self.paths = list(paths)
         self.split = split
         for path in self.paths:
@@ -176,11 +172,7 @@ class ParquetListing:
                 listed[name] = file
         return listed
 
-    def _of_split(
-        self,
-        folder: Path,
-        files: dict[str, Path],
-    ) -> dict[str, Path]:
+    def _of_split(self, folder: Path, files: dict[str, Path]) -> dict[str, Path]:
         if self.split == "all":
             return files
         by_split: dict[str, dict[str, Path]] = {}

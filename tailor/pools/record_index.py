@@ -51,11 +51,7 @@ class RecordIndex:
         end = self.ends[position]
         return end - start
 
-    def replace_from(
-        self,
-        first: int,
-        entries: Sequence[IndexEntry],
-    ) -> None:
+    def replace_from(self, first: int, entries: Sequence[IndexEntry]) -> None:
         """Put entries at position `first` and those that follow. first is at most len(self)."""
         for position, entry in enumerate(entries, first):
             # In arrays of plain numbers: an object for each of a million records takes far more.

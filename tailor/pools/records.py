@@ -207,11 +207,7 @@ class Csv:
             open_quote=open_quote,
         )
 
-    def _decoded_lines(
-        self,
-        file: BinaryIO,
-        taken: list[bytes],
-    ) -> Iterator[str]:
+    def _decoded_lines(self, file: BinaryIO, taken: list[bytes]) -> Iterator[str]:
         for content in iter(file.readline, b""):
             taken.append(content)
             yield _decode(content, self.encoding)

@@ -190,11 +190,7 @@ class RemotePool(Pool):
         files = self._copies.storage.list_files()
         return sorted(files, key=place_and_name)
 
-    def _file_ids(
-        self,
-        file: RemoteFile,
-        first_position: int,
-    ) -> list[str]:
+    def _file_ids(self, file: RemoteFile, first_position: int) -> list[str]:
         if file.is_image:
             self.kind = "image"
             return [file.name]
@@ -233,11 +229,7 @@ class RemotePool(Pool):
             examples.update(zip(position_by_row.values(), values))
         return [examples[position] for position in checked]
 
-    def _read_rows(
-        self,
-        file: RemoteFile,
-        rows: list[int],
-    ) -> list[Any]:
+    def _read_rows(self, file: RemoteFile, rows: list[int]) -> list[Any]:
         reason = self._changed.get(file.name)
         if reason is not None:
             return [Unreadable(reason)] * len(rows)
@@ -338,11 +330,7 @@ def _places(names: Sequence[str]) -> dict[str, int]:
     return places
 
 
-def _check_ids(
-    ids: Sequence[str],
-    files: Sequence[RemoteFile],
-    rows: FileRows,
-) -> None:
+def _check_ids(ids: Sequence[str], files: Sequence[RemoteFile], rows: FileRows) -> None:
     """Raises InputError where an id occurs twice, and names the two files."""
 
     def place(position: int) -> str:

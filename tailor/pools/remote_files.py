@@ -52,11 +52,7 @@ class RemoteStorage:
     Raises InputError where fsspec's part for this kind of address is not installed.
     """
 
-    def __init__(
-        self,
-        address: str,
-        options: Mapping[str, Any],
-    ) -> None:
+    def __init__(self, address: str, options: Mapping[str, Any]) -> None:
         self.address = address
         self.options = dict(options)
         try:
@@ -108,11 +104,7 @@ class RemoteStorage:
             )
         return tables or images
 
-    def _described(
-        self,
-        path: str,
-        fields: Mapping[str, Any],
-    ) -> RemoteFile:
+    def _described(self, path: str, fields: Mapping[str, Any]) -> RemoteFile:
         # Where the address is that of one file, nothing is left below it.
         name = path.removeprefix(self._root).lstrip("/")
         version = ""

@@ -27,11 +27,7 @@ class RowGroups:
     A row group larger than that is streamed in batches and not cached.
     """
 
-    def __init__(
-        self,
-        column: str,
-        cache_bytes: int = CACHE_BYTES,
-    ) -> None:
+    def __init__(self, column: str, cache_bytes: int = CACHE_BYTES) -> None:
         if cache_bytes < 0:
             raise InputError(f"cache_bytes is {cache_bytes}: it must be 0 or more")
         self.column = column
@@ -40,11 +36,7 @@ class RowGroups:
         self._cache: OrderedDict[GroupKey, Any] = OrderedDict()
         self._lock = threading.Lock()  # pages and training may read at the same time
 
-    def values(
-        self,
-        file: TableFile,
-        rows: Sequence[int],
-    ) -> dict[int, Any]:
+    def values(self, file: TableFile, rows: Sequence[int]) -> dict[int, Any]:
         """The column's values by row; an Unreadable where the row group is broken."""
         values: dict[int, Any] = {}
         rows_by_group = _rows_by_group(file, rows)
@@ -155,10 +147,7 @@ class RowGroups:
                 self.cached_bytes -= oldest.nbytes
 
 
-def _rows_by_group(
-    file: TableFile,
-    rows: Sequence[int],
-) -> dict[int, list[int]]:
+def _rows_by_group(file: TableFile, rows: Sequence[int]) -> dict[int, list[int]]:
     """Rows of a file, ascending and each once, by the number of their row group."""
     by_group: dict[int, list[int]] = {}
     ordered = sorted(set(rows))

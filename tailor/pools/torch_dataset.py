@@ -185,10 +185,7 @@ class TorchDataset(Pool):
         return None
 
 
-def _checked_ids(
-    given_ids: Sequence[str] | None,
-    size: int,
-) -> list[str]:
+def _checked_ids(given_ids: Sequence[str] | None, size: int) -> list[str]:
     if given_ids is None:
         return row_numbers(0, size)
     ids = [str(example_id) for example_id in given_ids]
@@ -204,10 +201,7 @@ def _is_sequence(value: Any) -> bool:
     return has_items and hasattr(value, "__len__")
 
 
-def to_example(
-    item: Any,
-    vector_length: int | None = None,
-) -> tuple[str, Any]:
+def to_example(item: Any, vector_length: int | None = None) -> tuple[str, Any]:
     """A tensor, array, PIL image, list of numbers or text -> its kind ("" where it has none), and
     the example or Unreadable that `Pool.read` gives.
     """

@@ -58,9 +58,7 @@ class Plant:
 
 
 def make_plant(
-    options: Mapping[str, Any],
-    folder: Path,
-    copy: Callable[[Model], Copy],
+    options: Mapping[str, Any], folder: Path, copy: Callable[[Model], Copy]
 ) -> Plant | None:
     """From the [engine] section of a run's settings; None: predictions are held in memory, without
     an engine.

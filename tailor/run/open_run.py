@@ -106,10 +106,7 @@ class Run:
         return self.session.stream()
 
     def train(
-        self,
-        folder: str | os.PathLike[str] | None = None,
-        *,
-        overwrite: bool = False,
+        self, folder: str | os.PathLike[str] | None = None, *, overwrite: bool = False
     ) -> HoldoutEstimate | None:
         """Train the model on all answers but the hold-out's.
 

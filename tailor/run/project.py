@@ -287,9 +287,7 @@ class Project:
             raise
 
     def session(
-        self,
-        progress: ProgressCallback = quiet,
-        stop: Sequence[StoppingRule] | None = None,
+        self, progress: ProgressCallback = quiet, stop: Sequence[StoppingRule] | None = None
     ) -> Session:
         """Open the run for writing."""
         pool = self.pool()

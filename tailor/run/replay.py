@@ -62,9 +62,7 @@ def rebuild(settings: Settings, store: Store, until: int | None = None) -> RunSt
 
 
 def _check_classes(
-    settings: Settings,
-    classes_then: tuple[str, ...],
-    classes_now: tuple[str, ...],
+    settings: Settings, classes_then: tuple[str, ...], classes_now: tuple[str, ...]
 ) -> None:
     if settings.classes in (classes_then, classes_now):
         return

@@ -34,11 +34,7 @@ class AnswerColumns:
         twin.skipped = self.skipped.copy()
         return twin
 
-    def tell(
-        self,
-        positions: np.ndarray,
-        labels: np.ndarray,
-    ) -> np.ndarray:
+    def tell(self, positions: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Enter labels (n, K) -> (n,) bool: which are new or other than before."""
         had_label = self.labels.has(positions)
         answered_before = positions[had_label]

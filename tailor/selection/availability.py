@@ -21,11 +21,7 @@ class Availability:
         self.absent = np.empty(0, bool)
         self.for_holdout = np.empty(0, bool)
 
-    def grow(
-        self,
-        count: int,
-        for_holdout: np.ndarray | None = None,
-    ) -> None:
+    def grow(self, count: int, for_holdout: np.ndarray | None = None) -> None:
         """Add `count` examples. for_holdout (count,) bool: which of them the hold-out drew."""
         self.unreadable = extended(self.unreadable, count, False)
         self.absent = extended(self.absent, count, False)

@@ -85,11 +85,7 @@ class ClassEdit:
         new_classes = {self.place[k] for k in classes}
         return sorted(new_classes)
 
-    def _join_columns(
-        self,
-        rows: np.ndarray,
-        join: np.ufunc,
-    ) -> np.ndarray:
+    def _join_columns(self, rows: np.ndarray, join: np.ufunc) -> np.ndarray:
         size = self.after.size
         shape = (len(rows), size)
         joined = np.zeros(shape, rows.dtype)

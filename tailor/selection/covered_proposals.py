@@ -42,11 +42,7 @@ class CoveredProposals(Walk):
     rounds; the proposals of this one stand.
     """
 
-    def _open_all(
-        self,
-        families: list[list[int]],
-        open_family: OpenFamily,
-    ) -> None:
+    def _open_all(self, families: list[list[int]], open_family: OpenFamily) -> None:
         #: position -> the arms that proposed it
         self._proposers: dict[int, list[int]] = {}
         self._entered = 0  # how many of the ledger's takes the cover has heard of
@@ -185,11 +181,7 @@ class CoveredProposals(Walk):
         if len(new_takes):
             self._search.take(new_takes)
 
-    def _generator(
-        self,
-        stream: int,
-        number: int,
-    ) -> np.random.Generator:
+    def _generator(self, stream: int, number: int) -> np.random.Generator:
         # The arms' own streams have the numbers of the arms.
         stream_number = len(self._arms) + stream
         seeds = (self._seed, stream_number, number)

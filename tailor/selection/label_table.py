@@ -77,11 +77,7 @@ class LabelTable:
         count = check_whole(pool, "pool", least=0)
         self.grow(count)
 
-    def grow(
-        self,
-        count: int,
-        for_holdout: np.ndarray | None = None,
-    ) -> None:
+    def grow(self, count: int, for_holdout: np.ndarray | None = None) -> None:
         """New examples join at the end. for_holdout (count,) bool: which of them only the hold-out
         may ask for.
         """

@@ -237,11 +237,7 @@ class Learner:
         self._begin_round(draft, request)
         return draft
 
-    def _begin_round(
-        self,
-        draft: LearnerRound,
-        request: RoundRequest,
-    ) -> None:
+    def _begin_round(self, draft: LearnerRound, request: RoundRequest) -> None:
         """The drafted round becomes the learner's."""
         self.history.open_round(draft.learned_round, draft.weights)
         self.current_round = draft
@@ -377,11 +373,7 @@ def _check_in(label_table: LabelTable, positions: Any) -> np.ndarray:
     return check_positions(positions, label_table.pool, "positions")
 
 
-def _arms_after(
-    change: ClassEdit,
-    before: Contest,
-    after: Contest,
-) -> np.ndarray:
+def _arms_after(change: ClassEdit, before: Contest, after: Contest) -> np.ndarray:
     """(M,) the arm of `after` that each arm of `before` has become."""
     # Family and class tell arms apart: names of classes may have changed.
     arm_of = {}

@@ -33,9 +33,7 @@ class MatrixView(PoolView):
         return self.probs
 
     def rows(
-        self,
-        which: slice | torch.Tensor,
-        classes: slice | Sequence[int] | np.ndarray | None = None,
+        self, which: slice | torch.Tensor, classes: slice | Sequence[int] | np.ndarray | None = None
     ) -> torch.Tensor:
         rows = self.probs[which]
         if classes is not None:

@@ -10,11 +10,7 @@ from tailor.selection.pool_view import CHUNK, PoolView
 from tailor.task import MultiClass
 
 
-def measure_fit(
-    view: PoolView,
-    label_table: LabelTable,
-    reward: float | None = None,
-) -> Fit:
+def measure_fit(view: PoolView, label_table: LabelTable, reward: float | None = None) -> Fit:
     """What the model has right of the answered picks, and what it predicts for the rest.
 
     view    today's predictions
@@ -43,11 +39,7 @@ def measure_fit(
     )
 
 
-def _share_right(
-    view: PoolView,
-    label_table: LabelTable,
-    positions: np.ndarray,
-) -> np.ndarray:
+def _share_right(view: PoolView, label_table: LabelTable, positions: np.ndarray) -> np.ndarray:
     """(n,) float64: the share of its classes that the model has right, of answered examples."""
     on_device = view.to_device(positions)
     rows = view.rows(on_device)

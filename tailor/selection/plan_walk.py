@@ -70,11 +70,7 @@ class Walk(ABC):
         self._open_all(families, open_family)
 
     @abstractmethod
-    def _open_all(
-        self,
-        families: list[list[int]],
-        open_family: OpenFamily,
-    ) -> None:
+    def _open_all(self, families: list[list[int]], open_family: OpenFamily) -> None:
         """Open the arms that have slots. families: their numbers."""
 
     @abstractmethod
@@ -119,11 +115,7 @@ class PlanWalk(Walk):
     every planned arm is dry the slot gets a random free example, credited to nobody.
     """
 
-    def _open_all(
-        self,
-        families: list[list[int]],
-        open_family: OpenFamily,
-    ) -> None:
+    def _open_all(self, families: list[list[int]], open_family: OpenFamily) -> None:
         self._dry: set[int] = set()
         for members in families:
             self._open(

@@ -137,9 +137,7 @@ class PoolView(ABC):
 
     @abstractmethod
     def rows(
-        self,
-        which: slice | torch.Tensor,
-        classes: slice | Sequence[int] | np.ndarray | None = None,
+        self, which: slice | torch.Tensor, classes: slice | Sequence[int] | np.ndarray | None = None
     ) -> torch.Tensor:
         """(n, K) probabilities at a slice or an index tensor (n,), in single precision or better.
 
@@ -354,11 +352,7 @@ def largest_of_rows(view: PoolView, part: slice) -> torch.Tensor:
     return view.rows(part).amax(1)
 
 
-def count_predicted_in(
-    view: PoolView,
-    part: slice,
-    among: np.ndarray,
-) -> torch.Tensor:
+def count_predicted_in(view: PoolView, part: slice, among: np.ndarray) -> torch.Tensor:
     """(K,) int64: of some of a part's rows, how many the model puts in each class. among (n,)
     bool.
     """

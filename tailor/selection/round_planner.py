@@ -75,11 +75,7 @@ class RoundPlanner:
         self._seed = seed
         self._model_before: Any = None  # what own_reward was given as the last model
 
-    def draft(
-        self,
-        learner: Learner,
-        request: RoundRequest,
-    ) -> LearnerRound:
+    def draft(self, learner: Learner, request: RoundRequest) -> LearnerRound:
         """A round that is planned and opened, and of which nothing but the selector knows yet.
 
         Raises InputError where the request does not fit the learner's pool and arms.
@@ -174,9 +170,7 @@ class RoundPlanner:
 
 
 def class_weights(
-    learner: Learner,
-    labelled: int,
-    learned: LearnedRound | None = None,
+    learner: Learner, labelled: int, learned: LearnedRound | None = None
 ) -> np.ndarray:
     """v (K,) for the learner's next round.
 
@@ -198,11 +192,7 @@ def class_weights(
     return learner.reward.weights(summary)
 
 
-def _view_of(
-    learner: Learner,
-    request: RoundRequest,
-    seed: int,
-) -> PoolView:
+def _view_of(learner: Learner, request: RoundRequest, seed: int) -> PoolView:
     """Today's predictions, with the labels told so far."""
     label_table = learner.label_table
     return make_view(

@@ -42,11 +42,7 @@ class LearnedRound:
         )
         return LearnedRound(self.positions[mask], kept)
 
-    def reclassed(
-        self,
-        change: ClassEdit,
-        arms: np.ndarray,
-    ) -> LearnedRound:
+    def reclassed(self, change: ClassEdit, arms: np.ndarray) -> LearnedRound:
         """The same in other classes. arms (M,): what each arm has become."""
         outcomes = self.outcomes
         fit = outcomes.fit
@@ -145,11 +141,7 @@ class SelectorHistory:
             answered = self._label_table.labelled
         return self._label_table.picks.unlearned(answered)
 
-    def gather(
-        self,
-        positions: np.ndarray,
-        fit: Fit | None,
-    ) -> LearnedRound | None:
+    def gather(self, positions: np.ndarray, fit: Fit | None) -> LearnedRound | None:
         """The answers at these positions; None before the first round."""
         if self.weights is None:
             return None
@@ -179,11 +171,7 @@ class SelectorHistory:
             outcomes = learned.with_labels_of(self._label_table)
             self._selector.learn(outcomes)
 
-    def open_round(
-        self,
-        learned: LearnedRound | None,
-        weights: np.ndarray,
-    ) -> None:
+    def open_round(self, learned: LearnedRound | None, weights: np.ndarray) -> None:
         """A round begins: what was learned at its opening is entered, once and for all."""
         if learned is not None:
             self.rounds.append(learned)

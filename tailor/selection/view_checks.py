@@ -62,11 +62,7 @@ def _from_numpy(array: np.ndarray, name: str) -> torch.Tensor:
     return torch.from_numpy(contiguous)
 
 
-def check_probabilities(
-    probs: torch.Tensor,
-    task: Task,
-    first: int = 0,
-) -> torch.Tensor:
+def check_probabilities(probs: torch.Tensor, task: Task, first: int = 0) -> torch.Tensor:
     """probs (n, K), whose first row is the pool's example `first` -> the same, in [0, 1].
 
     Rounding may put a value a little outside, as it may put a row's sum a little off 1: by no more
@@ -127,11 +123,7 @@ def _raise_outside(
     raise InputError(f"probability {value:g} of example {example}, class {name!r}, is {reason}")
 
 
-def _check_sums(
-    part: torch.Tensor,
-    first: int,
-    tolerance: float,
-) -> None:
+def _check_sums(part: torch.Tensor, first: int, tolerance: float) -> None:
     sums = part.sum(1)
     # No NaN is left here to slip through: the range of every number was checked before.
     off_by = (sums - 1).abs()
@@ -146,11 +138,7 @@ def _check_sums(
         )
 
 
-def check_features(
-    features: torch.Tensor,
-    size: int,
-    first: int = 0,
-) -> None:
+def check_features(features: torch.Tensor, size: int, first: int = 0) -> None:
     """features (n, d), whose first row is the pool's example `first`: n is `size`, all finite."""
     rows = len(features)
     if rows != size:
@@ -176,11 +164,7 @@ def _first_not_finite(part: torch.Tensor) -> int:
     return int(bad_rows[0])
 
 
-def check_positions(
-    positions: Any,
-    size: int,
-    name: str,
-) -> np.ndarray:
+def check_positions(positions: Any, size: int, name: str) -> np.ndarray:
     """(n,) int64: positions in a pool of `size` examples, each once. Raises InputError."""
     array = check_array(positions, name)
     # An empty list is an array of floats, and none the less a list of positions.

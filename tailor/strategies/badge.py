@@ -75,11 +75,7 @@ class BadgeCursor(Cursor):
     comes up first have their distances brought up to date.
     """
 
-    def __init__(
-        self,
-        view: PoolView,
-        rng: np.random.Generator,
-    ) -> None:
+    def __init__(self, view: PoolView, rng: np.random.Generator) -> None:
         super().__init__(view)
         self._rng = rng
         self._rough = rough_squared_norms(view)  # (N,)
@@ -240,11 +236,7 @@ class Clocks:
         self._stop()
         return self._values()
 
-    def _falling_rates(
-        self,
-        counted: torch.Tensor,
-        start: int,
-    ) -> torch.Tensor:
+    def _falling_rates(self, counted: torch.Tensor, start: int) -> torch.Tensor:
         """(n, 1 + centres from `start` on): the rates of those at hand, first as they were kept,
         then after each centre's arrival. counted (n,): how many centres the kept rates know of.
         """

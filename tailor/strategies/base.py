@@ -188,11 +188,7 @@ class SeparateArms(Strategy):
         return cursors
 
 
-def random_free(
-    ledger_free: np.ndarray,
-    candidates: np.ndarray,
-    rng: np.random.Generator,
-) -> int:
+def random_free(ledger_free: np.ndarray, candidates: np.ndarray, rng: np.random.Generator) -> int:
     """A uniformly random free example, or raises Exhausted.
 
     ledger_free  (N,) bool

@@ -70,11 +70,7 @@ class ClusterMargin(SeparateArms):
             rng,
         )
 
-    def cluster(
-        self,
-        features: np.ndarray,
-        rng: np.random.Generator,
-    ) -> np.ndarray:
+    def cluster(self, features: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """features (n, d) -> (n,) cluster numbers."""
         from scipy.cluster.hierarchy import fcluster, linkage
 
@@ -107,11 +103,7 @@ def _check_at_least(least: int, option: str, value: int) -> None:
         raise InputError(f"{option} is {value}: at least {least} is needed")
 
 
-def _cluster_means(
-    features: np.ndarray,
-    rows: np.ndarray,
-    clusters: np.ndarray,
-) -> np.ndarray:
+def _cluster_means(features: np.ndarray, rows: np.ndarray, clusters: np.ndarray) -> np.ndarray:
     """(c, d) the mean of each cluster.
 
     features  (n, d)
@@ -187,9 +179,7 @@ class ClusterMarginCursor(Cursor):
 
 
 def round_robin(
-    candidates: np.ndarray,
-    clusters: np.ndarray,
-    rng: np.random.Generator,
+    candidates: np.ndarray, clusters: np.ndarray, rng: np.random.Generator
 ) -> list[int]:
     """One random member of each cluster in turn, smallest cluster first, until all are used.
 

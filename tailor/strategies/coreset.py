@@ -68,11 +68,7 @@ class Coreset(SeparateArms):
 class CoresetCursor(Cursor):
     """Distances only fall as centres come, so few have to be brought up to date for each pick."""
 
-    def __init__(
-        self,
-        view: PoolView,
-        rng: np.random.Generator,
-    ) -> None:
+    def __init__(self, view: PoolView, rng: np.random.Generator) -> None:
         super().__init__(view)
         self._rng = rng
         self._distances = CentreDistances(view)
@@ -197,11 +193,7 @@ class Points:
     (n,).
     """
 
-    def __init__(
-        self,
-        features: torch.Tensor,
-        origin: torch.Tensor,
-    ) -> None:
+    def __init__(self, features: torch.Tensor, origin: torch.Tensor) -> None:
         origin = origin.to(features.dtype)
         self.rows = features - origin
         self.norms = self.rows.square().sum(1)

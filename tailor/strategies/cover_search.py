@@ -98,11 +98,7 @@ class CoverSearch:
             len(cover.references),
         )
 
-    def _collect(
-        self,
-        candidates: np.ndarray,
-        most_pairs: int,
-    ) -> CoverPairs:
+    def _collect(self, candidates: np.ndarray, most_pairs: int) -> CoverPairs:
         """The pairs of as many candidates as there is room for; `positions` are those."""
         rows = [np.empty(0, np.int64)]
         references = [np.empty(0, np.int64)]
@@ -174,11 +170,7 @@ class CoverSearch:
         rank = self._ranks[number]
         self._gains[rank] = -1
 
-    def _raise(
-        self,
-        references: np.ndarray,
-        values: np.ndarray,
-    ) -> None:
+    def _raise(self, references: np.ndarray, values: np.ndarray) -> None:
         cover_references(
             references.astype(np.int32),
             values.astype(np.int32),

@@ -124,11 +124,7 @@ class Direct(Strategy):
         return OpeningWork(bytes_read=shape.probability_bytes)
 
 
-def rank_around(
-    view: PoolView,
-    cuts: list[ClassCut],
-    depths: list[Depths],
-) -> list[AroundCut]:
+def rank_around(view: PoolView, cuts: list[ClassCut], depths: list[Depths]) -> list[AroundCut]:
     """What lies around the cut of each class: one visit to the shards for all of them."""
     job = RankAroundCuts(cuts, depths)
     if view.shards is None:

@@ -50,11 +50,7 @@ class FeatureSample:
         #: (s, d) float64 unit features
         self.rows = torch.cat(unit_blocks)
 
-    def _draw(
-        self,
-        count: int,
-        rng: np.random.Generator,
-    ) -> np.ndarray:
+    def _draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """(s,) positions: free ones first of all, others where there is room for them."""
         free = np.flatnonzero(self._view.ledger.free)
         free_count = min(count, len(free))

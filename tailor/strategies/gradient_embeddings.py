@@ -131,11 +131,7 @@ class Centres:
         return _inner_products(rows, (centre_a, centre_h))
 
 
-def _with_room(
-    stored: torch.Tensor,
-    new: torch.Tensor,
-    needed: int,
-) -> torch.Tensor:
+def _with_room(stored: torch.Tensor, new: torch.Tensor, needed: int) -> torch.Tensor:
     """stored (s, w), moved to a larger tensor where it has fewer rows than are needed; new (n, w)
     says of which width and type.
     """

@@ -63,11 +63,7 @@ class KernelCover:
     0
     """
 
-    def __init__(
-        self,
-        kernel: FeatureKernel,
-        references: np.ndarray,
-    ) -> None:
+    def __init__(self, kernel: FeatureKernel, references: np.ndarray) -> None:
         view = kernel.view
         self.kernel = kernel
         self.references = references
@@ -192,11 +188,7 @@ class KernelCover:
         return rows, columns
 
 
-def draw_free(
-    view: PoolView,
-    count: int,
-    rng: np.random.Generator,
-) -> np.ndarray:
+def draw_free(view: PoolView, count: int, rng: np.random.Generator) -> np.ndarray:
     """(n,) positions of up to `count` of what is free now, in random order.
 
     Only positions are drawn, so that a pool in shards gives the same ones.

@@ -71,12 +71,7 @@ class Probcover(SeparateArms):
     needs = frozenset({Need.FEATURES})
     bytes_per_example = 8
 
-    def __init__(
-        self,
-        *,
-        purity: float = 0.95,
-        sample: int = 16384,
-    ) -> None:
+    def __init__(self, *, purity: float = 0.95, sample: int = 16384) -> None:
         self.purity = check_number(
             purity,
             "purity",
@@ -237,11 +232,7 @@ class ProbcoverCursor(Cursor):
         return self._balls.nbytes
 
 
-def pure_radius(
-    rows: torch.Tensor,
-    numbers: torch.Tensor,
-    purity: float,
-) -> float:
+def pure_radius(rows: torch.Tensor, numbers: torch.Tensor, purity: float) -> float:
     """The largest radius at which a share `purity` of balls hold one cluster only; 2, which holds
     everything, where there is one cluster only.
 
@@ -275,10 +266,7 @@ def pure_radius(
     return float(radius)
 
 
-def _pairs_near(
-    squared: torch.Tensor,
-    squared_radius: float,
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _pairs_near(squared: torch.Tensor, squared_radius: float) -> tuple[torch.Tensor, torch.Tensor]:
     """(rows, columns) of squared distances that differ from the squared radius by less than
     SLACK.
     """

@@ -44,11 +44,7 @@ class Random(SeparateArms):
 class RandomCursor(Cursor):
     """Draws from what was free at the round's start, until it hits what is free now."""
 
-    def __init__(
-        self,
-        view: PoolView,
-        rng: np.random.Generator,
-    ) -> None:
+    def __init__(self, view: PoolView, rng: np.random.Generator) -> None:
         super().__init__(view)
         self._rng = rng
 

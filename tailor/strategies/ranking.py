@@ -25,11 +25,7 @@ ClassScores = tuple[int | None, "torch.Tensor"]
 class Scorer(Protocol):
     """Gives every example a number, for one arm or for one arm a class."""
 
-    def scores(
-        self,
-        view: PoolView,
-        classes: list[int | None],
-    ) -> Iterable[ClassScores]:
+    def scores(self, view: PoolView, classes: list[int | None]) -> Iterable[ClassScores]:
         """(class, (N,) its numbers) for each of the classes; None: the family's only arm."""
 
 
@@ -78,11 +74,7 @@ def first_depth(pulls: int) -> int:
     return 2 * pulls + 16
 
 
-def lowest(
-    scores: torch.Tensor,
-    count: int,
-    view: PoolView,
-) -> np.ndarray:
+def lowest(scores: torch.Tensor, count: int, view: PoolView) -> np.ndarray:
     """Positions of the `count` lowest-scored examples among those free at the round's start, in
     order; ties by view.ties. scores (N,).
     """

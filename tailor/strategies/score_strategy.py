@@ -53,11 +53,7 @@ class ScoreStrategy(Strategy):
         """column (N,): the probabilities of one class -> (N,) finite."""
         raise InputError(f"{type(self).__name__} must define class_score")
 
-    def scores(
-        self,
-        view: PoolView,
-        classes: list[int | None],
-    ) -> Iterable[ClassScores]:
+    def scores(self, view: PoolView, classes: list[int | None]) -> Iterable[ClassScores]:
         """(class, (N,) its numbers) for each of the classes; None: the family's only arm."""
         if not self.per_class:
             yield None, self.score(view)

@@ -72,11 +72,7 @@ class Submodular(SeparateArms):
         queries = self.query_set(view, rng)
         return SubmodularCursor(view, queries, self.eta)
 
-    def query_set(
-        self,
-        view: PoolView,
-        rng: np.random.Generator,
-    ) -> np.ndarray:
+    def query_set(self, view: PoolView, rng: np.random.Generator) -> np.ndarray:
         """Positions of up to `queries` random labelled examples of each class, each once."""
         chosen = []
         for klass in range(view.task.size):
@@ -194,9 +190,7 @@ class Gains:
 
 
 def gains(
-    similarities: torch.Tensor,
-    covered: torch.Tensor,
-    relevance: torch.Tensor,
+    similarities: torch.Tensor, covered: torch.Tensor, relevance: torch.Tensor
 ) -> torch.Tensor:
     """(n,) what each example adds.
 

@@ -144,10 +144,7 @@ def check_range(make: MakePool) -> None:
             assert str(position) in message, "the message does not give the position"
 
 
-def _refusal(
-    method: Callable[[list[int]], Any],
-    positions: list[int],
-) -> str | None:
+def _refusal(method: Callable[[list[int]], Any], positions: list[int]) -> str | None:
     """The message of the InputError that a method raises, None where it raises none."""
     try:
         method(positions)

@@ -69,12 +69,7 @@ class Server:
             *("-E", "UTF8", "--locale=C", "--no-sync"),
         )
 
-    def url(
-        self,
-        database: str = "postgres",
-        *,
-        run: str | None = None,
-    ) -> str:
+    def url(self, database: str = "postgres", *, run: str | None = None) -> str:
         """A URL with its password; by default of a run that nobody else uses."""
         name = run or f"run-{uuid.uuid4().hex[:12]}"
         return f"postgresql://{USER}:{self.password}@127.0.0.1:{self.port}/{database}?run={name}"

@@ -330,11 +330,7 @@ def _experienced(factory: Factory, task: Task) -> Selector:
     return selector
 
 
-def _same(
-    state: dict[str, np.ndarray],
-    expected: dict[str, np.ndarray],
-    message: str,
-) -> None:
+def _same(state: dict[str, np.ndarray], expected: dict[str, np.ndarray], message: str) -> None:
     """Both states have the same names, and equal arrays under them."""
     differing = state.keys() ^ expected.keys()
     in_both = state.keys() & expected.keys()

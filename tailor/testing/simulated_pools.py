@@ -90,11 +90,7 @@ def make_pool(
     )
 
 
-def _originals(
-    size: int,
-    share: float,
-    rng: np.random.Generator,
-) -> np.ndarray:
+def _originals(size: int, share: float, rng: np.random.Generator) -> np.ndarray:
     """(N,) the example that each one looks like: itself, or for this share any example."""
     luck = rng.random(size)
     copied = rng.integers(size, size=size)

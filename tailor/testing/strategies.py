@@ -234,11 +234,7 @@ def _check_labels_unchanged(strategy: Strategy, pool: SimulatedPool) -> None:
     )
 
 
-def _first_batch(
-    strategy: Strategy,
-    pool: SimulatedPool,
-    truth: np.ndarray,
-) -> list[int]:
+def _first_batch(strategy: Strategy, pool: SimulatedPool, truth: np.ndarray) -> list[int]:
     """The first of three rounds after eight labels of the pool were told. truth (N, K): what the
     annotator answers.
     """

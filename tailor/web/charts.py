@@ -89,11 +89,7 @@ class _Scale:
         from_bottom = (share - self.floor) / (1 - self.floor)
         return round(TOP + height * (1 - from_bottom), 1)
 
-    def points(
-        self,
-        estimates: Sequence[dict[str, Any]],
-        figure: str,
-    ) -> list[tuple[float, float]]:
+    def points(self, estimates: Sequence[dict[str, Any]], figure: str) -> list[tuple[float, float]]:
         """The places of one figure of the estimates: "accuracy", "lower" or "upper"."""
         points = []
         for estimate in estimates:

@@ -77,9 +77,7 @@ def merge_classes(
 
 @changes.post("/classes/undo")
 def undo_merge(
-    site: CurrentSite,
-    visitor: PageVisitor,
-    merge: Annotated[int, Form(ge=1)],
+    site: CurrentSite, visitor: PageVisitor, merge: Annotated[int, Form(ge=1)]
 ) -> Response:
     def undo() -> None:
         site.coordinator.class_editor.undo_merge(merge, visitor.name)
@@ -89,9 +87,7 @@ def undo_merge(
 
 @changes.post("/classes/add")
 def add_class(
-    site: CurrentSite,
-    visitor: PageVisitor,
-    name: Annotated[NewName, Form()],
+    site: CurrentSite, visitor: PageVisitor, name: Annotated[NewName, Form()]
 ) -> Response:
     def add() -> None:
         site.coordinator.class_editor.add(name, visitor.name)

@@ -30,9 +30,7 @@ def export_page(site: CurrentSite, visitor: PageVisitor, request: Request) -> Re
 
 @router.get("/export/labels.{form}")
 def download(
-    site: CurrentSite,
-    visitor: PageVisitor,
-    form: Literal["csv", "jsonl", "parquet"],
+    site: CurrentSite, visitor: PageVisitor, form: Literal["csv", "jsonl", "parquet"]
 ) -> Response:
     """Every label with its provenance, as `tailor export` writes it."""
     from tailor.run.export import export

@@ -89,10 +89,7 @@ def _check_token_is_of_use(project: Project, token: str | None) -> None:
 
 
 def make_server(
-    app: FastAPI,
-    *,
-    behind_proxy: bool = False,
-    patience: Patience | None = None,
+    app: FastAPI, *, behind_proxy: bool = False, patience: Patience | None = None
 ) -> uvicorn.Server:
     """A server that waits for nobody too long. behind_proxy: all connections are the proxy's."""
     patience = patience or Patience()

@@ -231,9 +231,7 @@ def _write_csv(rows: list[DemoRow], path: Path) -> None:
 
 
 def _curves(
-    rows: list[DemoRow],
-    setting: DemoSetting,
-    metric: Callable[[DemoRow], float],
+    rows: list[DemoRow], setting: DemoSetting, metric: Callable[[DemoRow], float]
 ) -> Curves:
     """contender -> labels, mean and standard error over seeds of a metric, each (rounds + 1,)."""
     import numpy as np

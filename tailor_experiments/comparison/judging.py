@@ -82,9 +82,7 @@ def difference(results: Results, ours: str, other: str, metric: str) -> Differen
 
 
 def fair_means(
-    results: Results,
-    contenders: Sequence[str],
-    metric: str | None = None,
+    results: Results, contenders: Sequence[str], metric: str | None = None
 ) -> dict[str, float]:
     """The mean of each contender after the last round, over the seeds that all of them have: seeds
     differ more than contenders. Where they have none in common, over each one's own.

@@ -92,9 +92,7 @@ def whole_curves(results: Results) -> Curves:
 
 
 def efficiency(
-    results: Results,
-    focus: str | None = None,
-    reach: str | None = None,
+    results: Results, focus: str | None = None, reach: str | None = None
 ) -> Table | None:
     """One row a contender, the largest area first. None where no trial has a whole curve.
 

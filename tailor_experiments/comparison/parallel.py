@@ -98,9 +98,7 @@ def _reported(reports: Any) -> Iterator[Any]:
 
 
 def run_all(
-    job: Callable[..., Any],
-    jobs: Sequence[tuple[Any, ...]],
-    workers: int,
+    job: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], workers: int
 ) -> Iterator[Any]:
     """Call job(*args) for each in `workers` processes of one thread each -> what they report(), as
     it comes.

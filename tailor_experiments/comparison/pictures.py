@@ -36,9 +36,7 @@ class FigureTask:
 
 
 def draw_all(
-    pictures: Sequence[FigureTask],
-    workers: int = 1,
-    progress: ProgressCallback = quiet,
+    pictures: Sequence[FigureTask], workers: int = 1, progress: ProgressCallback = quiet
 ) -> None:
     """In `workers` processes; with one, or where it isn't worth it, in this one."""
     # Starting a process takes as long as drawing some figures.
@@ -244,11 +242,7 @@ class _Gallery:
         return self.out / f"{stem}.png"
 
 
-def _differences(
-    results: Results,
-    ours: str,
-    metric: str,
-) -> list[tuple[str, judging.Difference]]:
+def _differences(results: Results, ours: str, metric: str) -> list[tuple[str, judging.Difference]]:
     """Of one contender to each other that shares a seed with it."""
     pairs = []
     for other in results.contenders:
@@ -266,9 +260,7 @@ def _differences(
 
 
 def overall_pictures(
-    experiments: Sequence[Results],
-    out: Path,
-    focus: str | None = None,
+    experiments: Sequence[Results], out: Path, focus: str | None = None
 ) -> list[FigureTask]:
     """How the contender in focus fares against its rivals on every experiment that is judged by a
     score.

@@ -35,9 +35,7 @@ def run(
 
 
 def run_all(
-    engine: RayEngine,
-    job: Callable[..., Any],
-    jobs: Sequence[tuple[Any, ...]],
+    engine: RayEngine, job: Callable[..., Any], jobs: Sequence[tuple[Any, ...]]
 ) -> Iterator[Any]:
     """Call job(*args) for each on the cluster -> what they report(), as it comes.
 

@@ -109,9 +109,7 @@ def write_report(
 
 
 def short(
-    experiments: Sequence[Results],
-    focus: str | None = None,
-    reach: str | None = None,
+    experiments: Sequence[Results], focus: str | None = None, reach: str | None = None
 ) -> str:
     """Markdown: how the contender in focus fares on all experiments, and for each one what it
     came to and how many labels that took.

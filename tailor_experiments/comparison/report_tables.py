@@ -196,9 +196,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def yardsticks(
-    experiments: Sequence[Results],
-    focus: str | None = None,
-    metric: str | None = None,
+    experiments: Sequence[Results], focus: str | None = None, metric: str | None = None
 ) -> Table | None:
     """Against the best single family, random meta and random, on every experiment.
 

@@ -154,9 +154,7 @@ def check_class_count(classes: int, size: int) -> None:
 
 
 def merge_classes(
-    classes: np.ndarray,
-    names: Sequence[str],
-    keep: int,
+    classes: np.ndarray, names: Sequence[str], keep: int
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """The paper's K-class rule: classes 0 to K-2 stay, all others become class K-1.
 

@@ -131,11 +131,7 @@ def _missing_numbers(folders: Sequence[Path]) -> list[int]:
     return sorted(set(range(1, last + 1)) - numbers)
 
 
-def _without_clutter(
-    parts: Parts,
-    names: Sequence[str],
-    rule: str,
-) -> tuple[Parts, Names]:
+def _without_clutter(parts: Parts, names: Sequence[str], rule: str) -> tuple[Parts, Names]:
     """The rule for the clutter, which is the last class; data without it stay as they are."""
     last = len(names) - 1
     if rule == "keep" or _CLUTTER not in names[last].lower():

@@ -275,9 +275,7 @@ def _from_columns(path: str | os.PathLike[str], max_side: int | None) -> Dataset
 
 
 def _column_labels(
-    path: str | os.PathLike[str],
-    split: Split,
-    options: dict[str, Any],
+    path: str | os.PathLike[str], split: Split, options: dict[str, Any]
 ) -> np.ndarray:
     """(n, 40) uint8. options: of open_pool, for this split."""
     labels = np.empty((len(split.pool), len(ATTRIBUTES)), np.uint8)

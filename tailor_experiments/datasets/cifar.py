@@ -37,10 +37,7 @@ _NUMBERED = [f"class {number}" for number in range(100)]
 
 
 def cifar10(
-    path: str | os.PathLike[str],
-    *,
-    classes: int = 10,
-    max_side: int | None = None,
+    path: str | os.PathLike[str], *, classes: int = 10, max_side: int | None = None
 ) -> Dataset:
     """data_batch_1 to 5 and test_batch, in cifar-10-batches-py or in cifar-10-python.tar.gz.
 
@@ -74,10 +71,7 @@ def cifar10(
 
 
 def cifar100(
-    path: str | os.PathLike[str],
-    *,
-    classes: int = 100,
-    max_side: int | None = None,
+    path: str | os.PathLike[str], *, classes: int = 100, max_side: int | None = None
 ) -> Dataset:
     """The files train and test, in cifar-100-python or in cifar-100-python.tar.gz, with the fine
     labels.

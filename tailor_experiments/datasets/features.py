@@ -138,11 +138,7 @@ def _sample(count: int, examples: int) -> np.ndarray:
     return np.sort(rng.permutation(count)[:examples])
 
 
-def _labels(
-    targets: np.ndarray,
-    names: list[str],
-    classes: int | None,
-) -> tuple[Task, np.ndarray]:
+def _labels(targets: np.ndarray, names: list[str], classes: int | None) -> tuple[Task, np.ndarray]:
     """The task, and labels (N, K) of 0 and 1, from targets as a file holds them.
 
     classes  as load_features() has it; a multi-label task keeps all

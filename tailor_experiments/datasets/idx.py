@@ -40,10 +40,7 @@ CLOTHES = (
 
 
 def fashion_mnist(
-    path: str | os.PathLike[str],
-    *,
-    classes: int = 10,
-    max_side: int | None = None,
+    path: str | os.PathLike[str], *, classes: int = 10, max_side: int | None = None
 ) -> Dataset:
     """60,000 and 10,000 grey pictures of 28 x 28.
 

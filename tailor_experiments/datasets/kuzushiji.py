@@ -43,10 +43,7 @@ _UNREADABLE = (
 
 
 def kuzushiji49(
-    path: str | os.PathLike[str],
-    *,
-    whole: bool = False,
-    max_side: int | None = None,
+    path: str | os.PathLike[str], *, whole: bool = False, max_side: int | None = None
 ) -> Dataset:
     """49 characters on grey pictures of 28 x 28: k49-train-imgs.npz, k49-train-labels.npz, the same
     for test.

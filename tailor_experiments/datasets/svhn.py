@@ -29,10 +29,7 @@ _EXPECTED = "X (32, 32, 3, n) of bytes and y (n, 1) from 1 to 10"
 
 
 def svhn(
-    path: str | os.PathLike[str],
-    *,
-    classes: int = 10,
-    max_side: int | None = None,
+    path: str | os.PathLike[str], *, classes: int = 10, max_side: int | None = None
 ) -> Dataset:
     """Class 0 is the digit 0, which the files write as 10.
 

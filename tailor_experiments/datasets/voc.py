@@ -52,10 +52,7 @@ _EXPECTED = "XML with one <object> and its <name> for each object"
 
 
 def voc(
-    path: str | os.PathLike[str],
-    *,
-    difficult: bool = False,
-    max_side: int | None = None,
+    path: str | os.PathLike[str], *, difficult: bool = False, max_side: int | None = None
 ) -> Dataset:
     """VOC2012's trainval list (11,540 pictures): 10,000 of a fixed shuffle are the pool, the others
     the test set.

@@ -112,9 +112,7 @@ def _legend_width(labels: Sequence[str]) -> float:
 
 
 def _draw_row(
-    axes: Sequence[Axes],
-    curves: Sequence[tuple[str, Curves]],
-    looks: Mapping[str, Look],
+    axes: Sequence[Axes], curves: Sequence[tuple[str, Curves]], looks: Mapping[str, Look]
 ) -> None:
     """One row of panels."""
     for axis, (ylabel, lines) in zip(axes, curves):
@@ -132,8 +130,7 @@ def _label_lowest(grid: Sequence[Sequence[Axes]], xlabel: str) -> None:
 
 
 def _rows_with_curves(
-    lineup: Sequence[Sequence[str]],
-    present: Sequence[str],
+    lineup: Sequence[Sequence[str]], present: Sequence[str]
 ) -> list[Sequence[str]]:
     """The rows of a lineup that have a curve of their own; one row where none has."""
     if not lineup:

@@ -138,9 +138,7 @@ def _check_group(rows: Sequence[RegretRow], kind: str, weights: str) -> list[Ver
 
 
 def _slopes(
-    rows: Sequence[RegretRow],
-    kind: str,
-    weights: str,
+    rows: Sequence[RegretRow], kind: str, weights: str
 ) -> Iterator[tuple[str, Slope, float]]:
     """(claim, how TAILOR's regret grows, the largest exponent that the claim allows)"""
     along = {

@@ -240,8 +240,7 @@ def _task(setting: RegretSetting) -> Task:
 
 
 def sweeps(
-    axes: dict[str, tuple[int, ...]],
-    base: RegretSetting = BASE,
+    axes: dict[str, tuple[int, ...]], base: RegretSetting = BASE
 ) -> Iterator[tuple[str, RegretSetting]]:
     """Every axis around the base point, for both tasks and both kinds of v; then the drifting
     case.
@@ -253,8 +252,7 @@ def sweeps(
 
 
 def _sweeps_of_group(
-    axes: dict[str, tuple[int, ...]],
-    group: RegretSetting,
+    axes: dict[str, tuple[int, ...]], group: RegretSetting
 ) -> Iterator[tuple[str, RegretSetting]]:
     for axis, values in axes.items():
         for value in values:
@@ -325,9 +323,7 @@ def _rows(sweep: str, setting: RegretSetting, regrets: dict[str, np.ndarray]) ->
 
 
 def _play_all(
-    jobs: Sequence[tuple[RegretSetting, int, int]],
-    workers: int,
-    instances: int,
+    jobs: Sequence[tuple[RegretSetting, int, int]], workers: int, instances: int
 ) -> list[dict[str, float]]:
     """The regrets of every job, in their order."""
     if workers < 2:

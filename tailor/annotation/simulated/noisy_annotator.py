@@ -54,11 +54,7 @@ class NoisyAnnotator:
         choice = rng.integers(len(wrong_classes))
         return int(wrong_classes[choice])
 
-    def _flipped(
-        self,
-        has_class: np.ndarray,
-        rng: np.random.Generator,
-    ) -> list[int]:
+    def _flipped(self, has_class: np.ndarray, rng: np.random.Generator) -> list[int]:
         """The classes of a multi-label answer, each flipped at the rate. has_class (K,) bool"""
         draws = rng.random(len(has_class))
         is_flipped = draws < self._rate

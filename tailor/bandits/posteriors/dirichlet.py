@@ -72,11 +72,7 @@ class DirichletPosterior(Posterior):
         share: np.ndarray = of_classes / totals
         return share
 
-    def _groups(
-        self,
-        weights: np.ndarray,
-        aggregate: bool,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _groups(self, weights: np.ndarray, aggregate: bool) -> tuple[np.ndarray, np.ndarray]:
         """Parameters (M, G) and weights (G,), the classes of one weight as one group.
 
         Exact, since sums of a Dirichlet's parts are Dirichlet.

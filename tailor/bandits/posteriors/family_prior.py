@@ -44,11 +44,7 @@ class FamilyPrior:
             return self._dirichlet(evidence, classes, family)
         return self._beta(evidence, classes, family)
 
-    def _share(
-        self,
-        picks: np.ndarray,
-        family: np.ndarray,
-    ) -> np.ndarray:
+    def _share(self, picks: np.ndarray, family: np.ndarray) -> np.ndarray:
         """picks, family (M,) -> (M, 1): how far each arm's family has taken the uniform prior's
         place.
         """
@@ -167,11 +163,7 @@ def _family_means(
     return mean
 
 
-def _means_in_family(
-    hits: np.ndarray,
-    picks: np.ndarray,
-    is_own_class: np.ndarray,
-) -> np.ndarray:
+def _means_in_family(hits: np.ndarray, picks: np.ndarray, is_own_class: np.ndarray) -> np.ndarray:
     """hits, picks, is_own_class (m, C) of one family's arms -> (m, C)."""
     # Every other class by itself, over the arms that do not work for it.
     other_hits = np.where(is_own_class, 0, hits)

@@ -216,11 +216,7 @@ def _dirichlet_row(
 
 
 @njit(cache=True, nogil=True)
-def _argmax_columns(
-    scores: np.ndarray,
-    best: np.ndarray,
-    state: Any,
-) -> None:
+def _argmax_columns(scores: np.ndarray, best: np.ndarray, state: Any) -> None:
     """scores (M, n) -> best (n,): the largest of each column; a tie goes to each with the same
     chance.
     """

@@ -103,11 +103,7 @@ def _argmax_ties(scores: torch.Tensor, generator: torch.Generator) -> torch.Tens
     return luck_of_tied.argmax(dim=1)
 
 
-def _gammas(
-    shape: torch.Tensor,
-    n: int,
-    generator: torch.Generator,
-) -> torch.Tensor:
+def _gammas(shape: torch.Tensor, n: int, generator: torch.Generator) -> torch.Tensor:
     """shape (M, K) -> (n, M, K); a shape of 0 gives 0, and so does what float32 cannot tell
     from 0.
     """
@@ -196,11 +192,7 @@ def _dirichlet(
     return scores
 
 
-def _one_class(
-    shape: torch.Tensor,
-    arms: torch.Tensor,
-    generator: torch.Generator,
-) -> torch.Tensor:
+def _one_class(shape: torch.Tensor, arms: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """shape (M, G), arms (n,) -> (n,): one class for each, drawn in proportion to the arm's shapes
     (evenly if all are 0).
     """

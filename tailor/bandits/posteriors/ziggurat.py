@@ -155,11 +155,7 @@ def uniform(state: Any) -> tuple[float, Any]:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _height_in(
-    densities: np.ndarray,
-    layer: Any,
-    u: float,
-) -> float:
+def _height_in(densities: np.ndarray, layer: Any, u: float) -> float:
     """A height in a layer, u in [0, 1) of the way up."""
     low = densities[layer]
     high = densities[layer + 1]
@@ -184,11 +180,7 @@ def _normal_tail(state: Any) -> tuple[float, Any]:
 
 
 @njit(cache=True, nogil=True)
-def _normal_edge(
-    layer: Any,
-    size: float,
-    state: Any,
-) -> tuple[float, Any]:
+def _normal_edge(layer: Any, size: float, state: Any) -> tuple[float, Any]:
     """The rare part of the ziggurat: the tail or the rim of a layer. Gives |x|, or -1 to draw
     again.
     """

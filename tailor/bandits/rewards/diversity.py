@@ -31,12 +31,7 @@ class Diversity(Reward):
     array([0.5  , 0.125])
     """
 
-    def __init__(
-        self,
-        *,
-        negative: bool | None = None,
-        power: float = 1.0,
-    ) -> None:
+    def __init__(self, *, negative: bool | None = None, power: float = 1.0) -> None:
         if not 0 <= power <= 4:
             raise InputError(f"power is {power}: it must lie in [0, 4]; 1 is the paper's")
         self.negative = negative

@@ -38,12 +38,7 @@ class ALBL(ExponentialWeights):
 
     name = "albl"
 
-    def __init__(
-        self,
-        *,
-        delta: float = 0.1,
-        bonus: str = "pulled",
-    ) -> None:
+    def __init__(self, *, delta: float = 0.1, bonus: str = "pulled") -> None:
         if bonus not in ("pulled", "every"):
             raise InputError(f"bonus is {bonus!r}: it must be pulled or every")
         self.delta = check_delta(delta)

@@ -68,11 +68,7 @@ class LinearThompsonSampling(Selector):
         variance = np.maximum(0.0, variance)
         return mean, variance
 
-    def _correction_factors(
-        self,
-        gram: np.ndarray,
-        cross: np.ndarray,
-    ) -> np.ndarray:
+    def _correction_factors(self, gram: np.ndarray, cross: np.ndarray) -> np.ndarray:
         """gram X X' (R, R), cross X x (R,) -> (M, R): x' X' D (I + D G D)^-1 D of each arm.
 
         By the Woodbury identity an arm's covariance is I - X' D (I + D G D)^-1 D X, with D the

@@ -284,11 +284,7 @@ def _contest_of_arms(contest: Contest, members: np.ndarray) -> Contest:
     )
 
 
-def _family_prior(
-    round: int,
-    contest: Contest,
-    evidence: np.ndarray,
-) -> float:
+def _family_prior(round: int, contest: Contest, evidence: np.ndarray) -> float:
     """The same of every family. A Dirichlet's does not grow with the number of classes: else with
     hundreds of them no round's labels would show beside it.
     """
@@ -298,9 +294,7 @@ def _family_prior(
 
 
 def _own_class_prior(
-    round: int,
-    contest: Contest,
-    evidence: np.ndarray,
+    round: int, contest: Contest, evidence: np.ndarray
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
     """Every arm expects to find the class that it works for. (M, K), for Beta a pair of these."""
     classes = np.array(contest.classes)

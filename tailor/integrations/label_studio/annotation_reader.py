@@ -93,11 +93,7 @@ class AnnotationReader:
             else:
                 self._skipped_in_studio.discard(example)
 
-    def _is_withdrawn(
-        self,
-        example: str,
-        answer: SettledAnswer | None,
-    ) -> bool:
+    def _is_withdrawn(self, example: str, answer: SettledAnswer | None) -> bool:
         """Whether what the run has from Label Studio is no longer there: it was deleted, or a skip
         took the place of a label.
         """

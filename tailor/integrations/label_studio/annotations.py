@@ -26,11 +26,7 @@ class Annotation:
     classes: tuple[str, ...] | None
 
     @classmethod
-    def read(
-        cls,
-        annotation: dict[str, Any],
-        config: LabelConfig,
-    ) -> Annotation:
+    def read(cls, annotation: dict[str, Any], config: LabelConfig) -> Annotation:
         """From an annotation as Label Studio's API gives it."""
         user = annotation.get("completed_by") or 0
         if isinstance(user, dict):

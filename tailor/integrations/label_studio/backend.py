@@ -128,9 +128,7 @@ def _shows_secret(request: Request, secret: str) -> bool:
 
 
 def _predictions(
-    sync: StudioSync,
-    frozen_predictions: FrozenPredictions,
-    task: dict[str, Any],
+    sync: StudioSync, frozen_predictions: FrozenPredictions, task: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """A list of one prediction; empty for the hold-out, and for tasks that are not in the run."""
     task_id = task.get("id")

@@ -80,9 +80,7 @@ def connected(
 
 
 def _with_patience(
-    connect: Callable[[], StudioConnection],
-    patience: float | None,
-    say: Callable[[str], None],
+    connect: Callable[[], StudioConnection], patience: float | None, say: Callable[[str], None]
 ) -> StudioConnection:
     """connect(), tried again while Label Studio is away."""
     failures = 0
@@ -167,11 +165,7 @@ class _Connecting:
             return project_link.tasks
         return PUSHED if self.pool or is_begun else THEIRS
 
-    def _copy_tasks(
-        self,
-        task_mirror: TaskMirror,
-        task_pool: TaskPool,
-    ) -> None:
+    def _copy_tasks(self, task_mirror: TaskMirror, task_pool: TaskPool) -> None:
         task_mirror.refresh()
         task_pool.copy(task_mirror.tasks.values())
         if not task_pool.size:
@@ -180,11 +174,7 @@ class _Connecting:
                 "--pool"
             )
 
-    def _begin_run(
-        self,
-        config: LabelConfig,
-        task_pool: TaskPool | None,
-    ) -> None:
+    def _begin_run(self, config: LabelConfig, task_pool: TaskPool | None) -> None:
         """Write the tailor.toml of a new run."""
         if task_pool is not None:
             pool_section = task_pool.settings()

@@ -37,9 +37,7 @@ class FrozenPredictions:
 
     @classmethod
     def of(
-        cls,
-        session: Session,
-        trained_probabilities: np.ndarray | None = None,
+        cls, session: Session, trained_probabilities: np.ndarray | None = None
     ) -> FrozenPredictions:
         """The predictions of a session now.
 

@@ -31,11 +31,7 @@ class LinkFetcher:
     allow_links  hosts and networks that are not public and that links may lead to all the same
     """
 
-    def __init__(
-        self,
-        transport: StudioTransport,
-        allow_links: Sequence[str],
-    ) -> None:
+    def __init__(self, transport: StudioTransport, allow_links: Sequence[str]) -> None:
         httpx = import_httpx()
         self._transport = transport
         # Through httpx.URL, so that it is written as the links that it is compared with.
@@ -87,11 +83,7 @@ class LinkFetcher:
             yield response
 
 
-def _send_to(
-    addresses: Sequence[str],
-    client: httpx.Client,
-    url: httpx.URL,
-) -> httpx.Response:
+def _send_to(addresses: Sequence[str], client: httpx.Client, url: httpx.URL) -> httpx.Response:
     """The response of the first address that can be connected to.
 
     The host's name is not looked up again: a second answer could lead elsewhere.

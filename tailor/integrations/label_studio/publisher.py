@@ -37,11 +37,7 @@ TEXTS_AT_ONCE = 200
 TAB = "TAILOR"
 
 
-def prediction(
-    config: LabelConfig,
-    task: Task,
-    probabilities: np.ndarray,
-) -> dict[str, Any]:
+def prediction(config: LabelConfig, task: Task, probabilities: np.ndarray) -> dict[str, Any]:
     """probabilities (K,) -> the predicted classes and a score from 0 to 1, as Label Studio writes a
     prediction.
     """
@@ -235,10 +231,7 @@ def _marks(record: PickRecord) -> dict[str, Any]:
     return {ROUND_KEY: record.round, ARM_KEY: record.arm}
 
 
-def _chunks(
-    pick_records: Sequence[PickRecord],
-    size: int,
-) -> Iterator[Sequence[PickRecord]]:
+def _chunks(pick_records: Sequence[PickRecord], size: int) -> Iterator[Sequence[PickRecord]]:
     for first in range(0, len(pick_records), size):
         end = first + size
         yield pick_records[first:end]

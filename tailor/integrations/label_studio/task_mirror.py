@@ -97,11 +97,7 @@ class TaskMirror:
             changed |= self._unlink(deleted_id)
         return changed
 
-    def _read_since(
-        self,
-        since: float | None,
-        read_ids: set[int] | None = None,
-    ) -> set[str]:
+    def _read_since(self, since: float | None, read_ids: set[int] | None = None) -> set[str]:
         """Read the tasks changed since a time, or all -> the examples that have changed. The ids
         read are added to read_ids.
         """

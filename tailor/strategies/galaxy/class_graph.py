@@ -74,11 +74,7 @@ class ClassGraph:
         return self.bytes_on_line * examples
 
 
-def graphs_in_memory(
-    view: PoolView,
-    pending: str,
-    classes: list[int],
-) -> Iterable[ClassGraph]:
+def graphs_in_memory(view: PoolView, pending: str, classes: list[int]) -> Iterable[ClassGraph]:
     """The line of each class, one after another."""
     builder = LineBuilder(view, pending)
     for klass, line in _lines(builder, classes):

@@ -209,11 +209,7 @@ class LineBuilder:
             return predicted[:, klass]
         return np.full(len(taken), NO_LABEL, np.int8)
 
-    def whole_line(
-        self,
-        column: torch.Tensor,
-        klass: int,
-    ) -> LineGraph:
+    def whole_line(self, column: torch.Tensor, klass: int) -> LineGraph:
         """With every example on it. column (N,): the class's probabilities."""
         on_line = self.kind != OFF_THE_LINE
         ids = np.flatnonzero(on_line)
@@ -261,11 +257,7 @@ class LineBuilder:
         return self.line(ids[order], klass)
 
 
-def _is_within(
-    key: torch.Tensor,
-    lows: torch.Tensor,
-    highs: torch.Tensor,
-) -> torch.Tensor:
+def _is_within(key: torch.Tensor, lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
     """(N,) bool: whether each key lies in one of the ranges, ends included."""
     import torch
 

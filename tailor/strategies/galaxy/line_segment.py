@@ -156,11 +156,7 @@ class RangeSearch:
         )
         return which, segment
 
-    def _class_rows(
-        self,
-        view: PoolView,
-        part: slice,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _class_rows(self, view: PoolView, part: slice) -> tuple[np.ndarray, np.ndarray]:
         """(n, K or fewer) probabilities that have the classes' among them, and the column of
         each class.
         """
@@ -216,8 +212,7 @@ def _grouped(which: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def segments_in_ranges(
-    ranges: dict[int, Ranges],
-    search: Callable[[RangeSearch], Found],
+    ranges: dict[int, Ranges], search: Callable[[RangeSearch], Found]
 ) -> dict[int, LineSegment]:
     """For each class what lies in its ranges, sorted.
 
@@ -252,11 +247,7 @@ def line_key(column: Any, row_max: Any) -> Any:
     return column.where(gap >= 0, gap)
 
 
-def line_order(
-    key: np.ndarray,
-    prob: np.ndarray,
-    ties: np.ndarray,
-) -> np.ndarray:
+def line_order(key: np.ndarray, prob: np.ndarray, ties: np.ndarray) -> np.ndarray:
     """argsort by (key, prob, ties)."""
     # One fast sort by key; only runs of equal keys are sorted again.
     order = np.argsort(key)

@@ -90,11 +90,7 @@ class AroundCuts:
             is_near[start:end] = True
         return line[is_near]
 
-    def _windows(
-        self,
-        number: int,
-        segment: LineSegment,
-    ) -> list[tuple[int, int]]:
+    def _windows(self, number: int, segment: LineSegment) -> list[tuple[int, int]]:
         """(first, one past the last) around each cut; below 0 or above the size where the line
         itself ends there.
         """
@@ -125,11 +121,7 @@ class AroundCuts:
         label[is_example] = builder.labels(examples, klass)
         return LineGraph(ids, kind, label)
 
-    def _with_stand_ins(
-        self,
-        number: int,
-        segment: LineSegment,
-    ) -> np.ndarray:
+    def _with_stand_ins(self, number: int, segment: LineSegment) -> np.ndarray:
         """(s,) int64: the ids around the cuts, a stand-in wherever the line breaks off."""
         pieces = list[np.ndarray]()
         covered = 0
