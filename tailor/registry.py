@@ -117,9 +117,7 @@ class Registry(Generic[T]):
             if option in parameters:
                 continue
             raise UnknownName(
-                f"option of {self.kind} {name!r},",
-                option,
-                parameters or ["(it has none)"],
+                f"option of {self.kind} {name!r},", option, parameters or ["(it has none)"]
             )
         for option, parameter in parameters.items():
             if option in options:

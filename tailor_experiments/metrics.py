@@ -29,11 +29,7 @@ def class_accuracy(labels: np.ndarray, probs: np.ndarray) -> np.ndarray:
     true_class = labels.argmax(1)
     is_right = true_class == probs.argmax(1)
     counts = np.bincount(true_class, minlength=classes)
-    hits = np.bincount(
-        true_class,
-        weights=is_right,
-        minlength=classes,
-    )
+    hits = np.bincount(true_class, weights=is_right, minlength=classes)
     accuracy = hits / np.maximum(counts, 1)
     # Not 0, which a class that is never recognised has.
     accuracy[counts == 0] = np.nan

@@ -113,10 +113,7 @@ def _multi_class_kappa(answers: AnswerPairs) -> float | None:
     # An answer of a multi-class task is a single class.
     first_classes = [first[0] for first, _ in answers]
     second_classes = [second[0] for _, second in answers]
-    return cohen_kappa(
-        np.array(first_classes),
-        np.array(second_classes),
-    )
+    return cohen_kappa(np.array(first_classes), np.array(second_classes))
 
 
 def _class_kappas(task: Task, answers: AnswerPairs) -> dict[str, float | None]:
@@ -126,10 +123,7 @@ def _class_kappas(task: Task, answers: AnswerPairs) -> dict[str, float | None]:
     kappas: dict[str, float | None] = {}
     for k, name in enumerate(task.classes):
         # Each class is a question of its own, with the answers 0 and 1.
-        kappas[name] = cohen_kappa(
-            _gave_class(k, first_answers),
-            _gave_class(k, second_answers),
-        )
+        kappas[name] = cohen_kappa(_gave_class(k, first_answers), _gave_class(k, second_answers))
     return kappas
 
 

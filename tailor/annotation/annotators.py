@@ -61,17 +61,9 @@ class Annotators:
             # Others may hold large arrays, which are not read here.
             if stored.kind not in ANSWER_KINDS:
                 continue
-            event = read_event(
-                stored.kind,
-                stored.body,
-                stored.data,
-            )
+            event = read_event(stored.kind, stored.body, stored.data)
             for annotator, position in _answers_in(event):
-                self.record_answer(
-                    annotator,
-                    position,
-                    stored.time,
-                )
+                self.record_answer(annotator, position, stored.time)
 
     def record_answer(
         self,

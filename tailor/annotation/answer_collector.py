@@ -42,11 +42,7 @@ class AnswerCollector:
         self._annotators = annotators
         self._planner = planner
         self._wall_clock = wall_clock
-        self._group_commit = GroupCommit(
-            session,
-            self._events_of,
-            self._acknowledge,
-        )
+        self._group_commit = GroupCommit(session, self._events_of, self._acknowledge)
 
     def collect(
         self,

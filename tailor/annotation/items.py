@@ -103,9 +103,7 @@ def _votes_on(run_state: RunState, position: int) -> tuple[ItemVote, ...]:
     votes_by_annotator = run_state.consensus.on(position)
     for annotator, vote in votes_by_annotator.items():
         item_vote = ItemVote(
-            by=annotator,
-            label=_class_names(run_state.task, vote.classes),
-            at=vote.at,
+            by=annotator, label=_class_names(run_state.task, vote.classes), at=vote.at
         )
         votes.append(item_vote)
     return tuple(votes)

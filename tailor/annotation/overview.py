@@ -169,9 +169,7 @@ def unreadable(run_state: RunState) -> dict[str, Any]:
     examples = run_state.aside.keys() | vanished.keys()
     count = len(run_state.files) + len(examples)
     reasons = chain(
-        run_state.files.items(),
-        _by_id(run_state, run_state.aside),
-        _by_id(run_state, vanished),
+        run_state.files.items(), _by_id(run_state, run_state.aside), _by_id(run_state, vanished)
     )
     first_reasons = islice(reasons, MOST_NAMES)
     some = []

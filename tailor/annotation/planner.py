@@ -74,11 +74,7 @@ class Planner:
 
     def start(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(
-                target=self._run,
-                name="tailor-planner",
-                daemon=True,
-            )
+            self._thread = threading.Thread(target=self._run, name="tailor-planner", daemon=True)
             self._thread.start()
 
     def close(self) -> None:
@@ -128,11 +124,7 @@ class Planner:
 
     def _report(self, error: Exception) -> None:
         is_away = isinstance(error, StoreUnreachable)
-        log.error(
-            "the next round could not be prepared: %s",
-            error,
-            exc_info=not is_away,
-        )
+        log.error("the next round could not be prepared: %s", error, exc_info=not is_away)
         if is_away:
             reason = NO_DATABASE
         else:

@@ -118,11 +118,7 @@ def _estimate(
     small_pool, large_pool = pools
 
     def at_size(small_value: float, large_value: float) -> float:
-        return extrapolate(
-            (small_pool, small_value),
-            (large_pool, large_value),
-            size.pool,
-        )
+        return extrapolate((small_pool, small_value), (large_pool, large_value), size.pool)
 
     # The larger probe cuts training short, and training never looks at the pool.
     if large.name == "train":

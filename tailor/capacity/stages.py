@@ -201,13 +201,7 @@ class MeasuredRound(Round):
         seconds = whole.seconds - sum(stage.seconds for stage in openings)
         cpu_seconds = whole.cpu_seconds - sum(stage.cpu_seconds for stage in openings)
         # Each opening has begun the peak of memory anew: that of the end is of covering alone.
-        self._stages.append(
-            replace(
-                whole,
-                seconds=seconds,
-                cpu_seconds=cpu_seconds,
-            )
-        )
+        self._stages.append(replace(whole, seconds=seconds, cpu_seconds=cpu_seconds))
         return walk
 
     def _open_family(
@@ -325,11 +319,7 @@ def _load(device: str, predictions: Predictions, name: str) -> Any:
         width = predictions.features
     if not width:
         return None
-    rows = torch.empty(
-        (predictions.rows, width),
-        dtype=torch.float16,
-        device=device,
-    )
+    rows = torch.empty((predictions.rows, width), dtype=torch.float16, device=device)
     # Shard by shard: the whole pool need not fit the memory beside the device.
     for shard in predictions:
         values = shard.read(name, slice(None))

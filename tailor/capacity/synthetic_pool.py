@@ -196,11 +196,7 @@ def _softmax_rows(size: PoolSize, rng: np.random.Generator) -> DrawRows:
 
     def draw(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         class_luck = rng.random(n)
-        true_class = np.searchsorted(
-            steps,
-            class_luck,
-            side="right",
-        )
+        true_class = np.searchsorted(steps, class_luck, side="right")
         raised = _draw_raised(rng, true_class, size.classes)
         noise = _normal(rng, n, size.classes)
         logits = raised.noise_scale[:, None] * noise + bias
@@ -239,16 +235,8 @@ def _draw_raised(rng: np.random.Generator, true_class: np.ndarray, class_count: 
     by[is_doubtful] = 2.0
     noise_scale = np.ones(n, np.float32)
     noise_scale[is_doubtful] = 1.5
-    classes = np.where(
-        is_fooled,
-        next_class,
-        true_class,
-    )
-    return _Raised(
-        classes=classes,
-        by=by,
-        noise_scale=noise_scale,
-    )
+    classes = np.where(is_fooled, next_class, true_class)
+    return _Raised(classes=classes, by=by, noise_scale=noise_scale)
 
 
 def _softmax_in_place(logits: np.ndarray) -> np.ndarray:

@@ -67,11 +67,7 @@ def write_atomically(
 ) -> None:
     """Writes a whole file, text as UTF-8. The options are those of `atomic_path`."""
     data = content.encode() if isinstance(content, str) else content
-    with atomic_path(
-        path,
-        private=private,
-        durable=durable,
-    ) as temporary:
+    with atomic_path(path, private=private, durable=durable) as temporary:
         temporary.write_bytes(data)
 
 

@@ -84,11 +84,7 @@ def assign(rows: torch.Tensor, centres: torch.Tensor) -> Clusters:
         distances.clamp_(min=0)
         numbers.append(nearest.indices)
         squared.append(distances)
-    return Clusters(
-        centres,
-        torch.cat(numbers),
-        torch.cat(squared),
-    )
+    return Clusters(centres, torch.cat(numbers), torch.cat(squared))
 
 
 def _first_centres(rows: torch.Tensor, count: int, rng: np.random.Generator) -> torch.Tensor:
@@ -141,8 +137,4 @@ def _means(rows: torch.Tensor, clusters: Clusters) -> torch.Tensor:
     divisors = sizes.clamp(min=1)
     means = sums / divisors[:, None]
     is_empty = sizes == 0
-    return torch.where(
-        is_empty[:, None],
-        clusters.centres,
-        means,
-    )
+    return torch.where(is_empty[:, None], clusters.centres, means)

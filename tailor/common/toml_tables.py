@@ -138,10 +138,7 @@ class TomlFile:
         keys: Keys,
     ) -> None:
         if not isinstance(content, dict):
-            raise self._error(
-                f"{name} is a section: write [{name}] and its keys below",
-                name,
-            )
+            raise self._error(f"{name} is a section: write [{name}] and its keys below", name)
         self._check_values(content, name, keys)
 
     def _check_array(
@@ -152,8 +149,7 @@ class TomlFile:
     ) -> None:
         if not _is_list_of_tables(content):
             raise self._error(
-                f"{name} is a list: write [[{name}]] and its keys below, once for each",
-                name,
+                f"{name} is a list: write [[{name}]] and its keys below, once for each", name
             )
         for number, values in enumerate(content):
             self._check_values(

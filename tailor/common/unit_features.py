@@ -27,9 +27,5 @@ def unit_features(features: torch.Tensor, centre: torch.Tensor) -> torch.Tensor:
     is_off_centre = lengths > least
     # Where the length is 0 its reciprocal is infinite, and is not used.
     reciprocals = 1 / lengths
-    scale = torch.where(
-        is_off_centre,
-        reciprocals,
-        0,
-    )
+    scale = torch.where(is_off_centre, reciprocals, 0)
     return rows.mul_(scale)

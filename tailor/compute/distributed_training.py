@@ -81,9 +81,7 @@ def fit_together(
         train_loop_config={"work": work},
         torch_config=TorchConfig(backend=backend),
         scaling_config=ScalingConfig(
-            num_workers=workers,
-            use_gpu=bool(engine.gpus),
-            resources_per_worker=resources,
+            num_workers=workers, use_gpu=bool(engine.gpus), resources_per_worker=resources
         ),
         run_config=RunConfig(
             name="train",
@@ -142,11 +140,7 @@ def share_training(model: NeuralModel, rank: int, size: int) -> None:
             positions[share],
             targets[share],
             model.loss_for(targets),
-            replace(
-                recipe,
-                batch=max(2, recipe.batch // size),
-                graph=False,
-            ),
+            replace(recipe, batch=max(2, recipe.batch // size), graph=False),
             seed=seed + rank,
             device=model.device,
             progress=progress,

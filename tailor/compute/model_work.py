@@ -193,11 +193,7 @@ def _predict_passes(
     # Hashed together: neighbouring shards, and neighbouring seeds, draw unrelated numbers.
     sequence = np.random.SeedSequence((seed, number))
     (shard_seed,) = sequence.generate_state(1, np.uint32)
-    predicted = model.dropout_at(
-        positions[in_pool],
-        len(passes),
-        seed=int(shard_seed),
-    )
+    predicted = model.dropout_at(positions[in_pool], len(passes), seed=int(shard_seed))
     rows = len(positions)
     for predictions, pass_probs in zip(passes, predicted, strict=True):
         probs = _uninformed(model.task, rows)

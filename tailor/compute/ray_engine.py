@@ -91,11 +91,7 @@ class RayEngine(Engine):
             if tasks is not None:
                 options["num_cpus"] = tasks * self.cpus
         try:
-            self.ray.init(
-                address=address or "local",
-                log_to_driver=False,
-                **options,
-            )
+            self.ray.init(address=address or "local", log_to_driver=False, **options)
         except ConnectionError as problem:
             raise InputError(
                 f"no Ray cluster at {address!r} ({problem}): start one with `ray start --head`"
@@ -116,10 +112,7 @@ class RayEngine(Engine):
         order = ("CPU", "GPU")
         if gpus:
             order = ("GPU", "CPU")
-        largest = max(
-            self._nodes(),
-            key=lambda node: [node[resource] for resource in order],
-        )
+        largest = max(self._nodes(), key=lambda node: [node[resource] for resource in order])
         largest_cpus = largest["CPU"]
         largest_gpus = largest["GPU"]
         short = "no room for a worker"

@@ -58,11 +58,7 @@ class CachedRows:
         if cache is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="tailor-")
             cache = Path(self._temporary.name)
-        self.cache = RowCache(
-            cache,
-            fingerprint,
-            dtype,
-        )
+        self.cache = RowCache(cache, fingerprint, dtype)
         no_rows = np.empty(0, np.int64)
         self.set_rows(no_rows)
 
@@ -137,9 +133,7 @@ class CachedRows:
         import torch
 
         device_data = torch.empty(
-            self.data.shape,
-            dtype=_torch_dtype(self.data),
-            device=self.device,
+            self.data.shape, dtype=_torch_dtype(self.data), device=self.device
         )
         # In parts: a second copy of all rows on the host may not fit.
         first_row = self.data[0]

@@ -72,11 +72,7 @@ def held_out_losses(
     for temperature in candidates.temperatures:
         scaled = logits / temperature
         if isinstance(task, MultiClass):
-            of_temperature = _cross_entropies(
-                scaled,
-                shifts / temperature,
-                targets,
-            )
+            of_temperature = _cross_entropies(scaled, shifts / temperature, targets)
         else:
             of_temperature = _binary_cross_entropies(scaled, targets)
         losses.append(of_temperature)
@@ -153,16 +149,8 @@ def choose(
         tau = int(indices[2])
     if _enough(task, targets):
         is_unlabelled = counts == 0
-        weights = _with_single_labels(
-            weights,
-            is_repeated,
-            unlabelled_share=is_unlabelled.mean(),
-        )
-        temperature = _best_temperature(
-            candidates.temperatures,
-            losses[variance, :, tau],
-            weights,
-        )
+        weights = _with_single_labels(weights, is_repeated, unlabelled_share=is_unlabelled.mean())
+        temperature = _best_temperature(candidates.temperatures, losses[variance, :, tau], weights)
     return Correction(
         tau=candidates.taus[tau],
         temperature=candidates.temperatures[temperature],
@@ -182,11 +170,7 @@ def _with_single_labels(
     if singles == len(weights):
         return np.full(singles, 1 / singles)
     labelled_share = 1 - unlabelled_share
-    return np.where(
-        is_repeated,
-        labelled_share * weights,
-        unlabelled_share / singles,
-    )
+    return np.where(is_repeated, labelled_share * weights, unlabelled_share / singles)
 
 
 def _best_temperature(

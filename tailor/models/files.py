@@ -68,8 +68,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
         raise damaged(folder, f"{SETTINGS}: {error}") from error
     if not isinstance(settings, dict):
         raise _wrong_settings(
-            folder,
-            f"a {type(settings).__name__} stands where settings are expected",
+            folder, f"a {type(settings).__name__} stands where settings are expected"
         )
     if settings.get("format") != FORMAT:
         raise InputError(
@@ -78,8 +77,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
         )
     if not _has_what_is_needed(settings):
         raise _wrong_settings(
-            folder,
-            "model, input or classes are missing or not what they should be",
+            folder, "model, input or classes are missing or not what they should be"
         )
     return settings
 

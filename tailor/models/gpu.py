@@ -21,11 +21,7 @@ def precision(device: str, net: Network) -> AbstractContextManager[None]:
     """bf16 on a GPU, unless the network wants single precision; single precision on a CPU."""
     if not device.startswith("cuda"):
         return torch.autocast("cpu", torch.bfloat16, enabled=False)
-    return torch.autocast(
-        "cuda",
-        torch.bfloat16,
-        enabled=not net.single_precision,
-    )
+    return torch.autocast("cuda", torch.bfloat16, enabled=not net.single_precision)
 
 
 @contextmanager

@@ -38,11 +38,7 @@ class Timm(NetworkBackbone):
         from tailor.models.heads import PixelNet
         from tailor.models.networks import HeadlessNetwork
 
-        body = self._library.create_model(
-            self.model,
-            pretrained=True,
-            num_classes=0,
-        )
+        body = self._library.create_model(self.model, pretrained=True, num_classes=0)
         # timm has them for pixels from 0 to 1, PixelNet takes bytes.
         settings = body.pretrained_cfg
         mean = [255 * float(value) for value in settings["mean"]]

@@ -34,9 +34,7 @@ def make_loss(task: Task, weights: Tensor | None) -> Loss:
     """
     if not isinstance(task, MultiClass):
         return lambda logits, targets: F.binary_cross_entropy_with_logits(
-            logits,
-            targets,
-            pos_weight=weights,
+            logits, targets, pos_weight=weights
         )
 
     def loss(logits: Tensor, targets: Tensor) -> Tensor:

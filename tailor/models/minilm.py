@@ -119,11 +119,7 @@ class MiniLM(Backbone):
         ids = [encoding.ids for encoding in encodings]
         masks = [encoding.attention_mask for encoding in encodings]
         tokens = torch.tensor(ids, device=self.device)
-        mask = torch.tensor(
-            masks,
-            device=self.device,
-            dtype=torch.bool,
-        )
+        mask = torch.tensor(masks, device=self.device, dtype=torch.bool)
         with torch.no_grad():
             encoded = encode(weights, tokens, mask)
         return encoded.cpu().numpy()

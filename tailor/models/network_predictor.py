@@ -67,11 +67,7 @@ class NetworkPredictor:
         is_readable = self.source.readable[positions]
         readable = np.flatnonzero(is_readable)
         probs = self._uniform(len(positions))
-        outputs = self.outputs(
-            positions[readable],
-            dropout,
-            generator,
-        )
+        outputs = self.outputs(positions[readable], dropout, generator)
         for part, logits, _ in outputs:
             rows = readable[part]
             part_probs = activate(self.task, logits)

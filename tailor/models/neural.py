@@ -48,10 +48,7 @@ class TrainingSet(NamedTuple):
 
     def only(self, rows: np.ndarray) -> TrainingSet:
         """The examples of rows (n,) bool alone."""
-        return self._replace(
-            positions=self.positions[rows],
-            targets=self.targets[rows],
-        )
+        return self._replace(positions=self.positions[rows], targets=self.targets[rows])
 
 
 class NeuralModel(SourceModel):
@@ -141,11 +138,7 @@ class NeuralModel(SourceModel):
         from tailor.models import cross_validation
 
         rng = np.random.default_rng(training_set.seed)
-        folds = cross_validation.draw_folds(
-            self.task,
-            training_set.targets,
-            rng,
-        )
+        folds = cross_validation.draw_folds(self.task, training_set.targets, rng)
         held_out = training_set.only(folds == 0)
         if len(held_out.positions) < cross_validation.SMALLEST_SAMPLE:
             return Correction(tau=self._fixed_tau())
@@ -232,11 +225,7 @@ class NeuralModel(SourceModel):
         else:
             readable_targets = checked[readable]
         # In epochs: the steps of the recipe are for the labelled examples, and these are far more.
-        recipe = replace(
-            self.recipe,
-            epochs=epochs,
-            steps=None,
-        )
+        recipe = replace(self.recipe, epochs=epochs, steps=None)
         self._train(
             net,
             readable,

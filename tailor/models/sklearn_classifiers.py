@@ -57,12 +57,7 @@ class FittedClassifiers:
         if isinstance(self.task, MultiClass):
             return _class_columns(self._classifiers[0], vectors, self.task.size)
         positives = [
-            _class_columns(
-                classifier,
-                vectors,
-                2,
-            )[:, 1]
-            for classifier in self._classifiers
+            _class_columns(classifier, vectors, 2)[:, 1] for classifier in self._classifiers
         ]
         return np.stack(positives, 1)
 

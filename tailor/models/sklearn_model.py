@@ -233,11 +233,7 @@ class SklearnModel(SourceModel):
             raise damaged(folder, f"{names} is missing")
         self._check_same_model(folder, settings)
         self.estimator.set_params(**settings["params"])
-        self._learn(
-            tensors["vectors"].numpy(),
-            tensors["labels"].numpy(),
-            int(settings["seed"]),
-        )
+        self._learn(tensors["vectors"].numpy(), tensors["labels"].numpy(), int(settings["seed"]))
 
     def _check_same_model(self, folder: Path, settings: dict[str, Any]) -> None:
         """Raises InputError for a saved model of another estimator or of other vectors."""

@@ -76,11 +76,7 @@ class SourceModel(Model):
         """Positions (m,) int64 that can be read, and their labels (m, K)."""
         checked_labels = self.task.check_labels(labels)
         checked_positions = self._check_positions(positions)
-        return keep_readable(
-            checked_positions,
-            checked_labels,
-            self.source.readable,
-        )
+        return keep_readable(checked_positions, checked_labels, self.source.readable)
 
     def _check_targets(self, targets: Any) -> np.ndarray | Targets:
         """Soft targets (N, K) of the whole pool: Targets, an array or a tensor."""

@@ -135,9 +135,7 @@ def solve_stacked(problem: StackedProblem, start: Tensor, steps: int) -> Tensor:
            as if it were alone.
     """
     search = _Search(
-        evaluate=problem.evaluate,
-        inverse_curvature=problem.inverse_curvature(),
-        start=start,
+        evaluate=problem.evaluate, inverse_curvature=problem.inverse_curvature(), start=start
     )
     for _ in range(steps):
         if search.largest_gradient() <= SMALLEST_GRADIENT:
@@ -198,11 +196,7 @@ class _Search:
         self._remember(weights_change, gradient_change)
         self.weights = self.weights + weights_change
         self.gradient = self.gradient + gradient_change
-        self.value = torch.where(
-            is_lower,
-            point.value,
-            self.value,
-        )
+        self.value = torch.where(is_lower, point.value, self.value)
 
     def _backtrack(self, direction: Tensor) -> tuple[_Point, Tensor]:
         """The last point that was tried along a direction, and (fits,) bool: where it is lower."""
@@ -217,31 +211,17 @@ class _Search:
             if is_lower.all():
                 break
             # Only the fits that went too far go back: the others stay where they are.
-            length = torch.where(
-                is_lower,
-                length,
-                0.5 * length,
-            )
-        point = _Point(
-            weights=weights,
-            value=value,
-            gradient=gradient,
-        )
+            length = torch.where(is_lower, length, 0.5 * length)
+        point = _Point(weights=weights, value=value, gradient=gradient)
         return point, is_lower
 
     def _remember(self, weights_change: Tensor, gradient_change: Tensor) -> None:
         product = _dot(weights_change, gradient_change)
         divisor = product.clamp_min(SMALLEST_PRODUCT)
         # 0 makes the change do nothing, for a fit that did not move.
-        inverse_product = torch.where(
-            product > SMALLEST_PRODUCT,
-            1 / divisor,
-            0.0,
-        )
+        inverse_product = torch.where(product > SMALLEST_PRODUCT, 1 / divisor, 0.0)
         change = _Change(
-            weights=weights_change,
-            gradient=gradient_change,
-            inverse_product=inverse_product,
+            weights=weights_change, gradient=gradient_change, inverse_product=inverse_product
         )
         self.changes.append(change)
         del self.changes[:-HISTORY]
@@ -278,11 +258,7 @@ class _Search:
         product = _dot(last.gradient, expected_change)
         product = last.inverse_product * product
         divisor = product.clamp_min(SMALLEST_PRODUCT)
-        return torch.where(
-            product > 0,
-            1 / divisor,
-            1.0,
-        )
+        return torch.where(product > 0, 1 / divisor, 1.0)
 
 
 def _dot(first: Tensor, second: Tensor) -> Tensor:

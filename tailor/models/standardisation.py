@@ -131,10 +131,7 @@ class Standardisation:
         features = self._embed_all(head)
         # Copies: source and head share these arrays, and may write into them.
         copies = tuple(array.copy() for array in computed_from)
-        self._standardised = _Standardised(
-            computed_from=copies,
-            features=features,
-        )
+        self._standardised = _Standardised(computed_from=copies, features=features)
         return features
 
     def _embed_all(self, head: Head) -> np.ndarray:
@@ -177,11 +174,7 @@ def _deviation(mean: np.ndarray, mean_square: np.ndarray) -> np.ndarray:
     # Rounding may take the variance of a constant feature below 0.
     variance = np.maximum(variance, 0)
     deviation = np.sqrt(variance)
-    return np.where(
-        deviation > SMALLEST_DEVIATION,
-        deviation,
-        1,
-    )
+    return np.where(deviation > SMALLEST_DEVIATION, deviation, 1)
 
 
 def _all_equal(first: tuple[np.ndarray, ...], second: tuple[np.ndarray, ...]) -> bool:

@@ -189,11 +189,7 @@ def _capture(step: TrainingStep, device: str) -> Callable[[], None] | None:
             return step.capture()
     except RuntimeError as error:
         torch.cuda.synchronize(device)
-        warnings.warn(
-            f"no CUDA graph, a plain loop instead: {error}",
-            Notice,
-            stacklevel=3,
-        )
+        warnings.warn(f"no CUDA graph, a plain loop instead: {error}", Notice, stacklevel=3)
         return None
 
 

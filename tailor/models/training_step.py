@@ -47,11 +47,7 @@ class TrainingStep:
         self.loss = loss
         self.device = device
         # Buffers that draw() fills.
-        self.index = torch.zeros(
-            batch,
-            dtype=torch.int64,
-            device=device,
-        )
+        self.index = torch.zeros(batch, dtype=torch.int64, device=device)
         self.keep_rate = 1 - recipe.dropout
         self.mask: Tensor | None = None
         if recipe.dropout:
@@ -79,11 +75,7 @@ class TrainingStep:
             self.mask.bernoulli_(self.keep_rate, generator=generator)
             self.mask.div_(self.keep_rate)
         if self.mirrored is not None:
-            uniform = torch.rand(
-                self.mirrored.shape,
-                generator=generator,
-                device=self.device,
-            )
+            uniform = torch.rand(self.mirrored.shape, generator=generator, device=self.device)
             self.mirrored.copy_(uniform < 0.5)
 
     def set_learning_rate(self, lr: float) -> None:
@@ -104,9 +96,7 @@ class TrainingStep:
             else:
                 self.half_weights.refresh()
                 logits, _ = torch.func.functional_call(
-                    self.net,
-                    self.half_weights.half,
-                    (x, self.mask),
+                    self.net, self.half_weights.half, (x, self.mask)
                 )
         # In single precision, and outside of autocast: bf16 has too few digits for a mean.
         targets = self.targets[self.index]

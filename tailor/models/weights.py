@@ -91,11 +91,7 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
             from safetensors.torch import load_file
 
             return load_file(path)
-        state = torch.load(
-            path,
-            map_location="cpu",
-            weights_only=True,
-        )
+        state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a file that is no such file fails in many ways
         raise InputError(
             f"weights: {str(path)!r} can't be read as plain weights: {error}"

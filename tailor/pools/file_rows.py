@@ -31,11 +31,7 @@ class FileRows:
     def locate(self, position: int) -> tuple[int, int]:
         """The number of the file and the row in it. Files without rows are passed over."""
         # From the right: of files that start at one position, only the last has rows.
-        next_number = np.searchsorted(
-            self.starts,
-            position,
-            side="right",
-        )
+        next_number = np.searchsorted(self.starts, position, side="right")
         number = int(next_number) - 1
         first_position = int(self.starts[number])
         return number, position - first_position

@@ -111,11 +111,7 @@ class HuggingFace(Pool):
         threads: int | None = 1
         if self.kind == "image":
             threads = self.threads
-        converted = in_threads(
-            self._example,
-            values,
-            threads,
-        )
+        converted = in_threads(self._example, values, threads)
         examples = dict(zip(rows, converted))
         for position in self._without_key.intersection(rows):
             examples[position] = Unreadable("no key")
@@ -152,11 +148,7 @@ class HuggingFace(Pool):
             return None
         values = self._values(column)
         class_names = self.class_names()
-        return convert.labels_by_id(
-            self._ids,
-            values,
-            class_names,
-        )
+        return convert.labels_by_id(self._ids, values, class_names)
 
     def class_names(self) -> list[str] | None:
         """The classes in the order of the features, where they are named."""

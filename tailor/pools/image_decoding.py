@@ -283,11 +283,7 @@ def _with_three_channels(array: np.ndarray) -> np.ndarray | Unreadable:
     if array.ndim != 3 or shape[2] != 3:
         return Unreadable(f"image of shape {shape}: give (H, W) or (H, W, 3)")
     # A copy of its own: what was read belongs to the reader.
-    return np.array(
-        array,
-        dtype=np.uint8,
-        order="C",
-    )
+    return np.array(array, dtype=np.uint8, order="C")
 
 
 def _channels_last(array: np.ndarray) -> np.ndarray:

@@ -140,9 +140,7 @@ class ImageFolder(Pool):
                 continue
             if is_folder:
                 yield from self._walk(
-                    entry.path,
-                    prefix=f"{prefix}{name}/",
-                    parents=(*parents, identity),
+                    entry.path, prefix=f"{prefix}{name}/", parents=(*parents, identity)
                 )
             elif is_file and _is_image_name(name):
                 yield prefix + name

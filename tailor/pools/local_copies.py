@@ -78,11 +78,7 @@ class LocalCopies:
         max_side = None
         if file.suffix == ".parquet":
             max_side = self._max_side
-        return open_pool(
-            path,
-            max_side=max_side,
-            **self._table_options,
-        )
+        return open_pool(path, max_side=max_side, **self._table_options)
 
     def _close_oldest(self) -> None:
         while len(self._open_tables) > OPEN_TABLES:

@@ -138,19 +138,13 @@ class NpyRows:
     def _read_run(self, descriptor: int, run: range) -> RowsByPosition:
         offset = run.start * self._row_bytes
         content = _read_bytes(
-            descriptor,
-            start=self._data_start + offset,
-            size=len(run) * self._row_bytes,
+            descriptor, start=self._data_start + offset, size=len(run) * self._row_bytes
         )
         # The file may have been cut short in the middle of a row, whose bytes are left over.
         whole_rows = len(run)
         if self._row_bytes:
             whole_rows = len(content) // self._row_bytes
-        flat_values = np.frombuffer(
-            content,
-            self.dtype,
-            count=whole_rows * self._row_values,
-        )
+        flat_values = np.frombuffer(content, self.dtype, count=whole_rows * self._row_values)
         values = flat_values.reshape(whole_rows, *self._row_shape)
         rows: RowsByPosition = {}
         for position, row in zip(run, values):
@@ -175,11 +169,7 @@ def _read_bytes(descriptor: int, start: int, size: int) -> bytearray:
     # One pread may give less than was asked for.
     while len(content) < size:
         read_bytes = len(content)
-        part = os.pread(
-            descriptor,
-            size - read_bytes,
-            start + read_bytes,
-        )
+        part = os.pread(descriptor, size - read_bytes, start + read_bytes)
         if not part:
             break
         content += part

@@ -228,11 +228,7 @@ class ParquetPool(Pool):
             file_positions = position_by_row.values()
             values = self._stored_values(number, rows)
             ordered = [values[row] for row in rows]
-            decoded = in_threads(
-                self._example,
-                ordered,
-                threads,
-            )
+            decoded = in_threads(self._example, ordered, threads)
             examples.update(zip(file_positions, decoded))
         for position in self._without_key.intersection(checked):
             examples[position] = Unreadable("no key")
@@ -321,11 +317,7 @@ class ParquetPool(Pool):
             except InputError:  # unreadable now, or without such a column
                 continue
             stop = start + len(values)
-            file_labels = convert.labels_by_id(
-                self._ids[start:stop],
-                values,
-                class_names,
-            )
+            file_labels = convert.labels_by_id(self._ids[start:stop], values, class_names)
             labels.update(file_labels)
         return labels
 

@@ -120,10 +120,7 @@ def column_values(file: TableFile, column: str) -> Iterator[Any]:
 
     try:
         with pq.ParquetFile(file.path) as parquet:
-            batches = parquet.iter_batches(
-                batch_size=_BATCH_ROWS,
-                columns=[column],
-            )
+            batches = parquet.iter_batches(batch_size=_BATCH_ROWS, columns=[column])
             for batch in batches:
                 values = batch.column(0)
                 yield from values.to_pylist()

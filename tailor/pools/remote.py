@@ -213,11 +213,7 @@ class RemotePool(Pool):
         if self._holds_images:
             # Each image is a file of one row.
             files = [self._files[position] for position in checked]
-            return in_threads(
-                self._read_image,
-                files,
-                threads=None,
-            )
+            return in_threads(self._read_image, files, threads=None)
         examples: dict[int, Any] = {}
         by_file = self._rows.by_file(checked)
         # By file, whatever the order asked for: each is fetched once.

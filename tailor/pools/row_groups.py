@@ -112,9 +112,7 @@ class RowGroups:
         remaining = iter(offsets)
         offset = next(remaining, None)
         batches = parquet.iter_batches(
-            batch_size=_STREAMED_ROWS,
-            row_groups=[group],
-            columns=[self.column],
+            batch_size=_STREAMED_ROWS, row_groups=[group], columns=[self.column]
         )
         for batch in batches:
             batch_values = batch.column(0)
@@ -153,11 +151,7 @@ def _rows_by_group(file: TableFile, rows: Sequence[int]) -> dict[int, list[int]]
     ordered = sorted(set(rows))
     for row in ordered:
         # A row at which a group ends is the first of the next one.
-        group = np.searchsorted(
-            file.group_ends,
-            row,
-            side="right",
-        )
+        group = np.searchsorted(file.group_ends, row, side="right")
         group_rows = by_group.setdefault(int(group), [])
         group_rows.append(row)
     return by_group

@@ -125,11 +125,7 @@ class TextFile(Pool):
 
     def _check_column(self, name: str) -> None:
         if name not in self._columns:
-            raise UnknownName(
-                f"column of {self.path.name}",
-                name,
-                self._columns,
-            )
+            raise UnknownName(f"column of {self.path.name}", name, self._columns)
 
     def _records(self, start: int, line: int) -> Iterator[Record]:
         with open(self.path, "rb") as file:
@@ -355,10 +351,7 @@ class TextFile(Pool):
     def _column_labels(self, column: str) -> dict[str, Any]:
         """The labels in a column by id, each as it stands there: a class name or a list."""
         labels = {}
-        records = self._records(
-            self._index.starts[0],
-            self._index.lines[0],
-        )
+        records = self._records(self._index.starts[0], self._index.lines[0])
         for position, record in enumerate(records):
             # Grown, or rewritten: what was opened is what counts.
             if position == len(self._ids):

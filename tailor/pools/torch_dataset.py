@@ -66,11 +66,7 @@ class TorchDataset(Pool):
         self._has_own_ids = ids is not None
         self._ids = _checked_ids(ids, size)
         if classes is None:
-            classes = getattr(
-                dataset,
-                "classes",
-                None,
-            )  # as torchvision's datasets have it
+            classes = getattr(dataset, "classes", None)  # as torchvision's datasets have it
         self.classes: list[str] | None = None
         if classes is not None:
             self.classes = list(map(str, classes))

@@ -246,11 +246,7 @@ class AnswerWriter(RecordedRun):
             event = check_whole(event, "event")
         merge = class_merges.last_merge(self.run_state, event)
         change = merge.change(self.run_state.task)
-        self._change_classes(
-            change,
-            by,
-            undoes=merge.event,
-        )
+        self._change_classes(change, by, undoes=merge.event)
 
     def _change_classes(
         self,

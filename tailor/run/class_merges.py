@@ -27,16 +27,9 @@ def reclass(run_state: RunState, change: ClassEdit) -> None:
     arms = learner.reclass(change)
     arm_count = len(learner.arms)
     run_state.task = after
-    run_state.settings = replace(
-        run_state.settings,
-        classes=after.classes,
-    )
+    run_state.settings = replace(run_state.settings, classes=after.classes)
     for record in run_state.rounds:
-        record.reclass(
-            change,
-            arms,
-            arm_count,
-        )
+        record.reclass(change, arms, arm_count)
     current = run_state.current
     if current is not None and not change.only_names:
         current.drop_rest()

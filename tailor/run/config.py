@@ -34,33 +34,23 @@ SCHEMA: dict[str, dict[str, Key]] = {
             required=True,
         ),
         "kind": Key(
-            TEXT,
-            None,
-            "image-folder, parquet, text, arrays, ...; found out where it is left out",
+            TEXT, None, "image-folder, parquet, text, arrays, ...; found out where it is left out"
         ),
         "column": Key(TEXT, None, "the column that holds the examples, where there are several"),
         "key": Key(
-            TEXT,
-            None,
-            "the column that holds the ids; without it the row number is the id",
+            TEXT, None, "the column that holds the ids; without it the row number is the id"
         ),
         "label": Key(TEXT, None, "the column that holds known labels, for simulating"),
         "labels": Key(
-            TEXT,
-            None,
-            '"folder": the first folder of a picture is its class, for simulating',
+            TEXT, None, '"folder": the first folder of a picture is its class, for simulating'
         ),
         "label_separator": Key(
-            TEXT,
-            None,
-            "what separates several labels in one text cell, such as |",
+            TEXT, None, "what separates several labels in one text cell, such as |"
         ),
         "split": Key(TEXT, None, "the split of a Parquet folder that holds several, such as train"),
         "array": Key(TEXT, None, "the array of a .npz file that holds several"),
         "delimiter": Key(
-            TEXT,
-            None,
-            "what separates the columns of a CSV file, where it is no comma",
+            TEXT, None, "what separates the columns of a CSV file, where it is no comma"
         ),
         "encoding": Key(TEXT, None, "the encoding of a text file, where it is not utf-8"),
         "max_side": Key(WHOLE, None, "read pictures at most this large, in pixels"),
@@ -74,9 +64,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
             "probe: a frozen network and a trained head, seconds a round; finetune: all of it",
         ),
         "backbone": Key(
-            TEXT,
-            None,
-            "probe: efficientnet-lite0, resnet18, pixels, given, minilm, timm:NAME, ...",
+            TEXT, None, "probe: efficientnet-lite0, resnet18, pixels, given, minilm, timm:NAME, ..."
         ),
         "head": Key(TEXT, None, "probe: linear, or hidden for one hidden layer"),
         "network": Key(TEXT, None, "finetune: resnet18, efficientnet-lite0 or small-cnn"),
@@ -111,31 +99,21 @@ SCHEMA: dict[str, dict[str, Key]] = {
             "random",
             "the first batch: coverage spreads it over the pool; random; half: half of each",
         ),
-        "cover": Key(
-            SWITCH,
-            False,
-            "candidates propose, and what covers the pool best is taken",
-        ),
+        "cover": Key(SWITCH, False, "candidates propose, and what covers the pool best is taken"),
         "batch": Key(WHOLE, 100, "examples a round"),
         "rounds": Key(WHOLE, 20, "rounds planned; some selectors set their rates by it"),
         "holdout": Key(
-            NUMBER,
-            0.1,
-            "share of each batch that is a random hold-out, never trained on",
+            NUMBER, 0.1, "share of each batch that is a random hold-out, never trained on"
         ),
         "dropout_passes": Key(WHOLE, 10, "passes for bald"),
         "seed": Key(WHOLE, 0, "same seed, same questions"),
     },
     "engine": {
         "name": Key(
-            TEXT,
-            "memory",
-            "memory: all in this process; local: shards on disk; ray: a cluster",
+            TEXT, "memory", "memory: all in this process; local: shards on disk; ray: a cluster"
         ),
         "address": Key(
-            TEXT,
-            None,
-            "ray: of a running cluster, or auto; without it, this machine alone",
+            TEXT, None, "ray: of a running cluster, or auto; without it, this machine alone"
         ),
         "cpus": Key(WHOLE, None, "ray: cores of a task"),
         "gpus": Key(NUMBER, None, "ray: GPUs of a worker that predicts or trains"),

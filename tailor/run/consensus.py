@@ -139,10 +139,7 @@ def majority(task: Task, votes: Iterable[Vote]) -> tuple[int, ...] | None:
         voted_classes += vote.classes
     if answers == 0:
         return None
-    counts = np.bincount(
-        voted_classes,
-        minlength=task.size,
-    )
+    counts = np.bincount(voted_classes, minlength=task.size)
     # Twice the counts against all answers: whole numbers, which compare exactly.
     doubled = 2 * counts
     is_tied = doubled == answers

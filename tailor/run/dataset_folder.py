@@ -70,11 +70,7 @@ def write_dataset(
             count += len(records)
             table = pa.Table.from_pylist(records, schema=schema)
             writer.write_table(table)
-    readme = README.format(
-        count=count,
-        kind=task.kind,
-        classes=", ".join(task.classes),
-    )
+    readme = README.format(count=count, kind=task.kind, classes=", ".join(task.classes))
     readme_file = out / "README.md"
     readme_file.write_text(readme, encoding="utf-8")
     return count

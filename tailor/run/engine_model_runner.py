@@ -303,11 +303,7 @@ class EngineModelRunner(ModelRunner):
             suffix = f" {seed} {count}"
             begun = []
             for number in range(count):
-                pass_to_draw = self._like(
-                    predictions,
-                    f"pass-{number}",
-                    suffix,
-                )
+                pass_to_draw = self._like(predictions, f"pass-{number}", suffix)
                 begun.append(pass_to_draw)
             if self.model.can_dropout_in_parts:
                 self._predict_passes(begun, seed)

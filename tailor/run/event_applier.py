@@ -143,11 +143,7 @@ def _open_round(event: RoundOpened, run_state: RunState, context: EventContext) 
     """
     if not event.seed_round:
         assert event.weights is not None
-        run_state.learner.replay_round(
-            event.weights,
-            event.fit,
-            event.learned,
-        )
+        run_state.learner.replay_round(event.weights, event.fit, event.learned)
     record = RoundRecord.opened(event, context.number)
     run_state.rounds.append(record)
     run_state.arm_statistics.new_round()

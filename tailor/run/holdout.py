@@ -28,11 +28,7 @@ def sample_by_id(ids: Sequence[str], share: float, seed: int) -> np.ndarray:
     # Eight bytes of a hash are a number that is equally likely to be any below 2**64.
     limit = int(share * 2**64)
     for position, example_id in enumerate(ids):
-        hashed = blake2b(
-            example_id.encode(),
-            digest_size=8,
-            key=key,
-        )
+        hashed = blake2b(example_id.encode(), digest_size=8, key=key)
         number = int.from_bytes(hashed.digest(), "little")
         is_drawn[position] = number < limit
     return is_drawn

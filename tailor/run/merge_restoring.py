@@ -25,11 +25,7 @@ def restore(run_state: RunState, merge: Merge) -> None:
     for record, remembered in zip(run_state.rounds, merge.rounds):
         # A copy: what is remembered may be restored in another copy of the state, too.
         parted = copy(remembered)
-        parted.reclass(
-            later,
-            arms,
-            arm_count,
-        )
+        parted.reclass(later, arms, arm_count)
         record.weights = parted.weights
         record.chances = parted.chances
         record.pulled = parted.pulled
@@ -82,11 +78,7 @@ def _move_pick(run_state: RunState, position: int, arm: int) -> None:
         return
     current_round = len(run_state.rounds) - 1
     pick_round = int(picks.round[position])
-    run_state.arm_statistics.move(
-        merged_arm,
-        arm,
-        in_this_round=pick_round == current_round,
-    )
+    run_state.arm_statistics.move(merged_arm, arm, in_this_round=pick_round == current_round)
     picks.arm[position] = arm
 
 
@@ -108,11 +100,7 @@ def _restore_votes(run_state: RunState, merge: Merge) -> None:
         if voter in merge.since:
             continue
         position, annotator = voter
-        run_state.consensus.amend(
-            position,
-            annotator,
-            classes,
-        )
+        run_state.consensus.amend(position, annotator, classes)
 
 
 def _restore_labels(run_state: RunState, merge: Merge) -> None:

@@ -174,11 +174,7 @@ class ModelRunner:
         """
         indices, is_present = self._locate(positions)
         prediction = self.model.predict(indices, self._progress)
-        self._check_shapes(
-            prediction,
-            len(indices),
-            task,
-        )
+        self._check_shapes(prediction, len(indices), task)
         # Most often nothing has vanished, and nothing of a large pool has to be copied.
         if is_present.all():
             return prediction.probs, prediction.features
@@ -227,16 +223,9 @@ class ModelRunner:
             is_present = self.is_present
             indices = self._present_indices
             # Of entries that haven't joined the run no target is known.
-            pool_targets = uninformed_rows(
-                run_state.task,
-                len(self.pool),
-            )
+            pool_targets = uninformed_rows(run_state.task, len(self.pool))
             pool_targets[indices] = targets[is_present]
-            tuned = self.model.finetune(
-                pool_targets,
-                epochs,
-                seed=seed,
-            )
+            tuned = self.model.finetune(pool_targets, epochs, seed=seed)
             pool_probs = as_array(tuned)
             # What has vanished keeps its target: the model says nothing of it.
             probs = targets.copy()
@@ -259,10 +248,7 @@ class ModelRunner:
             all_drawn = self.model.dropout(passes, seed=seed)
             for drawn in all_drawn:
                 pool_probs = as_array(drawn)
-                probs = uninformed_rows(
-                    run_state.task,
-                    len(is_present),
-                )
+                probs = uninformed_rows(run_state.task, len(is_present))
                 probs[is_present] = pool_probs[indices]
                 yield probs
 

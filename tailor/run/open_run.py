@@ -153,11 +153,7 @@ class Run:
         position_array = np.array(positions, np.int64)
         probs, _ = self.session.predict(position_array)
         predicted_ids = [run_state.ids[position] for position in positions]
-        return PoolPredictions(
-            ids=tuple(predicted_ids),
-            probs=probs,
-            task=run_state.task,
-        )
+        return PoolPredictions(ids=tuple(predicted_ids), probs=probs, task=run_state.task)
 
     def _train_if_outdated(self) -> None:
         """Train where something happened in the run since the model was trained."""

@@ -80,11 +80,7 @@ class Project:
         """Where the answers are kept; in PostgreSQL the folder's name is the run's, unless the URL
         names one.
         """
-        return open_store(
-            self.place,
-            run=self._run_name(),
-            readonly=readonly,
-        )
+        return open_store(self.place, run=self._run_name(), readonly=readonly)
 
     def begun(self) -> bool:
         return is_begun(self.place, self._run_name())
@@ -99,11 +95,7 @@ class Project:
         selection["strategies"] = tuple(selection["strategies"])
         classes = tuple(task["classes"])
         try:
-            settings = Settings(
-                task["kind"],
-                classes,
-                **selection,
-            )
+            settings = Settings(task["kind"], classes, **selection)
             settings.task  # noqa: B018  checks the class names
             RunState(settings)  # checks strategies, selector and reward
         except TailorError as error:
@@ -251,11 +243,7 @@ class Project:
 
         engine = self.config.section("engine")
         try:
-            return make_plant(
-                engine,
-                self.folder / ENGINE,
-                copy_of,
-            )
+            return make_plant(engine, self.folder / ENGINE, copy_of)
         except InputError as error:
             message = self._blamed(error, "engine")
             raise InputError(message) from error

@@ -53,20 +53,12 @@ class RecordedRun:
             # One is in the store that was thought lost.
             self._start_over()
             return
-        context = EventContext(
-            number=number,
-            time=time.time(),
-            store=self.store,
-        )
+        context = EventContext(number=number, time=time.time(), store=self.store)
         apply(self.run_state, event, context)
 
     def _append(self, event: RunEvent) -> int:
         try:
-            return self.store.append(
-                event.kind,
-                event.body(),
-                event.data(),
-            )
+            return self.store.append(event.kind, event.body(), event.data())
         except BaseException:
             # The store may be away; what is missing is noticed with the next event.
             with contextlib.suppress(StoreError):

@@ -130,11 +130,7 @@ class RoundRecord:
             self.weights = change.weights(self.weights)
         if self.chances is not None:
             # Arms that have become one are drawn as often as they were together.
-            self.chances = np.bincount(
-                arms,
-                weights=self.chances,
-                minlength=size,
-            )
+            self.chances = np.bincount(arms, weights=self.chances, minlength=size)
         pulled_arms = arms[self.pulled]
         pulled, first = np.unique(pulled_arms, return_index=True)
         self.pulled = pulled

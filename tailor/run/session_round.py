@@ -173,11 +173,7 @@ class SessionRound:
             finetune = model_runner.finetune(run_state, settings.seed)
         dropout = None
         if model.can_dropout:
-            dropout = model_runner.dropout(
-                run_state,
-                settings.dropout_passes,
-                settings.seed,
-            )
+            dropout = model_runner.dropout(run_state, settings.dropout_passes, settings.seed)
         self.arms = run_state.learner.open_round(
             self.probs,
             features,
@@ -310,11 +306,7 @@ class SessionRound:
             pick = self.arms.pick()
         except Exhausted:
             return None
-        return TakenPick(
-            pick.index,
-            self.slot,
-            pick.arm,
-        )
+        return TakenPick(pick.index, self.slot, pick.arm)
 
     def _next_of_start(self) -> TakenPick | None:
         pick = self._next_listed(self.start, START)

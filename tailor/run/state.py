@@ -207,11 +207,7 @@ class RunState:
             # Told without being asked for: no arm found it.
             if pick is None:
                 continue
-            self.arm_statistics.count(
-                pick.arm,
-                label,
-                sign,
-            )
+            self.arm_statistics.count(pick.arm, label, sign)
 
     def _update_waiting(self, positions: np.ndarray) -> None:
         table = self.label_table

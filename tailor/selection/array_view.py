@@ -115,11 +115,7 @@ class ArrayView(MatrixView):
         assert self.finetune is not None
         targets = self._soft_targets()
         predicted = self.finetune(targets, epochs)
-        probs = as_matrix(
-            predicted,
-            "probabilities after fine-tuning",
-            str(self.device),
-        )
+        probs = as_matrix(predicted, "probabilities after fine-tuning", str(self.device))
         if probs.shape != self.probs.shape:
             raise InputError(
                 f"finetune gave shape {tuple(probs.shape)}, the pool has {tuple(self.probs.shape)}"
@@ -139,11 +135,7 @@ class ArrayView(MatrixView):
     def dropout_passes(self) -> Iterator[torch.Tensor]:
         assert self.dropout is not None
         for predicted in self.dropout():
-            probs = as_matrix(
-                predicted,
-                "dropout probabilities",
-                str(self.device),
-            )
+            probs = as_matrix(predicted, "dropout probabilities", str(self.device))
             if probs.shape != self.probs.shape:
                 raise InputError(
                     f"a dropout pass has shape {tuple(probs.shape)}, not {tuple(self.probs.shape)}"

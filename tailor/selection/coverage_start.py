@@ -59,20 +59,12 @@ def coverage_start(
         return rng.permutation(free)
     wanted = max(SAMPLE, SAMPLE_EACH * n)
     sample_size = min(wanted, len(free))
-    sampled = rng.choice(
-        free,
-        sample_size,
-        replace=False,
-    )
+    sampled = rng.choice(free, sample_size, replace=False)
     in_sequence = np.concatenate([sampled, around])
     # k-means draws its first centres from the first rows, so these have to be random ones.
     positions = rng.permutation(in_sequence)
     unit_rows = _unit_rows(rows, positions)
-    clusters = kmeans(
-        unit_rows.to(device),
-        n + len(around),
-        rng,
-    )
+    clusters = kmeans(unit_rows.to(device), n + len(around), rng)
     is_around = np.isin(positions, around)
     nearest = _nearest_to_centres(clusters, is_around)
     chosen = positions[nearest[:n]]
@@ -80,11 +72,7 @@ def coverage_start(
     if missing == 0:
         return chosen
     others = np.setdiff1d(free, chosen)
-    random_others = rng.choice(
-        others,
-        missing,
-        replace=False,
-    )
+    random_others = rng.choice(others, missing, replace=False)
     return np.concatenate([chosen, random_others])
 
 
@@ -128,16 +116,9 @@ def _nearest_to_centres(clusters: Clusters, is_around: np.ndarray) -> np.ndarray
     # By cluster, and within each by the distance from its centre: the first of each is nearest.
     order = np.lexsort((squared, numbers))
     ordered_numbers = numbers[order]
-    cluster_numbers, firsts = np.unique(
-        ordered_numbers,
-        return_index=True,
-    )
+    cluster_numbers, firsts = np.unique(ordered_numbers, return_index=True)
     nearest = order[firsts]
-    is_open = np.isin(
-        cluster_numbers,
-        numbers[is_around],
-        invert=True,
-    )
+    is_open = np.isin(cluster_numbers, numbers[is_around], invert=True)
     open_numbers = cluster_numbers[is_open]
     open_nearest = nearest[is_open]
     sizes = clusters.sizes[open_numbers]

@@ -101,22 +101,14 @@ class Learner:
         self.device = check_device(device)
         self._rounds = check_whole(rounds, "rounds")
         seed = check_seed(seed)
-        own_reward = check_function(
-            own_reward,
-            "own_reward",
-            optional=True,
-        )
+        own_reward = check_function(own_reward, "own_reward", optional=True)
         self._planner = RoundPlanner(own_reward, seed)
         if strategies is None:
             strategies = NARROW[task.kind]
         self._strategies = strategies
         self.arms = make_arms(strategies, task)
         contest = self._make_contest()
-        self.history = SelectorHistory(
-            make_selector(selector),
-            contest,
-            self.label_table,
-        )
+        self.history = SelectorHistory(make_selector(selector), contest, self.label_table)
         self.reward = make_reward(reward)
         #: the round that is open; None where none is
         self.current_round: LearnerRound | None = None

@@ -159,11 +159,7 @@ class RoundPlanner:
             self._model_before,
             model_after,
         )
-        number = check_number(
-            reward,
-            "what own_reward gave",
-            "it must lie in [0, 1]",
-        )
+        number = check_number(reward, "what own_reward gave", "it must lie in [0, 1]")
         if not 0 <= number <= 1:
             raise InputError(f"own_reward gave {reward}: it must lie in [0, 1]")
         return reward

@@ -90,19 +90,11 @@ class BadgeCursor(Cursor):
             return self._largest_norm()
         if self._race is None:
             bounds = self._clocks.first_bounds()
-            self._race = LazyLargest(
-                bounds,
-                values=self._clocks,
-                ties=self.view.ties,
-            )
+            self._race = LazyLargest(bounds, values=self._clocks, ties=self.view.ties)
         index, value = self._race.largest()
         # Copies of what was taken: none of their clocks ever rings.
         if value == -np.inf:
-            return random_free(
-                self.ledger.free,
-                self.view.free_ids,
-                self._rng,
-            )
+            return random_free(self.ledger.free, self.view.free_ids, self._rng)
         ringing_time = -value
         self._clocks.now = ringing_time
         return index
@@ -175,11 +167,7 @@ class Clocks:
         self._waiting = waiting
         self._since = torch.zeros_like(waiting)
         self._rate = torch.full_like(waiting, torch.inf)
-        self._centres_counted = torch.zeros(
-            view.size,
-            dtype=torch.int64,
-            device=view.device,
-        )
+        self._centres_counted = torch.zeros(view.size, dtype=torch.int64, device=view.device)
         # Of those at hand, all of which were stopped at the same time:
         self._ids = self._centres_counted[:0]
 
@@ -224,11 +212,7 @@ class Clocks:
         spans = self._spans(start)
         # A rate may be infinite, and infinity times an empty span is not a number.
         has_passed = spans > 0
-        used_in_spans = torch.where(
-            has_passed,
-            rates * spans,
-            0,
-        )
+        used_in_spans = torch.where(has_passed, rates * spans, 0)
         used = used_in_spans.sum(1)
         left = self._waiting[ids] - used
         self._left = left.clamp_(min=0)
@@ -244,11 +228,7 @@ class Clocks:
 
         distances = self._distances(start)
         # A centre that a clock's rate counts already must not slow it down a second time.
-        centres = torch.arange(
-            start,
-            self._centres.count,
-            device=counted.device,
-        )
+        centres = torch.arange(start, self._centres.count, device=counted.device)
         is_counted = centres < counted[:, None]
         distances = distances.masked_fill_(is_counted, torch.inf)
         # After each centre's arrival the rate is the smallest distance so far.

@@ -46,16 +46,8 @@ class Bald(ScoreStrategy):
         import torch
 
         passes = 0
-        total = torch.zeros(
-            (view.size, view.task.size),
-            device=view.device,
-            dtype=torch.float64,
-        )
-        entropies = torch.zeros(
-            view.size,
-            device=view.device,
-            dtype=torch.float64,
-        )
+        total = torch.zeros((view.size, view.task.size), device=view.device, dtype=torch.float64)
+        entropies = torch.zeros(view.size, device=view.device, dtype=torch.float64)
         # Summed as they come: keeping all passes would take as many times the memory.
         for predicted in view.dropout_passes():
             probs = predicted.double()

@@ -79,18 +79,10 @@ class CoresetCursor(Cursor):
             raise Exhausted("every example has been taken")
         self._add_new_centres()
         if self._distances.count == 0:
-            return random_free(
-                self.ledger.free,
-                self.view.free_ids,
-                self._rng,
-            )
+            return random_free(self.ledger.free, self.view.free_ids, self._rng)
         if self._search is None:
             bounds = self._distances.first_bounds()
-            self._search = LazyLargest(
-                bounds,
-                values=self._distances,
-                ties=self.view.ties,
-            )
+            self._search = LazyLargest(bounds, values=self._distances, ties=self.view.ties)
         index, _ = self._search.largest()
         return index
 

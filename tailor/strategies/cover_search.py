@@ -77,17 +77,10 @@ class CoverSearch:
         # (n,) int64 in the order of ties, so that the first of equals is found first: what each
         # candidate adds, in units; -1 where it is taken.
         gains = np.zeros(count, np.int64)
-        np.add.at(
-            gains,
-            ranks,
-            cover.improvements(pairs),
-        )
+        np.add.at(gains, ranks, cover.improvements(pairs))
         self._gains = gains
         # By candidate: its pairs stand together, from its start to the next one's.
-        self._starts = np.searchsorted(
-            pairs.rows,
-            np.arange(count + 1),
-        )
+        self._starts = np.searchsorted(pairs.rows, np.arange(count + 1))
         self._references = pairs.references.astype(np.int32)
         self._values = pairs.values.astype(np.int32)
         # The same by reference.
@@ -119,11 +112,7 @@ class CoverSearch:
                 break
         #: (n,) the candidates that are searched
         self.positions = np.concatenate(searched)
-        return CoverPairs(
-            np.concatenate(rows),
-            np.concatenate(references),
-            np.concatenate(values),
-        )
+        return CoverPairs(np.concatenate(rows), np.concatenate(references), np.concatenate(values))
 
     def best(self) -> tuple[int, float]:
         """(position, what it adds) of the candidate that adds most, the first by ties among equals;
@@ -162,10 +151,7 @@ class CoverSearch:
 
     def _take_candidate(self, number: int) -> None:
         start, end = self._starts[number : number + 2]
-        self._raise(
-            self._references[start:end],
-            self._values[start:end],
-        )
+        self._raise(self._references[start:end], self._values[start:end])
         # Only now, since the cover's rise has taken from this gain too.
         rank = self._ranks[number]
         self._gains[rank] = -1

@@ -113,11 +113,7 @@ class Direct(Strategy):
             in_doubt = math.ceil(2 * self.spread * pulls) + SPARE
         # Each side gives half of the picks.
         side = pulls + SPARE
-        return Depths(
-            above=side,
-            below=side,
-            in_doubt=in_doubt,
-        )
+        return Depths(above=side, below=side, in_doubt=in_doubt)
 
     def opening_work(self, shape: PoolShape) -> OpeningWork:
         # The few labels that are sorted don't count.

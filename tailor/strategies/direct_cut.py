@@ -50,11 +50,7 @@ class LabelledScores:
         column = self._probs[:, klass]
         if not self._is_multiclass:
             return column
-        others = np.where(
-            column < self._largest,
-            self._largest,
-            self._second,
-        )
+        others = np.where(column < self._largest, self._largest, self._second)
         scores: np.ndarray = column - others
         return scores
 

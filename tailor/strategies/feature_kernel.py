@@ -66,11 +66,7 @@ class FeatureKernel:
         """
         centre = _mean_features(view, sample)
         # Distances are measured by the kernel itself, which has its centre before its radius.
-        kernel = cls(
-            view,
-            centre,
-            radius=LEAST_RADIUS,
-        )
+        kernel = cls(view, centre, radius=LEAST_RADIUS)
         if len(view.labelled) >= 2:
             distances = kernel._labelled_distances(rng)
             radius = np.quantile(distances, quantile)
@@ -111,27 +107,17 @@ class FeatureKernel:
         labelled = self.view.labelled
         queries = labelled
         if len(labelled) > QUERIES:
-            queries = rng.choice(
-                labelled,
-                QUERIES,
-                replace=False,
-            )
+            queries = rng.choice(labelled, QUERIES, replace=False)
         query_rows = self.unit_rows(queries)
         query_positions = self.view.to_device(queries)
         nearest = torch.full_like(query_rows[:, 0], torch.inf)
         for positions in blocks(labelled):
-            squared = squared_distances(
-                query_rows,
-                self.unit_rows(positions),
-            )
+            squared = squared_distances(query_rows, self.unit_rows(positions))
             # By position and not by distance: a copy of an example is a neighbour at distance 0.
             block_positions = self.view.to_device(positions)
             is_itself = query_positions[:, None] == block_positions
             squared.masked_fill_(is_itself, torch.inf)
-            nearest = torch.minimum(
-                nearest,
-                squared.amin(1),
-            )
+            nearest = torch.minimum(nearest, squared.amin(1))
         on_host = nearest.cpu().numpy()
         return np.sqrt(on_host)
 

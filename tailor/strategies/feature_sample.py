@@ -54,19 +54,11 @@ class FeatureSample:
         """(s,) positions: free ones first of all, others where there is room for them."""
         free = np.flatnonzero(self._view.ledger.free)
         free_count = min(count, len(free))
-        free_drawn = rng.choice(
-            free,
-            free_count,
-            replace=False,
-        )
+        free_drawn = rng.choice(free, free_count, replace=False)
         covering = self.covering
         room = count - free_count
         covering_count = min(room, len(covering))
-        covering_drawn = rng.choice(
-            covering,
-            covering_count,
-            replace=False,
-        )
+        covering_drawn = rng.choice(covering, covering_count, replace=False)
         drawn = np.concatenate([free_drawn, covering_drawn])
         return rng.permutation(drawn)
 

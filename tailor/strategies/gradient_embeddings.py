@@ -97,11 +97,7 @@ class Centres:
 
         self.view = view
         self.count = 0
-        self.norms = torch.empty(
-            0,
-            dtype=torch.float64,
-            device=view.device,
-        )
+        self.norms = torch.empty(0, dtype=torch.float64, device=view.device)
         # Both parts, with room for more than `count`. How wide they are, the first ones say.
         self._a = self.norms.new_empty(0, 0)
         self._h = self.norms.new_empty(0, 0)

@@ -76,16 +76,8 @@ class Herding(SeparateArms):
             1,
             MOST_REFERENCES,
         )
-        self.candidates = check_whole(
-            candidates,
-            "candidates",
-            self.references,
-        )
-        self.quantile = check_number(
-            quantile,
-            "quantile",
-            "a number in [0, 1] is needed",
-        )
+        self.candidates = check_whole(candidates, "candidates", self.references)
+        self.quantile = check_number(quantile, "quantile", "a number in [0, 1] is needed")
         if not 0 <= self.quantile <= 1:
             raise InputError(f"quantile is {quantile}: a number in [0, 1] is needed")
 
@@ -143,11 +135,7 @@ class HerdingCursor(Cursor):
                 return position
             # Fresh candidates add nothing: neither will later ones, since the cover only grows.
             self._search = None
-        return random_free(
-            self.ledger.free,
-            self.view.free_ids,
-            self._rng,
-        )
+        return random_free(self.ledger.free, self.view.free_ids, self._rng)
 
     def _draw(self) -> None:
         """References and candidates from what is free now, and the cover of all else."""

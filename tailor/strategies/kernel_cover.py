@@ -109,11 +109,7 @@ class KernelCover:
         for block in blocks(positions):
             pairs = self.pairs(block)
             # A reference can stand in several pairs: each of them counts.
-            np.maximum.at(
-                self.covered,
-                pairs.references,
-                pairs.values,
-            )
+            np.maximum.at(self.covered, pairs.references, pairs.values)
 
     def gains(self, positions: np.ndarray) -> np.ndarray:
         """(n,) float64: what each of positions (n,) would add to the cover."""
@@ -155,9 +151,7 @@ class KernelCover:
         covered = self.covered[references]
         rises = values_on_host > covered
         return CoverPairs(
-            rows=rows_on_host[rises],
-            references=references[rises],
-            values=values_on_host[rises],
+            rows=rows_on_host[rises], references=references[rises], values=values_on_host[rises]
         )
 
     def _near(self, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -178,11 +172,7 @@ class KernelCover:
         norms = points.norm(dim=1, keepdim=True)
         squared_norms = norms.square()
         half_norms = squared_norms.float() / 2
-        excess = torch.addmm(
-            offsets,
-            rough_points,
-            self._rough_rows.T,
-        )
+        excess = torch.addmm(offsets, rough_points, self._rough_rows.T)
         is_near = excess > half_norms
         rows, columns = is_near.nonzero(as_tuple=True)
         return rows, columns

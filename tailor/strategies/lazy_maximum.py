@@ -58,16 +58,8 @@ class LazyLargest:
         self._values = values
         self._ties = torch.from_numpy(ties).to(device)
         # At hand, in the order of ties, and which of those are taken:
-        self._ids = torch.empty(
-            0,
-            dtype=torch.int64,
-            device=device,
-        )
-        self._gone = torch.empty(
-            0,
-            dtype=torch.bool,
-            device=device,
-        )
+        self._ids = torch.empty(0, dtype=torch.int64, device=device)
+        self._gone = torch.empty(0, dtype=torch.bool, device=device)
         # The highest bound of what is not at hand:
         self._highest_outside = np.inf
 

@@ -72,11 +72,7 @@ class Probcover(SeparateArms):
     bytes_per_example = 8
 
     def __init__(self, *, purity: float = 0.95, sample: int = 16384) -> None:
-        self.purity = check_number(
-            purity,
-            "purity",
-            "a number in [0, 1] is needed",
-        )
+        self.purity = check_number(purity, "purity", "a number in [0, 1] is needed")
         if not 0 <= self.purity <= 1:
             raise InputError(f"purity is {purity}: a number in [0, 1] is needed")
         self.sample = check_whole(sample, "sample")
@@ -125,11 +121,7 @@ class ProbcoverCursor(Cursor):
         clusters = kmeans(rough_rows, view.task.size, rng)
         #: (s,) the cluster of each example of the sample
         self.numbers = clusters.numbers
-        self.radius = pure_radius(
-            sample.rows,
-            clusters.numbers,
-            strategy.purity,
-        )
+        self.radius = pure_radius(sample.rows, clusters.numbers, strategy.purity)
         self._measure_balls()
         self.unseen()  # all that is taken is among these
         self._cover_by(sample.covering)
@@ -159,11 +151,7 @@ class ProbcoverCursor(Cursor):
         counts = np.where(self._is_free, self._counts, 0)
         largest = counts.max()
         if largest == 0:
-            return random_free(
-                self.ledger.free,
-                self.view.free_ids,
-                self._rng,
-            )
+            return random_free(self.ledger.free, self.view.free_ids, self._rng)
         winners = np.flatnonzero(counts == largest)
         ties = self._ties[winners]
         winner = winners[ties.argmin()]
@@ -199,20 +187,14 @@ class ProbcoverCursor(Cursor):
 
     def _members(self, place: int) -> np.ndarray:
         """(s,) bool: what is in the ball of an example of the sample."""
-        bits = np.unpackbits(
-            self._balls[place],
-            count=len(self._counts),
-        )
+        bits = np.unpackbits(self._balls[place], count=len(self._counts))
         return bits.view(bool)
 
     def _inside(self, centres: torch.Tensor) -> np.ndarray:
         """(n, s) bool: what of the sample is in the balls of unit rows (n, d)."""
         squared_radius = self.radius**2
         rough_centres = centres.float()
-        squared = squared_distances(
-            rough_centres,
-            self._rough_rows,
-        )
+        squared = squared_distances(rough_centres, self._rough_rows)
         inside = squared < squared_radius
         # Single precision cannot tell on which side of the radius these lie.
         rows, columns = _pairs_near(squared, squared_radius)
@@ -258,11 +240,7 @@ def pure_radius(rows: torch.Tensor, numbers: torch.Tensor, purity: float) -> flo
     impure = int((1 - purity) * ball_count + 1e-9)
     last = ball_count - 1
     place = min(impure, last)
-    radius = np.clip(
-        ascending[place],
-        LEAST_RADIUS,
-        2.0,
-    )
+    radius = np.clip(ascending[place], LEAST_RADIUS, 2.0)
     return float(radius)
 
 

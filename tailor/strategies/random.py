@@ -49,8 +49,4 @@ class RandomCursor(Cursor):
         self._rng = rng
 
     def take(self) -> int:
-        return random_free(
-            self.ledger.free,
-            self.view.free_ids,
-            self._rng,
-        )
+        return random_free(self.ledger.free, self.view.free_ids, self._rng)

@@ -156,11 +156,7 @@ def merge_ranked(rows: Sequence[RankedRows], count: int) -> RankedRows:
     # By score, then by ties: lexsort's last key counts most.
     order = np.lexsort((ties, scores))
     best = order[:count]
-    return RankedRows(
-        positions=positions[best],
-        scores=scores[best],
-        ties=ties[best],
-    )
+    return RankedRows(positions=positions[best], scores=scores[best], ties=ties[best])
 
 
 def ranked_among(
@@ -190,8 +186,4 @@ def ranked_among(
     ties = part.ties[positions]
     order = np.lexsort((ties, scores))
     best = order[:count]
-    return RankedRows(
-        positions=positions[best] + part.start,
-        scores=scores[best],
-        ties=ties[best],
-    )
+    return RankedRows(positions=positions[best] + part.start, scores=scores[best], ties=ties[best])

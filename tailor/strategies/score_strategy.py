@@ -139,9 +139,7 @@ class ScoreStrategy(Strategy):
             epochs = self.finetune_epochs
         needs_dropout = Need.DROPOUT in self.needs
         best = shards.visit(
-            RankShards(self, classes, counts),
-            finetune_epochs=epochs,
-            dropout=needs_dropout,
+            RankShards(self, classes, counts), finetune_epochs=epochs, dropout=needs_dropout
         )
         return [rows.positions for rows in best]
 

@@ -110,11 +110,7 @@ class SubmodularCursor(Cursor):
             return
         self._gains = Gains(view, queries, eta)
         bounds = self._gains.first_bounds()
-        self._search = LazyLargest(
-            bounds,
-            values=self._gains,
-            ties=view.ties,
-        )
+        self._search = LazyLargest(bounds, values=self._gains, ties=view.ties)
 
     def take(self) -> int:
         if self._gains is None:
@@ -176,11 +172,7 @@ class Gains:
         return self.renew()
 
     def renew(self) -> torch.Tensor:
-        return gains(
-            self._similarities,
-            self._covered,
-            self._relevance,
-        )
+        return gains(self._similarities, self._covered, self._relevance)
 
     def _similarities_of(self, positions: torch.Tensor) -> torch.Tensor:
         """(n, Q) cosines with the queries."""

@@ -132,21 +132,13 @@ class TypiclustCursor(Cursor):
     def _draw(self) -> None:
         self.unseen()  # all that is taken is counted below
         strategy = self._strategy
-        sample = FeatureSample(
-            self.view,
-            strategy.sample,
-            self._rng,
-        )
+        sample = FeatureSample(self.view, strategy.sample, self._rng)
         self.sample = sample
         covering = sample.covering
         # A cluster for each label and each pick: so many have none to begin with.
         picks = max(1, self._pulls)
         wanted = len(covering) + picks
-        clusters = kmeans(
-            sample.rows.float(),
-            min(strategy.clusters, wanted),
-            self._rng,
-        )
+        clusters = kmeans(sample.rows.float(), min(strategy.clusters, wanted), self._rng)
         self._clusters = clusters
         #: (s,) the cluster of each example of the sample
         numbers = clusters.numbers
@@ -212,10 +204,7 @@ class TypiclustCursor(Cursor):
         sample = self.sample
         indices = self.view.to_device(members)
         rows = sample.rows[indices]
-        distances = neighbour_distances(
-            rows,
-            self._strategy.neighbours,
-        )
+        distances = neighbour_distances(rows, self._strategy.neighbours)
         in_units = distances * DISTANCE_UNITS
         positions = sample.positions[members]
         keys = (
@@ -257,11 +246,7 @@ def neighbour_distances(rows: torch.Tensor, neighbours: int) -> np.ndarray:
         places = torch.arange(len(block), device=rows.device)
         own_columns = part.start + places
         squared[places, own_columns] = torch.inf
-        smallest = squared.topk(
-            count,
-            dim=1,
-            largest=False,
-        )
+        smallest = squared.topk(count, dim=1, largest=False)
         nearest = smallest.values.sqrt()
         means.append(nearest.mean(1))
     distances = torch.cat(means)

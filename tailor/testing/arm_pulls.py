@@ -48,11 +48,7 @@ def take_all(
 def take_free(arm: Arm, cursor: Cursor, view: PoolView) -> int:
     """The arm's next pick; AssertionError where it is not a free example of the pool."""
     index = take(arm, cursor)
-    expect(
-        0 <= index < view.size,
-        arm,
-        f"gave position {index}, the pool has {view.size} examples",
-    )
+    expect(0 <= index < view.size, arm, f"gave position {index}, the pool has {view.size} examples")
     expect(
         bool(view.ledger.free[index]),
         arm,
@@ -75,11 +71,7 @@ def take(arm: Arm, cursor: Cursor) -> int:
         raise AssertionError(
             f"arm {arm.name!r} is exhausted while examples are free: {error}"
         ) from error
-    expect(
-        isinstance(index, (int, np.integer)),
-        arm,
-        f"gave {index!r}, not a position",
-    )
+    expect(isinstance(index, (int, np.integer)), arm, f"gave {index!r}, not a position")
     return int(index)
 
 

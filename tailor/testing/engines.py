@@ -237,11 +237,7 @@ def check_same_picks(
     arms = make_arms(families, pool.task)
     # A slot for every free example, so that arms may run dry and others inherit their slots.
     plan_rng = np.random.default_rng((seed, 3))
-    plan = plan_rng.integers(
-        0,
-        len(arms),
-        view.ledger.left,
-    )
+    plan = plan_rng.integers(0, len(arms), view.ledger.left)
     in_memory = Round(
         view,
         arms,

@@ -51,11 +51,7 @@ def check_shapes(make: MakeModel, task: Task, kind: str) -> None:
     positions = np.array([7, 2, 31])
     some = model.predict(positions)
     # Not bit for bit: a network's sums depend on how many examples it is given at once.
-    assert_allclose(
-        some.probs,
-        probs[positions],
-        atol=1e-4,
-    )
+    assert_allclose(some.probs, probs[positions], atol=1e-4)
     assert_allclose(
         some.features,
         features[positions],
@@ -134,10 +130,7 @@ def check_save(make: MakeModel, task: Task, kind: str) -> None:
         suffixes.sort()
         assert suffixes == [".json", ".safetensors"], f"save() wrote {suffixes}"
         loaded.load(folder)
-    assert_array_equal(
-        _predict_all(loaded, pool),
-        _predict_all(model, pool),
-    )
+    assert_array_equal(_predict_all(loaded, pool), _predict_all(model, pool))
 
 
 def check_odd_labels(make: MakeModel, task: Task, kind: str) -> None:
@@ -175,11 +168,7 @@ def check_finetune(make: MakeModel, task: Task, kind: str) -> None:
     tuned = model.finetune(targets, 1, seed=0)
     _check_probabilities(task, tuned, len(pool))
     after = _predict_all(model, pool)
-    assert_array_equal(
-        after,
-        before,
-        "finetune() changed the model",
-    )
+    assert_array_equal(after, before, "finetune() changed the model")
     same_targets = before.copy()
     tuned_again = model.finetune(same_targets, 1, seed=0)
     assert_array_equal(tuned_again, tuned)
@@ -218,11 +207,7 @@ def check_in_parts(make: MakeModel, task: Task, kind: str) -> None:
 def _check_tuned(model: Model, pool: ToyPool) -> None:
     everything = _positions(pool)
     before = _predict_all(model, pool)
-    targets = Targets(
-        lambda positions: before[positions],
-        everything,
-        model.task.size,
-    )
+    targets = Targets(lambda positions: before[positions], everything, model.task.size)
     tuned = model.tuned(targets, 1, seed=0)
     probs = tuned.predict(everything).probs
     _check_probabilities(model.task, probs, len(pool))
@@ -231,11 +216,7 @@ def _check_tuned(model: Model, pool: ToyPool) -> None:
     # Not bit for bit either: the parts are of other sizes than the whole.
     assert_allclose(probs, at_once, atol=1e-5)
     after = _predict_all(model, pool)
-    assert_array_equal(
-        after,
-        before,
-        "tuned() changed the model",
-    )
+    assert_array_equal(after, before, "tuned() changed the model")
 
 
 def _check_dropout_at(model: Model, pool: ToyPool) -> None:
@@ -243,11 +224,7 @@ def _check_dropout_at(model: Model, pool: ToyPool) -> None:
     in_parts = model.dropout_at(everything, 2, seed=1)
     at_once = model.dropout(2, seed=1)
     for first, second in zip(in_parts, at_once, strict=True):
-        assert_allclose(
-            first,
-            second,
-            atol=1e-5,
-        )
+        assert_allclose(first, second, atol=1e-5)
     some = np.arange(3, 8)
     passes = model.dropout_at(some, 2, seed=1)
     for probs in passes:
@@ -303,11 +280,7 @@ def check_growth(make: MakeModel, task: Task, kind: str) -> None:
     everything = np.arange(40)
     new = model.predict(everything)
     _check_probabilities(task, new.probs, 40)
-    assert_allclose(
-        new.probs[:32],
-        old.probs,
-        atol=1e-4,
-    )
+    assert_allclose(new.probs[:32], old.probs, atol=1e-4)
 
 
 MODEL_CHECKS: tuple[Callable[[MakeModel, Task, str], None], ...] = (

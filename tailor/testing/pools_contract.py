@@ -84,24 +84,14 @@ def _check_rereading(pool: Pool, examples: Sequence[Any]) -> None:
     second_time = pool.read(mixed)
     for position, example in zip(mixed, second_time):
         _require_same(
-            example,
-            examples[position],
-            f"position {position} reads differently the second time",
+            example, examples[position], f"position {position} reads differently the second time"
         )
     for position in everything:
         (alone,) = pool.read([position])
-        _require_same(
-            alone,
-            examples[position],
-            f"position {position} alone reads differently",
-        )
+        _require_same(alone, examples[position], f"position {position} alone reads differently")
     as_array: Any = np.array([1, 0])
     from_array = pool.read(as_array)
-    _require_same(
-        from_array[0],
-        examples[1],
-        "positions as an array read differently",
-    )
+    _require_same(from_array[0], examples[1], "positions as an array read differently")
     assert pool.read([]) == []
 
 
@@ -167,11 +157,7 @@ def check_owned(make: MakePool) -> None:
         before = example.copy()
         example += 1
         (after,) = pool.read([position])
-        _require_same(
-            after,
-            before,
-            "writing into an example changed the pool",
-        )
+        _require_same(after, before, "writing into an example changed the pool")
 
 
 def check_keys(make: MakePool) -> None:
@@ -196,11 +182,7 @@ def check_keys(make: MakePool) -> None:
     examples = pool.read(positions)
     for key, example in zip(keys, examples):
         content = content_by_key.setdefault(key, example)
-        _require_same(
-            content,
-            example,
-            f"content key {key!r} stands for two contents",
-        )
+        _require_same(content, example, f"content key {key!r} stands for two contents")
 
 
 def check_refresh(make: MakePool) -> None:
@@ -252,11 +234,7 @@ def check_description(make: MakePool) -> None:
     originals = pool.read(everything)
     examples = reopened.read(everything)
     for example, original in zip(examples, originals):
-        _require_same(
-            example,
-            original,
-            "opened from its description, the pool reads differently",
-        )
+        _require_same(example, original, "opened from its description, the pool reads differently")
 
 
 def check_set_aside(make: MakePool) -> None:

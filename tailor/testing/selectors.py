@@ -140,14 +140,9 @@ def same_seed_same_plan(factory: Factory, task: Task) -> None:
     first = _plan(selector, 20, seed=7)
     second = _plan(selector, 20, seed=7)
     _expect(
-        np.array_equal(first, second),
-        f"{selector.name!r} planned {first} and, again, {second}",
+        np.array_equal(first, second), f"{selector.name!r} planned {first} and, again, {second}"
     )
-    _same(
-        selector.state(),
-        before,
-        f"planning changed the state of {selector.name!r}",
-    )
+    _same(selector.state(), before, f"planning changed the state of {selector.name!r}")
 
 
 def state_is_all_there_is(factory: Factory, task: Task) -> None:
@@ -189,17 +184,9 @@ def state_is_a_copy(factory: Factory, task: Task) -> None:
     kept = {name: array.copy() for name, array in state.items()}
     first_arm_alone = np.zeros(6, np.int64)
     _learn(selector, first_arm_alone, 2)
-    _same(
-        state,
-        kept,
-        f"learning changed what {selector.name!r} had given as its state",
-    )
+    _same(state, kept, f"learning changed what {selector.name!r} had given as its state")
     selector.restore(kept)
-    _same(
-        selector.state(),
-        kept,
-        f"{selector.name!r} does not return to a restored state",
-    )
+    _same(selector.state(), kept, f"{selector.name!r} does not return to a restored state")
 
 
 def chances_are_probabilities(factory: Factory, task: Task) -> None:
@@ -216,8 +203,7 @@ def chances_are_probabilities(factory: Factory, task: Task) -> None:
     )
     are_positive = chances[plan] > 0
     _expect(
-        bool(are_positive.all()),
-        f"{selector.name!r} planned an arm whose chance it gives as 0",
+        bool(are_positive.all()), f"{selector.name!r} planned an arm whose chance it gives as 0"
     )
 
 
@@ -246,10 +232,7 @@ def leaves_its_inputs_alone(factory: Factory, task: Task) -> None:
     for name in ("weights", "arms", "labels", "predicted"):
         before = getattr(untouched, name)
         after = getattr(outcomes, name)
-        _expect(
-            np.array_equal(before, after),
-            f"{selector.name!r} changed the {name} it was given",
-        )
+        _expect(np.array_equal(before, after), f"{selector.name!r} changed the {name} it was given")
 
 
 def learns_from_nothing(factory: Factory, task: Task) -> None:
@@ -275,11 +258,7 @@ def begin_forgets(factory: Factory, task: Task) -> None:
     selector = _experienced(factory, task)
     fresh = factory(make_contest(task)).state()
     selector.begin(make_contest(task))
-    _same(
-        selector.state(),
-        fresh,
-        f"{selector.name!r} still knows something: begin() must forget",
-    )
+    _same(selector.state(), fresh, f"{selector.name!r} still knows something: begin() must forget")
 
 
 SELECTOR_CHECKS: tuple[Callable[[Factory, Task], None], ...] = (

@@ -95,11 +95,7 @@ def _originals(size: int, share: float, rng: np.random.Generator) -> np.ndarray:
     luck = rng.random(size)
     copied = rng.integers(size, size=size)
     itself = np.arange(size)
-    return np.where(
-        luck < share,
-        copied,
-        itself,
-    )
+    return np.where(luck < share, copied, itself)
 
 
 def _rounded(numbers: np.ndarray, grid: int) -> np.ndarray:

@@ -282,10 +282,7 @@ def check_threads(place: Place) -> None:
     with open_it() as store:
         threads = []
         for thread_number in range(4):
-            thread = threading.Thread(
-                target=work,
-                args=(store, thread_number),
-            )
+            thread = threading.Thread(target=work, args=(store, thread_number))
             threads.append(thread)
         for thread in threads:
             thread.start()

@@ -39,10 +39,7 @@ def names(strategy: Strategy, task: Task) -> None:
     """Arms are named after the family, with the class in brackets where there is one a class."""
     name = strategy.name
     is_trimmed = name == name.strip()
-    require(
-        bool(name) and is_trimmed,
-        f"{strategy!r} has no name",
-    )
+    require(bool(name) and is_trimmed, f"{strategy!r} has no name")
     require(
         task.kind in strategy.tasks,
         f"{name!r} is not for {task.kind} tasks: check it on another task",
@@ -51,23 +48,17 @@ def names(strategy: Strategy, task: Task) -> None:
     arm_names = [arm.name for arm in arms]
     wanted_names = _wanted_names(strategy, task)
     require(
-        arm_names == wanted_names,
-        f"arms of {name!r} are named {arm_names}, not {wanted_names}",
+        arm_names == wanted_names, f"arms of {name!r} are named {arm_names}, not {wanted_names}"
     )
     # In the order of the task's classes, as contests list them.
     classes = [arm.klass for arm in arms]
     wanted_classes: list[int | None] = [None]
     if strategy.per_class:
         wanted_classes = list(range(task.size))
-    require(
-        classes == wanted_classes,
-        f"arms of {name!r} have classes {classes}",
-    )
+    require(classes == wanted_classes, f"arms of {name!r} have classes {classes}")
     for arm in arms:
         expect(
-            arm.strategy is strategy and arm.family == name,
-            arm,
-            "does not belong to its family",
+            arm.strategy is strategy and arm.family == name, arm, "does not belong to its family"
         )
 
 
@@ -89,11 +80,7 @@ def gives_every_free_example_once(strategy: Strategy, task: Task) -> None:
         picks = take_all(arm, view)
         picks.sort()
         free = view.free_ids.tolist()
-        expect(
-            picks == free,
-            arm,
-            f"gave {picks}, free were {view.free_ids}",
-        )
+        expect(picks == free, arm, f"gave {picks}, free were {view.free_ids}")
 
 
 def same_seed_same_picks(strategy: Strategy, task: Task) -> None:
@@ -104,11 +91,7 @@ def same_seed_same_picks(strategy: Strategy, task: Task) -> None:
         # Another view of the same round: the ledger of the first one is used up.
         same_view = _view(task, 2)
         second = take_all(arm, same_view)
-        expect(
-            first == second,
-            arm,
-            f"gave {first} and then, with the same seed, {second}",
-        )
+        expect(first == second, arm, f"gave {first} and then, with the same seed, {second}")
 
 
 def respects_other_arms(strategy: Strategy, task: Task) -> None:
@@ -117,11 +100,7 @@ def respects_other_arms(strategy: Strategy, task: Task) -> None:
         view = _view(task, 3, pending=0.1)
         picks = take_all(arm, view, others=0.5)
         different = set(picks)
-        expect(
-            len(picks) == len(different),
-            arm,
-            f"gave an example twice: {picks}",
-        )
+        expect(len(picks) == len(different), arm, f"gave an example twice: {picks}")
 
 
 def one_example_left(strategy: Strategy, task: Task) -> None:
@@ -137,11 +116,7 @@ def one_example_left(strategy: Strategy, task: Task) -> None:
         pool_of_one = make_pool(task, 1, seed=0)
         view = make_view(pool_of_one, 4, labelled=0.0)
         picks = take_all(arm, view)
-        expect(
-            picks == [0],
-            arm,
-            "did not give the only example of a pool of one",
-        )
+        expect(picks == [0], arm, "did not give the only example of a pool of one")
 
 
 def nothing_labelled(strategy: Strategy, task: Task) -> None:
@@ -154,11 +129,7 @@ def nothing_labelled(strategy: Strategy, task: Task) -> None:
         except Exhausted:
             # Without labels an arm may have nothing to go by.
             continue
-        expect(
-            bool(view.free[index]),
-            arm,
-            f"gave example {index}, which was not free",
-        )
+        expect(bool(view.free[index]), arm, f"gave example {index}, which was not free")
 
 
 def opened_together_as_alone(strategy: Strategy, task: Task) -> None:
@@ -171,8 +142,7 @@ def opened_together_as_alone(strategy: Strategy, task: Task) -> None:
     rngs = [np.random.default_rng(seed) for seed in range(count)]
     together = strategy.open(arms, view, pulls, rngs)
     require(
-        len(together) == count,
-        f"{strategy.name!r} opened {len(together)} cursors for {count} arms",
+        len(together) == count, f"{strategy.name!r} opened {len(together)} cursors for {count} arms"
     )
     for seed, arm in enumerate(arms):
         same_view = _view(task, 6)
@@ -180,11 +150,7 @@ def opened_together_as_alone(strategy: Strategy, task: Task) -> None:
         alone = arm.open(same_view, 3, same_rng)
         pick = take(arm, together[seed])
         pick_alone = take(arm, alone)
-        expect(
-            pick == pick_alone,
-            arm,
-            "gives another example when opened alone",
-        )
+        expect(pick == pick_alone, arm, "gives another example when opened alone")
 
 
 def pulls_are_a_hint(strategy: Strategy, task: Task) -> None:
@@ -197,11 +163,7 @@ def pulls_are_a_hint(strategy: Strategy, task: Task) -> None:
         for _ in range(ledger.left):
             pick = take(arm, cursor)
             ledger.take(pick)
-        expect(
-            ledger.left == 0,
-            arm,
-            f"stopped with {ledger.left} examples left",
-        )
+        expect(ledger.left == 0, arm, f"stopped with {ledger.left} examples left")
 
 
 def never_reads_a_hidden_label(strategy: Strategy, task: Task) -> None:
@@ -317,11 +279,7 @@ def single_and_half_precision(strategy: Strategy, task: Task) -> None:
             picks = take_all(arm, view)
             picks.sort()
             free = view.free_ids.tolist()
-            expect(
-                picks == free,
-                arm,
-                f"fails on {np.dtype(dtype)} inputs",
-            )
+            expect(picks == free, arm, f"fails on {np.dtype(dtype)} inputs")
 
 
 STRATEGY_CHECKS: tuple[Callable[[Strategy, Task], None], ...] = (

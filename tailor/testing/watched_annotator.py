@@ -24,8 +24,5 @@ class WatchedAnnotator:
         for index in positions.tolist():
             if index not in self.asked:
                 early.append(index)
-        require(
-            not early,
-            f"the label of example {early[:1]} was read before it was asked",
-        )
+        require(not early, f"the label of example {early[:1]} was read before it was asked")
         return self._truth[positions]

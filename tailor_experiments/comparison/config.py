@@ -40,9 +40,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "path": Key(TEXT, None, "the dataset's folder; without a name, any pool with known labels"),
         "test": Key(TEXT, None, "without a name: a second pool, for testing only"),
         "options": Key(
-            TABLE,
-            {},
-            "of the dataset or the pool, such as {classes = 2} or {label = 'label'}",
+            TABLE, {}, "of the dataset or the pool, such as {classes = 2} or {label = 'label'}"
         ),
     },
     "model": run_config.SCHEMA["model"],
@@ -59,9 +57,7 @@ CONTENDER_KEYS: dict[str, Key] = {
     "families": Key(TEXTS, [], "candidates; empty: those of [experiment]"),
     "reward": Key(TEXT, None, "by default that of [experiment]"),
     "reveal": Key(
-        SWITCH,
-        False,
-        "tell each label before the next pick, as galaxy(pending=revealed) wants it",
+        SWITCH, False, "tell each label before the next pick, as galaxy(pending=revealed) wants it"
     ),
     "start": Key(TEXT, "random", "how the first batch is chosen: random, coverage or half"),
     "cover": Key(SWITCH, False, "candidates propose, and what covers the pool best is taken"),

@@ -108,11 +108,7 @@ def digits(multilabel: bool = False, *, classes: int = 4, test: float = 0.25) ->
     else:
         task, labels = _first_digits(target, classes)
     parts = _split_digits(vectors, labels, test)
-    return assemble(
-        "digits-multilabel" if multilabel else "digits",
-        task,
-        parts,
-    )
+    return assemble("digits-multilabel" if multilabel else "digits", task, parts)
 
 
 def _split_digits(vectors: np.ndarray, labels: np.ndarray, test: float) -> Parts:

@@ -76,8 +76,7 @@ def difference(results: Results, ours: str, other: str, metric: str) -> Differen
             results.areas(other, results.main_metric, seeds),
         )
     return stats.paired(
-        results.final_values(ours, metric, seeds),
-        results.final_values(other, metric, seeds),
+        results.final_values(ours, metric, seeds), results.final_values(other, metric, seeds)
     )
 
 

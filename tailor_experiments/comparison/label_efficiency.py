@@ -109,8 +109,7 @@ def efficiency(
     has_goal = goal in scored.rows
     ranks = mean_ranks_by_area(curves, scored.contenders)
     largest_first = sorted(
-        scored.contenders,
-        key=lambda contender: -_area(curves.scores(contender)).mean(),
+        scored.contenders, key=lambda contender: -_area(curves.scores(contender)).mean()
     )
     rows = []
     for contender in largest_first:
@@ -146,10 +145,7 @@ def _readings(curves: Curves, contender: str, ours: str) -> list[str]:
         if not has_pairs:
             cells.append("")
             continue
-        pair = stats.paired(
-            read(curves.scores(contender, seeds)),
-            read(curves.scores(ours, seeds)),
-        )
+        pair = stats.paired(read(curves.scores(contender, seeds)), read(curves.scores(ours, seeds)))
         cells.append(interval(pair, curves.metric))
     cells.append(str(len(seeds)) if has_pairs else "")
     return cells

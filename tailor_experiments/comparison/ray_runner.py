@@ -47,9 +47,7 @@ def run_all(
     from ray.util.queue import Queue
 
     with_resources = ray.remote(
-        num_cpus=engine.cpus,
-        num_gpus=engine.gpus or None,
-        max_retries=engine.retries,
+        num_cpus=engine.cpus, num_gpus=engine.gpus or None, max_retries=engine.retries
     )
     task = with_resources(_run_job)
     # The queue's actor only waits: it must not take a core from a trial.

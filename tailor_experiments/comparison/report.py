@@ -98,11 +98,7 @@ def write_report(
     for results, pictures_of_one in zip(experiments, pictures_of_each):
         tables = tables_of_one(results, target, focus, reach)
         sections.append((results, tables, pictures_of_one))
-    text = page(
-        tables_of_all(experiments, focus),
-        pictures_of_all,
-        sections,
-    )
+    text = page(tables_of_all(experiments, focus), pictures_of_all, sections)
     (out / PAGE).write_text(text, encoding="utf-8")
     (out / SHORT).write_text(short(experiments, focus, reach), encoding="utf-8")
     return out / PAGE

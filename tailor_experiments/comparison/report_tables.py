@@ -92,8 +92,7 @@ def summary(results: Results, focus: str | None = None) -> Table:
     judge = judged_by(results)
     others = [metric for metric in compared_metrics(results) if metric not in (judge, AREA)]
     best_first = sorted(
-        results.contenders,
-        key=lambda contender: -results.final_values(contender, judge).mean(),
+        results.contenders, key=lambda contender: -results.final_values(contender, judge).mean()
     )
     rows = []
     for contender in best_first:

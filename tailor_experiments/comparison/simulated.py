@@ -123,11 +123,7 @@ class Simulated(Model):
         seed: int,
         progress: ProgressCallback = quiet,
     ) -> None:
-        quality = np.interp(
-            len(positions),
-            self.span,
-            [self.start, self.end],
-        )
+        quality = np.interp(len(positions), self.span, [self.start, self.end])
         # Which examples have labels makes no difference, only how many.
         self.quality = float(quality)
 
@@ -137,14 +133,10 @@ class Simulated(Model):
         everything = np.arange(size)
         if np.array_equal(positions, everything):
             chosen = slice(None)  # all of them, without a copy
-        log_odds = self._log_odds(
-            self._sign[chosen],
-            self._noise[chosen],
-        )
+        log_odds = self._log_odds(self._sign[chosen], self._noise[chosen])
         projected = log_odds @ self._projection
         return Prediction(
-            probs=self._probs(log_odds),
-            features=projected + self._feature_noise[chosen],
+            probs=self._probs(log_odds), features=projected + self._feature_noise[chosen]
         )
 
     def dropout(self, passes: int, *, seed: int) -> Iterator[np.ndarray]:
@@ -153,10 +145,7 @@ class Simulated(Model):
             # A new noise in each pass, on top of the one that stays with the example.
             pass_noise = _normal(rng, *self._noise.shape)
             pass_noise *= np.float32(_PASS_NOISE)
-            log_odds = self._log_odds(
-                self._sign,
-                self._noise + pass_noise,
-            )
+            log_odds = self._log_odds(self._sign, self._noise + pass_noise)
             yield self._probs(log_odds)
 
     def _log_odds(self, sign: np.ndarray, noise: np.ndarray) -> np.ndarray:

@@ -119,9 +119,7 @@ class MLflow:
         # By a tag, since names of runs need not be unique.
         trial = identity(row, self.out)
         runs = client.search_runs(
-            [experiment_id],
-            f"tags.`tailor.trial` = '{trial}'",
-            max_results=1,
+            [experiment_id], f"tags.`tailor.trial` = '{trial}'", max_results=1
         )
         if runs:
             return str(runs[0].info.run_id)

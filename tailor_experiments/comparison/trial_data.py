@@ -72,9 +72,7 @@ def material(
         # Not shared: the noise is the trial's.
         return _simulated_material(experiment, data, seed)
     return _cached_material(
-        json.dumps(experiment.data),
-        json.dumps(experiment.model_of(contender)),
-        cache,
+        json.dumps(experiment.data), json.dumps(experiment.model_of(contender)), cache
     )
 
 

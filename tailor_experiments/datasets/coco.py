@@ -102,9 +102,7 @@ def _read_instances(path: Path) -> _Instances:
     try:
         content: Any = json.loads(path.read_bytes())
         return _Instances(
-            _kinds(content["categories"]),
-            _files(content["images"]),
-            _pairs(content["annotations"]),
+            _kinds(content["categories"]), _files(content["images"]), _pairs(content["annotations"])
         )
     except KeyError as problem:
         # The text of a KeyError is the key, and nothing else.

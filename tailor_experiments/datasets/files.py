@@ -62,11 +62,7 @@ class Files(Pool):
     def read(self, positions: Sequence[int]) -> list[np.ndarray | Unreadable]:
         checked = check_positions(positions, len(self))
         files = [self.file(position) for position in checked]
-        return in_threads(
-            lambda file: decode_image(file, self.max_side),
-            files,
-            self.threads,
-        )
+        return in_threads(lambda file: decode_image(file, self.max_side), files, self.threads)
 
     def content_keys(self, positions: Sequence[int]) -> list[str]:
         checked = check_positions(positions, len(self))

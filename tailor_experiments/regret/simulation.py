@@ -328,11 +328,7 @@ def _play_all(
     """The regrets of every job, in their order."""
     if workers < 2:
         return [_job(job) for job in jobs]
-    pool = ProcessPoolExecutor(
-        workers,
-        mp_context=get_context("spawn"),
-        initializer=_one_thread,
-    )
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_one_thread)
     # A quarter of a setting at a time: few messages, and no worker is left alone with a long one.
     chunk = max(1, instances // 4)
     with pool:

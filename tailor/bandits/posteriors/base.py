@@ -95,11 +95,7 @@ class Posterior(ABC):
         # A user's function sees the evidence itself, which it must not change.
         evidence = self.evidence.view()
         evidence.flags.writeable = False
-        prior = self.prior(
-            self.round,
-            self.contest,
-            evidence,
-        )
+        prior = self.prior(self.round, self.contest, evidence)
         return self._resolve(prior)
 
     @property

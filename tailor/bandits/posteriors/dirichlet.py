@@ -90,15 +90,8 @@ class DirichletPosterior(Posterior):
         order = np.argsort(v, kind="stable")
         sorted_weights = v[order]
         sorted_parameters = a[:, order]
-        distinct, starts = np.unique(
-            sorted_weights,
-            return_index=True,
-        )
-        sums = np.add.reduceat(
-            sorted_parameters,
-            starts,
-            axis=1,
-        )
+        distinct, starts = np.unique(sorted_weights, return_index=True)
+        sums = np.add.reduceat(sorted_parameters, starts, axis=1)
         return np.ascontiguousarray(sums), distinct
 
     def plan(

@@ -38,11 +38,7 @@ def surprise(outcomes: Outcomes, task: Task) -> np.ndarray:
     # The weight is negative there, so the surprise of a 0 is taken off.
     flipped = 1 - surprise_of_zeros
     wants_zeros = outcomes.weights < 0
-    return np.where(
-        wants_zeros,
-        flipped,
-        surprise_of_ones,
-    )
+    return np.where(wants_zeros, flipped, surprise_of_ones)
 
 
 #: outcomes of n picks, and their task -> (n, K) in [0, 1]

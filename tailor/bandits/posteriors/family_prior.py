@@ -131,11 +131,7 @@ def _summing_to_one(mean: np.ndarray, is_own_class: np.ndarray) -> np.ndarray:
     others_total = of_others.sum(axis=1, keepdims=True)
     others_total = np.maximum(others_total, _TINY)
     scaled_others = of_others * left / others_total
-    return np.where(
-        is_own_class,
-        mean,
-        scaled_others,
-    )
+    return np.where(is_own_class, mean, scaled_others)
 
 
 def _family_means(
@@ -155,11 +151,7 @@ def _family_means(
         rows = np.flatnonzero(family == number)
         classes_of_rows = classes[rows]
         is_own_class = classes_of_rows[:, None] == parts
-        mean[rows] = _means_in_family(
-            hits[rows],
-            picks[rows],
-            is_own_class,
-        )
+        mean[rows] = _means_in_family(hits[rows], picks[rows], is_own_class)
     return mean
 
 
@@ -175,11 +167,7 @@ def _means_in_family(hits: np.ndarray, picks: np.ndarray, is_own_class: np.ndarr
     own_hits = np.where(is_own_class, hits, 0)
     own_picks = np.where(is_own_class, picks, 0)
     own_mean = _ratio(own_hits.sum(), own_picks.sum())
-    return np.where(
-        is_own_class,
-        own_mean,
-        other_means,
-    )
+    return np.where(is_own_class, own_mean, other_means)
 
 
 def _ratio(hits: np.ndarray, picks: np.ndarray) -> np.ndarray:

@@ -80,11 +80,7 @@ def _generator(rng: np.random.Generator, device: str) -> torch.Generator:
 def _tensor(array: np.ndarray, device: str) -> torch.Tensor:
     import torch
 
-    return torch.as_tensor(
-        array,
-        dtype=torch.float32,
-        device=device,
-    )
+    return torch.as_tensor(array, dtype=torch.float32, device=device)
 
 
 def _argmax_ties(scores: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -93,11 +89,7 @@ def _argmax_ties(scores: torch.Tensor, generator: torch.Generator) -> torch.Tens
 
     largest = scores.max(dim=1, keepdim=True).values
     is_largest = scores == largest
-    luck = torch.rand(
-        scores.shape,
-        generator=generator,
-        device=scores.device,
-    )
+    luck = torch.rand(scores.shape, generator=generator, device=scores.device)
     # Above 0, so that no arm below the largest can win.
     luck_of_tied = is_largest * (luck + 1)
     return luck_of_tied.argmax(dim=1)
@@ -136,19 +128,11 @@ def _beta(
     chance = _mean_of_beta(shape_for, shape_against)
     total = hit + miss
     # Where both numbers underflowed to 0, all mass sits at 0 and 1: a coin decides.
-    luck = torch.rand(
-        total.shape,
-        generator=generator,
-        device=total.device,
-    )
+    luck = torch.rand(total.shape, generator=generator, device=total.device)
     coin = luck < chance
     share = hit / total.clamp(min=1e-38)
     has_mass = total > 0
-    theta = torch.where(
-        has_mass,
-        share,
-        coin.float(),
-    )
+    theta = torch.where(has_mass, share, coin.float())
     return theta @ weights
 
 
@@ -161,11 +145,7 @@ def _mean_of_beta(shape_for: torch.Tensor, shape_against: torch.Tensor) -> torch
     divisor = both_shapes.clamp(min=1e-38)
     mean = shape_for / divisor
     has_shape = both_shapes > 0
-    return torch.where(
-        has_shape,
-        mean,
-        0.5,
-    )
+    return torch.where(has_shape, mean, 0.5)
 
 
 def _dirichlet(

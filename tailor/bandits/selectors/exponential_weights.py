@@ -67,11 +67,7 @@ class ExponentialWeights(Selector):
         # rng.choice() checks that they sum to 1, which rounding may have spoilt.
         p = p / p.sum()
         arms = self.contest.size
-        plan = rng.choice(
-            arms,
-            size=slots,
-            p=p,
-        )
+        plan = rng.choice(arms, size=slots, p=p)
         return plan.astype(np.int64)
 
     def learn(self, outcomes: Outcomes) -> None:

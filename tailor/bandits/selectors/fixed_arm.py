@@ -37,11 +37,7 @@ class FixedArm(Selector):
             chosen = _positions(families, self.arm)
         if not chosen:
             names = {*arms, *families}
-            raise UnknownName(
-                "arm or family",
-                str(self.arm),
-                names,
-            )
+            raise UnknownName("arm or family", str(self.arm), names)
         self.chosen = np.array(chosen, dtype=np.int64)
 
     def plan(

@@ -117,11 +117,7 @@ class LinearThompsonSampling(Selector):
         rewards = contest.task.size * unscaled_rewards
         arm_count = contest.size
         pulls = np.bincount(arms, minlength=arm_count)
-        sums = np.bincount(
-            arms,
-            weights=rewards,
-            minlength=arm_count,
-        )
+        sums = np.bincount(arms, weights=rewards, minlength=arm_count)
         # A vector that comes again shares its column with the earlier rounds.
         self.pulls[:, column] += pulls
         self.sums[:, column] += sums

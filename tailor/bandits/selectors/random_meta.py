@@ -31,11 +31,7 @@ class RandomMeta(Selector):
         check_weights(self.contest, weights)
         slots = check_slots(slots)
         arms = self.contest.size
-        return rng.integers(
-            arms,
-            size=slots,
-            dtype=np.int64,
-        )
+        return rng.integers(arms, size=slots, dtype=np.int64)
 
     def learn(self, outcomes: Outcomes) -> None:
         check_outcomes(self.contest, outcomes)

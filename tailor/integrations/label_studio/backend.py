@@ -56,14 +56,7 @@ def make_app(sync: StudioSync, secret: str) -> FastAPI:
         tasks = _task_list(body.get("tasks"))
         # Read once: the loop may put newer ones there meanwhile.
         frozen_predictions = sync.frozen_predictions
-        results = [
-            _predictions(
-                sync,
-                frozen_predictions,
-                task,
-            )
-            for task in tasks
-        ]
+        results = [_predictions(sync, frozen_predictions, task) for task in tasks]
         return {
             "results": results,
             "model_version": frozen_predictions.version,
@@ -85,9 +78,7 @@ async def _checked_body(request: Request, secret: str) -> dict[str, Any]:
     """The JSON object in a request that shows the secret; HTTPException for any other."""
     if not _shows_secret(request, secret):
         raise HTTPException(
-            401,
-            "the secret is missing or wrong",
-            headers={"WWW-Authenticate": "Basic"},
+            401, "the secret is missing or wrong", headers={"WWW-Authenticate": "Basic"}
         )
     content = bytearray()
     async for part in request.stream():

@@ -68,11 +68,7 @@ class Studio:
         raise InputError(f"no project {self.project} at {self.url}: there are {others}")
 
     def _other_projects(self) -> str:
-        page = self.transport.call(
-            "GET",
-            "/api/projects",
-            params={"page_size": PROJECTS_NAMED},
-        )
+        page = self.transport.call("GET", "/api/projects", params={"page_size": PROJECTS_NAMED})
         names = []
         for project in page["results"]:
             number = project["id"]
@@ -113,11 +109,7 @@ class ProjectItems:
         self.path = path
 
     def list_items(self) -> list[dict[str, Any]]:
-        listed = self._transport.call(
-            "GET",
-            self.path,
-            params={"project": self._project},
-        )
+        listed = self._transport.call("GET", self.path, params={"project": self._project})
         items = []
         for item in listed:
             # Some of these paths also list what belongs to other projects.

@@ -81,9 +81,5 @@ class ProjectLink:
             project_link = replace(existing, url=url)
         if project_link != existing:
             content = json.dumps(asdict(project_link), indent=1)
-            write_atomically(
-                run / FILE,
-                content,
-                private=True,
-            )  # it holds a secret
+            write_atomically(run / FILE, content, private=True)  # it holds a secret
         return project_link

@@ -62,11 +62,7 @@ class StudioTasks:
                 "resolve_uri": "false",
                 "query": json.dumps(query),
             }
-            page = self._transport.call(
-                "GET",
-                "/api/tasks",
-                params=parameters,
-            )["tasks"]
+            page = self._transport.call("GET", "/api/tasks", params=parameters)["tasks"]
             yield from page
             if len(page) < PAGE_SIZE:
                 return
@@ -129,19 +125,11 @@ class StudioTasks:
 
     def set_data(self, task_id: int, data: dict[str, Any]) -> None:
         """Replace the data of a task."""
-        self._transport.call(
-            "PATCH",
-            f"/api/tasks/{task_id}",
-            json={"data": data},
-        )
+        self._transport.call("PATCH", f"/api/tasks/{task_id}", json={"data": data})
 
     def add_predictions(self, predictions: Sequence[dict[str, Any]]) -> None:
         """Import predictions, each with the number of its `task`."""
-        self._transport.call(
-            "POST",
-            f"{self._import_path}/predictions",
-            json=list(predictions),
-        )
+        self._transport.call("POST", f"{self._import_path}/predictions", json=list(predictions))
 
     def resolved_data(self, task_id: int) -> dict[str, Any]:
         """A task's data with links to cloud storage turned into ones that can be fetched from Label

@@ -107,9 +107,7 @@ class Receiver:
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
-            target=self._server.run,
-            args=([self._socket],),
-            daemon=True,
+            target=self._server.run, args=([self._socket],), daemon=True
         )
         self._thread.start()
 

@@ -132,11 +132,7 @@ class GalaxyCursor(Cursor):
         _, index = min(near_closed, key=_length)
         if index >= 0:
             return index
-        return random_free(
-            self.ledger.free,
-            self.view.free_ids,
-            self._rng,
-        )
+        return random_free(self.ledger.free, self.view.free_ids, self._rng)
 
     def _tell_graphs(self) -> None:
         """What the ledger has that is new."""

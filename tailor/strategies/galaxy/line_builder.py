@@ -58,11 +58,7 @@ class LineBuilder:
     def _kinds(self) -> np.ndarray:
         """(N,) int8, before anything is taken in this round."""
         view = self.view
-        kind = np.full(
-            view.size,
-            OFF_THE_LINE,
-            np.int8,
-        )
+        kind = np.full(view.size, OFF_THE_LINE, np.int8)
         kind[view.free] = FREE
         kind[view.pending] = PENDING
         if self.pending == "predicted":
@@ -171,11 +167,7 @@ class LineBuilder:
         on_line = kind != OFF_THE_LINE
         ids = ids[on_line]
         labels = self.labels(ids, klass)
-        return LineGraph(
-            ids,
-            kind[on_line],
-            labels,
-        )
+        return LineGraph(ids, kind[on_line], labels)
 
     def mark(
         self,
@@ -225,11 +217,7 @@ class LineBuilder:
         key = column
         if self.multiclass:
             key = line_key(column, view.row_max)
-        is_within = _is_within(
-            key,
-            lows=view.to_device(low),
-            highs=view.to_device(high),
-        )
+        is_within = _is_within(key, lows=view.to_device(low), highs=view.to_device(high))
         rows = is_within.nonzero().squeeze(1)
         ids = rows.cpu().numpy()
         return self._line_of(ids, column, klass)
@@ -249,11 +237,7 @@ class LineBuilder:
         if self.multiclass:
             row_max = view.row_max[rows]
             key = line_key(prob, row_max.cpu().numpy())
-        order = line_order(
-            key,
-            prob,
-            view.ties[ids],
-        )
+        order = line_order(key, prob, view.ties[ids])
         return self.line(ids[order], klass)
 
 

@@ -50,11 +50,7 @@ class LineGraph:
             levels=levels,
         )
         heap = np.empty(64, np.int64)
-        self._cuts, self._size = cut_search.build(
-            self._state,
-            label,
-            heap,
-        )
+        self._cuts, self._size = cut_search.build(self._state, label, heap)
         # Free examples near closed cuts; found when they are first asked for.
         self._near: np.ndarray | None = None
         self._near_size = 0
@@ -89,11 +85,7 @@ class LineGraph:
 
     def shortest_cut(self) -> tuple[int, int]:
         """(free examples in it, the example in its middle) of the shortest open cut, or NO_CUT."""
-        self._size, position, length = cut_search.shortest_cut(
-            self._state,
-            self._cuts,
-            self._size,
-        )
+        self._size, position, length = cut_search.shortest_cut(self._state, self._cuts, self._size)
         if position < 0:
             return NO_CUT
         example_id = int(self.ids[position])
@@ -106,9 +98,7 @@ class LineGraph:
         if self._near is None:
             self._near, self._near_size = closed_cuts.closed_cuts(self._state)
         self._near_size, position, distance = closed_cuts.nearest_to_closed(
-            self._state,
-            self._near,
-            self._near_size,
+            self._state, self._near, self._near_size
         )
         if position < 0:
             return NO_CUT

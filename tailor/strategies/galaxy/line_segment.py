@@ -50,11 +50,7 @@ class LineSegment:
             self.prob,
             self.ties,
         )
-        wanted_rows = zip(
-            others.key,
-            others.prob,
-            others.ties,
-        )
+        wanted_rows = zip(others.key, others.prob, others.ties)
         places = np.empty(len(others), np.int64)
         for i, wanted in enumerate(wanted_rows):
             places[i] = _place_of(wanted, columns)

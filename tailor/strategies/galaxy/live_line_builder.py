@@ -117,11 +117,7 @@ class LiveLineBuilder(LineBuilder):
         end = first + len(new)
         if end > len(self._later_rows):
             # At least twice as many: adding costs O(1) on average.
-            room = max(
-                64,
-                len(new),
-                first,
-            )
+            room = max(64, len(new), first)
             self._make_room(room)
         part = slice(first, end)
         self._fill(part, new)
