@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tailor.cli.run_option import HERE, RunFolder, run_words
+from tailor.errors import InputError
 
 
 def init(
@@ -48,8 +49,6 @@ def init(
     """Begin a run: look at the pool and write a commented tailor.toml. Asks for what is missing, at
     a terminal.
     """
-    from tailor.errors import InputError
-
     if not pool and sys.stdin.isatty():
         pool = typer.prompt("Where are the examples (a folder of images, or a file)?")
     if not pool:
@@ -111,8 +110,6 @@ def names_in(text: str) -> list[str]:
 
 
 def _ask_for_classes() -> list[str]:
-    from tailor.errors import InputError
-
     names = []
     if sys.stdin.isatty():
         names = names_in(typer.prompt("Which classes (separated by commas)?"))

@@ -10,6 +10,7 @@ import typer
 from tailor.cli.run_option import complete_run
 from tailor.cli.terminal import interruptible
 from tailor.common.distribution import pip_install
+from tailor.errors import InputError
 
 if TYPE_CHECKING:
     from tailor.run.project import Project
@@ -88,8 +89,6 @@ def label(
     go on.
     """
     import secrets
-
-    from tailor.errors import InputError
 
     try:
         from tailor.web.serve import serve
@@ -171,8 +170,6 @@ def find_or_begin(
 
 
 def _check_same_columns(project: Project, columns: dict[str, str]) -> None:
-    from tailor.errors import InputError
-
     settings = project.config.section("pool")
     for name, value in columns.items():
         if value != settings.get(name):

@@ -14,6 +14,7 @@ from tailor.cli.group import CommandGroup
 from tailor.cli.run_option import HERE, RunFolder
 from tailor.cli.terminal import interruptible, printable, progress_bars
 from tailor.common.distribution import pip_install
+from tailor.errors import InputError
 
 if TYPE_CHECKING:
     from tailor.integrations.label_studio.connect import StudioConnection
@@ -129,8 +130,6 @@ def connect(
 
 
 def _check_options(token: str, project: int, listen: str, backend: bool) -> None:
-    from tailor.errors import InputError
-
     if not token:
         raise InputError("name a token: set LABEL_STUDIO_API_KEY, or give --token")
     if not project:
@@ -145,8 +144,6 @@ def _listening(
     reach: str,
     backend: bool,
 ) -> contextlib.AbstractContextManager[str]:
-    from tailor.errors import InputError
-
     try:
         from tailor.integrations.label_studio.webhooks import listening
     except ImportError:
@@ -165,8 +162,6 @@ def _listening(
 
 def _address(listen: str) -> tuple[str, int]:
     """The host and the port of HOST:PORT."""
-    from tailor.errors import InputError
-
     host, _, port = listen.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise InputError(f"--listen is {listen!r}: give HOST:PORT, such as 127.0.0.1:9090")

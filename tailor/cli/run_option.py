@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from tailor.errors import InputError
+
 #: where a command looks for a run if nobody says otherwise
 HERE = Path(".")
 
@@ -30,7 +32,6 @@ def run_words(run: Path) -> str:
 
 def check_no_run(path: Path, argument: str) -> None:
     """Raises InputError where a run's folder is given as another argument than --run."""
-    from tailor.errors import InputError
     from tailor.run.config import FILE
 
     if (path / FILE).is_file():

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tailor.cli.run_option import HERE, RunFolder
+from tailor.errors import InputError, UnknownName
 
 
 def tell(
@@ -21,7 +22,6 @@ def tell(
     """Take answers in: all of the file, or none of it where one is bad. Answers may be told again,
     corrected.
     """
-    from tailor.errors import InputError, UnknownName
     from tailor.run.project import Project
     from tailor.run.row_files import line_of, read_answers
 

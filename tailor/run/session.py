@@ -12,18 +12,16 @@ from tailor.common.checks import check_instance, check_list, check_whole
 from tailor.models.base import Model, ProgressCallback, quiet
 from tailor.pools.base import Pool
 from tailor.run.answer_writer import SKIP
-from tailor.run.event_applier import EventContext, apply, read_stored
 from tailor.run.model_runner import ModelRunner
 from tailor.run.model_session import GivenUp, MakeModelRunner, ModelSession
-from tailor.run.records import PickRecord, RoundRecord
-from tailor.run.replay import rebuild
-from tailor.run.round_events import ExamplesAsked, RoundOpened
+from tailor.run.records import PickRecord
+from tailor.run.round_events import ExamplesAsked
+from tailor.run.round_replay import RoundReplay
 from tailor.run.session_round import SessionRound
 from tailor.run.settings import Settings
-from tailor.run.state import RunState
 from tailor.run.stopping import Budget, RunProgress, StoppingRule, why_stop
 from tailor.selection.class_edits import ClassEdit
-from tailor.storage.base import Event, Store
+from tailor.storage.base import Store
 from tailor.task import Task
 
 #: how many picks of a quick start are looked at before they are shown
@@ -258,17 +256,10 @@ class Session(ModelSession):
             # Whatever can't be read was found when the whole pool was.
             if not quick:
                 return session_round
-            if not self._first_are_unreadable(session_round):
+            shown_first = _shown_first(session_round)
+            unreadable = self._find_unreadable(shown_first)
+            if not self._set_aside(unreadable):
                 return session_round
-
-    def _first_are_unreadable(self, session_round: SessionRound) -> bool:
-        """Whether any of the picks that are shown first can't be read. Those are set aside."""
-        shown_first = [
-            *session_round.start[:LOOKED_AT],
-            *session_round.holdout[:LOOKED_AT],
-        ]
-        unreadable = self._find_unreadable(shown_first)
-        return self._set_aside(unreadable)
 
     def enter(self, session_round: SessionRound) -> bool:
         """The drafted round becomes the current one; False where classes or rounds have changed
@@ -316,60 +307,25 @@ class Session(ModelSession):
         if not current.seed_round:
             self.enter_stage("reading")
             model_runner.prepare()
-        # Two states: the round is opened in the one that it knew, the other goes on until today.
-        before = rebuild(self._begun, self.store, until=current.as_of)
-        run_state = before.copy()
-        session_round = None
-        for stored in self.store.events(after=current.as_of):
-            if stored.number == current.event:
-                session_round = self._open_again(stored, before, model_runner)
-            self._relive(stored, run_state, session_round)
-        assert session_round is not None
+        replay = RoundReplay(
+            self._begun,
+            self.store,
+            model_runner,
+            current,
+            self.enter_stage,
+        )
+        replay.catch_up()
+        assert replay.session_round is not None
         with self.lock:
             # What others told while the model was trained.
-            for stored in self.store.events(after=run_state.event):
-                self._relive(stored, run_state, session_round)
+            replay.catch_up()
             # Another model: the classes were changed, and the round is dropped.
             if self.model_runner is not model_runner:
                 return
-            latest = run_state.current
+            latest = replay.run_state.current
             if latest is not None and latest.event == current.event:
-                self.run_state = run_state
-                self.session_round = session_round
-
-    def _open_again(
-        self,
-        stored: Event,
-        before: RunState,
-        model_runner: ModelRunner,
-    ) -> SessionRound:
-        """The round that an event opened, with the state as it stood before."""
-        opened = read_stored(stored)
-        assert isinstance(opened, RoundOpened)
-        record = RoundRecord.opened(opened, stored.number)
-        return SessionRound.again(
-            before,
-            model_runner,
-            record,
-            stage=self.enter_stage,
-        )
-
-    def _relive(
-        self,
-        stored: Event,
-        run_state: RunState,
-        session_round: SessionRound | None,
-    ) -> None:
-        """Apply an event to the state, and to the round that is gone through again."""
-        event = read_stored(stored)
-        if session_round is not None and isinstance(event, ExamplesAsked):
-            positions = event.positions.tolist()
-            slots = event.slots.tolist()
-            session_round.retake(positions, slots)
-        context = EventContext(stored.number, stored.time, self.store)
-        apply(run_state, event, context)
-        if session_round is not None and isinstance(event, RoundOpened):
-            session_round.join(run_state)
+                self.run_state = replay.run_state
+                self.session_round = replay.session_round
 
     def drop_rest(self) -> None:
         """The round that was open can't be gone through again: what was asked of it waits, the rest
@@ -388,6 +344,13 @@ class Session(ModelSession):
     def _classes_changed(self, change: ClassEdit) -> None:
         if not change.only_names:
             self.session_round = None
+
+
+def _shown_first(session_round: SessionRound) -> list[int]:
+    """The positions of the picks that people will see first."""
+    start = session_round.start[:LOOKED_AT]
+    holdout = session_round.holdout[:LOOKED_AT]
+    return start + holdout
 
 
 __all__ = ["SKIP", "Asked", "GivenUp", "PickRecord", "Session"]

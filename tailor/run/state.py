@@ -132,25 +132,25 @@ class RunState:
         self.count_found(positions, -1)
         self.learner.tell(positions, labels)
         self.count_found(positions, 1)
-        self._update_waiting(positions)
+        _update_waiting(self.waiting, self.label_table, positions)
 
     def unlabel(self, positions: np.ndarray) -> None:
         """These examples have no answer."""
         self.count_found(positions, -1)
         self.learner.withdraw(positions)
-        self._update_waiting(positions)
+        _update_waiting(self.waiting, self.label_table, positions)
         for position in positions.tolist():
             self.answered_by.pop(position, None)
 
     def skip(self, positions: np.ndarray) -> None:
         """These examples can't be answered."""
         self.learner.skip(positions)
-        self._update_waiting(positions)
+        _update_waiting(self.waiting, self.label_table, positions)
 
     def offer_again(self, positions: np.ndarray) -> None:
         """These skipped examples may be asked again."""
         self.learner.offer_again(positions)
-        self._update_waiting(positions)
+        _update_waiting(self.waiting, self.label_table, positions)
 
     def decide(self, position: int) -> None:
         """Count the votes on an example, where all are in and nobody has settled the matter."""
@@ -165,36 +165,9 @@ class RunState:
         consensus.open.pop(position, None)
         consensus.disputed.pop(position, None)
         if label is None:
-            self._leave_open(position, votes)
+            _leave_open(self, position, votes)
         else:
-            self._take_majority(position, label, votes)
-
-    def _take_majority(
-        self,
-        position: int,
-        label: tuple[int, ...],
-        votes: Mapping[str, Vote],
-    ) -> None:
-        """The label that more than half of the votes are for counts from now on."""
-        positions = np.array([position])
-        self.label(positions, [label])
-        annotators = _who_gave(label, votes)
-        times = [vote.at for vote in votes.values()]
-        self.answered_by[position] = (annotators, max(times))
-
-    def _leave_open(self, position: int, votes: Mapping[str, Vote]) -> None:
-        """All votes are in, and no label has won: it is skipped where all have skipped it, disputed
-        otherwise.
-        """
-        positions = np.array([position])
-        # A vote that was changed may have undone an earlier majority.
-        self.unlabel(positions)
-        all_skipped = all(vote.classes is None for vote in votes.values())
-        if all_skipped:
-            self.skip(positions)
-            return
-        self.consensus.open[position] = None
-        self.consensus.disputed[position] = None
+            _take_majority(self, position, label, votes)
 
     def count_found(self, positions: np.ndarray, sign: int) -> None:
         """Add the labels of these examples to what their arms found (sign 1), or take them off."""
@@ -208,17 +181,6 @@ class RunState:
             if pick is None:
                 continue
             self.arm_statistics.count(pick.arm, label, sign)
-
-    def _update_waiting(self, positions: np.ndarray) -> None:
-        table = self.label_table
-        is_skipped = table.answers.skipped[positions]
-        is_answered = table.has_label(positions) | is_skipped
-        is_asked = table.picks.stands[positions]
-        is_waiting = is_asked & ~is_answered
-        for position in positions[~is_waiting].tolist():
-            self.waiting.pop(position, None)
-        for position in positions[is_waiting].tolist():
-            self.waiting[position] = None
 
     # ------------------------------------------------------------------ what is known
 
@@ -288,25 +250,13 @@ class RunState:
             "holdout": table.holdout_total.examples,
             "waiting": len(self.waiting),
             "skipped": int(skipped),
-            "aside": self._aside_by_id(),
+            "aside": _aside_by_id(self),
             "shares": shares,
             "files": self.files,
             "counts": self.counts(),
             "round": current_round,
             "estimates": estimates,
         }
-
-    def _aside_by_id(self) -> dict[str, str]:
-        """The examples that can't be asked for, with the reason."""
-        reasons = {}
-        for position, reason in sorted(self.aside.items()):
-            example_id = self.ids[position]
-            reasons[example_id] = reason
-        # Last: of an example that can't be read and has vanished, the latter is said.
-        for position in self.vanished:
-            example_id = self.ids[position]
-            reasons[example_id] = "it has vanished from the pool"
-        return reasons
 
 
 def _new_learner(settings: Settings) -> Learner:
@@ -325,6 +275,49 @@ def _new_learner(settings: Settings) -> Learner:
     )
 
 
+def _update_waiting(waiting: dict[int, None], table: LabelTable, positions: np.ndarray) -> None:
+    """Enter these examples among those that wait for an answer, or take them out, as the table
+    has them now.
+    """
+    is_skipped = table.answers.skipped[positions]
+    is_answered = table.has_label(positions) | is_skipped
+    is_asked = table.picks.stands[positions]
+    is_waiting = is_asked & ~is_answered
+    for position in positions[~is_waiting].tolist():
+        waiting.pop(position, None)
+    for position in positions[is_waiting].tolist():
+        waiting[position] = None
+
+
+def _take_majority(
+    run_state: RunState,
+    position: int,
+    label: tuple[int, ...],
+    votes: Mapping[str, Vote],
+) -> None:
+    """The label that more than half of the votes are for counts from now on."""
+    positions = np.array([position])
+    run_state.label(positions, [label])
+    annotators = _who_gave(label, votes)
+    times = [vote.at for vote in votes.values()]
+    run_state.answered_by[position] = (annotators, max(times))
+
+
+def _leave_open(run_state: RunState, position: int, votes: Mapping[str, Vote]) -> None:
+    """All votes are in, and no label has won: it is skipped where all have skipped it, disputed
+    otherwise.
+    """
+    positions = np.array([position])
+    # A vote that was changed may have undone an earlier majority.
+    run_state.unlabel(positions)
+    all_skipped = all(vote.classes is None for vote in votes.values())
+    if all_skipped:
+        run_state.skip(positions)
+        return
+    run_state.consensus.open[position] = None
+    run_state.consensus.disputed[position] = None
+
+
 def _who_gave(label: tuple[int, ...], votes: Mapping[str, Vote]) -> str:
     """The people whose votes are the label; all of them where it is nobody's, which can be in a
     multi-label task.
@@ -336,3 +329,16 @@ def _who_gave(label: tuple[int, ...], votes: Mapping[str, Vote]) -> str:
     if not agreeing:
         agreeing = list(votes)
     return ", ".join(sorted(agreeing))
+
+
+def _aside_by_id(run_state: RunState) -> dict[str, str]:
+    """The examples that can't be asked for, with the reason."""
+    reasons = {}
+    for position, reason in sorted(run_state.aside.items()):
+        example_id = run_state.ids[position]
+        reasons[example_id] = reason
+    # Last: of an example that can't be read and has vanished, the latter is said.
+    for position in run_state.vanished:
+        example_id = run_state.ids[position]
+        reasons[example_id] = "it has vanished from the pool"
+    return reasons

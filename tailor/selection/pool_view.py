@@ -119,6 +119,9 @@ class PoolView(ABC):
         self.pending = state.pending
         self.free = state.free
         self.ledger = Ledger(state.free)
+        # What follows from `free`, once it was asked for.
+        self._free_ids: np.ndarray | None = None
+        self._closed: torch.Tensor | None = None
         self._labels = state.labels
         largest_seed = 2**64 - 1
         self._seed = check_whole(
@@ -176,8 +179,8 @@ class PoolView(ABC):
         part = copy(self)
         part.free = free
         part.ledger = Ledger(free)
-        for of_other_free in ("free_ids", "closed"):
-            part.__dict__.pop(of_other_free, None)
+        part._free_ids = None
+        part._closed = None
         return part
 
     # ------------------------------------------------------------------ what follows from that
@@ -196,15 +199,19 @@ class PoolView(ABC):
         """
         return tie_keys(self.size, self._seed, self.start)
 
-    @cached_property
+    @property
     def free_ids(self) -> np.ndarray:
         """(F,) int64, ascending: what was free when the round began."""
-        return np.flatnonzero(self.free)
+        if self._free_ids is None:
+            self._free_ids = np.flatnonzero(self.free)
+        return self._free_ids
 
-    @cached_property
+    @property
     def closed(self) -> torch.Tensor:
         """(N,) bool on the device: what was not free when the round began."""
-        return self.to_device(~self.free)
+        if self._closed is None:
+            self._closed = self.to_device(~self.free)
+        return self._closed
 
     @cached_property
     def row_max(self) -> torch.Tensor:

@@ -10,7 +10,7 @@ from tailor.common.checks import check_list
 from tailor.common.lazy_import import lazy_import
 from tailor.errors import InputError
 from tailor.registry import Registry
-from tailor.strategies.base import Arm, Cursor, Strategy
+from tailor.strategies.base import Arm, Cursor, SeparateArms, Strategy
 from tailor.strategies.score_strategy import ScoreStrategy
 from tailor.task import Task
 
@@ -160,6 +160,7 @@ __all__ = [
     "Probcover",
     "Random",
     "ScoreStrategy",
+    "SeparateArms",
     "Strategy",
     "Submodular",
     "Typiclust",

