@@ -90,7 +90,7 @@ def measure(folder: Path, given: argparse.Namespace, database: Any) -> dict[str,
             Annotator(
                 f"annotator {n}",
                 address,
-                lambda one: str(truth[int(one)]),
+                lambda example_id: str(truth[int(example_id)]),
                 given.classes,
                 ledger,
                 speed=given.speed,
@@ -128,10 +128,10 @@ def measure(folder: Path, given: argparse.Namespace, database: Any) -> dict[str,
         },
         "both_after_the_first_minute_ms": milliseconds(
             [
-                one
+                (asked, seconds)
                 for kind in ("next", "answer")
-                for one in ledger.times[kind]
-                if one[0] > started + 60
+                for asked, seconds in ledger.times[kind]
+                if asked > started + 60
             ]
         ),
         "rounds": len(run_state.rounds),
@@ -146,7 +146,7 @@ def measure(folder: Path, given: argparse.Namespace, database: Any) -> dict[str,
 
 async def everybody(people: list[Annotator], until: float, address: str) -> dict[str, Any]:
     """All of them at once; what the server says of it in the end."""
-    await asyncio.gather(*(one.work(until) for one in people))
+    await asyncio.gather(*(annotator.work(until) for annotator in people))
     async with httpx.AsyncClient(
         base_url=address,
         verify=False,
@@ -197,11 +197,14 @@ def compare(
             label is None and not run_state.is_skipped(run_state.position[ack.id])
         ):
             wrong.append(f"{ack.id} has the label {label}, the last answer was {ack.label}")
-    wrong += [f"{one} was in two hands at once" for one in ledger.shared()]
-    wrong += [f"{one} was given out after it had been answered" for one in ledger.given_again()]
+    wrong += [f"{example_id} was in two hands at once" for example_id in ledger.shared()]
+    wrong += [
+        f"{example_id} was given out after it had been answered"
+        for example_id in ledger.given_again()
+    ]
     if [event.number for event in events] != list(range(1, len(events) + 1)):
         wrong.append("the numbers of the events have holes")
-    counts = {one["name"]: one["count"] for one in seen["counts"]}
+    counts = {counted["name"]: counted["count"] for counted in seen["counts"]}
     if counts != run_state.counts() or seen["progress"]["answered"] != run_state.answered():
         wrong.append(f"the server counted {counts}, the events replayed give {run_state.counts()}")
     if sum(ack.label is not None for ack in latest.values()) != run_state.answered():
@@ -211,16 +214,18 @@ def compare(
 
 def answers_in(events: list[Event]) -> dict[tuple[int, int], tuple[str, list[int] | None]]:
     """(event, position) -> (who, classes), None where it was skipped."""
-    found: dict[tuple[int, int], tuple[str, list[int] | None]] = {}
+    answers: dict[tuple[int, int], tuple[str, list[int] | None]] = {}
     for event in events:
         parts = event.body["events"] if event.kind == "several" else [(event.kind, event.body)]
         for body in (body for kind, body in parts if kind == "told"):
-            found |= {
+            answers |= {
                 (event.number, position): (body["by"], classes)
                 for position, classes in body["answers"]
             }
-            found |= {(event.number, position): (body["by"], None) for position in body["skipped"]}
-    return found
+            answers |= {
+                (event.number, position): (body["by"], None) for position in body["skipped"]
+            }
+    return answers
 
 
 # ---------------------------------------------------------------------- figures
@@ -260,13 +265,13 @@ def database_processes(database: Any) -> list[int]:
     if database is None:
         return []
     first = (database.folder / "data" / "postmaster.pid").read_text().split()[0]
-    found = subprocess.run(
+    children = subprocess.run(
         ["ps", "-o", "pid=", "--ppid", first],
         capture_output=True,
         text=True,
         check=True,
     )
-    return [int(first), *map(int, found.stdout.split())]
+    return [int(first), *map(int, children.stdout.split())]
 
 
 def peak_mib(pid: int) -> int:

@@ -74,16 +74,16 @@ class Ledger:
 
     def shared(self) -> list[str]:
         """Examples that two people certainly had in hand at the same time."""
-        found = []
-        for one, holds in self.holds.items():
+        shared = []
+        for example_id, holds in self.holds.items():
             in_order = sorted(holds, key=lambda hold: hold.start)
             for n, first in enumerate(in_order):
-                found += [
-                    one
+                shared += [
+                    example_id
                     for then in in_order[n + 1 :]
                     if then.who != first.who and then.start < first.end
                 ]
-        return found
+        return shared
 
     def given_again(self) -> list[str]:
         """Examples that someone was given who asked after an answer to it had been acknowledged."""
@@ -91,10 +91,10 @@ class Ledger:
         for ack in self.acknowledged:
             answered[ack.id] = min(ack.at, answered.get(ack.id, ack.at))
         return [
-            one
-            for one, to in self.given.items()
+            example_id
+            for example_id, to in self.given.items()
             for _, asked in to
-            if asked > answered.get(one, asked)
+            if asked > answered.get(example_id, asked)
         ]
 
     def passed_on(self) -> int:
@@ -166,8 +166,10 @@ class Annotator:
             await self._fetch()
             return
         await self._wait(QUICKEST + self.chance.expovariate(1 / (USUAL - QUICKEST)))
-        one = next(iter(self.hand))
-        await asyncio.gather(self._answer(one, self._first_thought(one)), self._fetch())
+        example_id = next(iter(self.hand))
+        await asyncio.gather(
+            self._answer(example_id, self._first_thought(example_id)), self._fetch()
+        )
         self.answered += 1
         if self.hand:
             await self._get("why", "/api/why", id=next(iter(self.hand)))
@@ -187,24 +189,25 @@ class Annotator:
         elif self.chance.random() < VANISH:
             await self._vanish(until)
 
-    def _first_thought(self, one: str) -> str | None:
+    def _first_thought(self, example_id: str) -> str | None:
         draw = self.chance.random()
         if draw < SKIP:
             self.ledger.did["skipped"] += 1
             return None
         if draw < SKIP + MISTAKE:
-            self.wrong.append(one)
+            self.wrong.append(example_id)
             return str(
-                (int(self.truth(one)) + self.chance.randrange(1, self.classes)) % self.classes
+                (int(self.truth(example_id)) + self.chance.randrange(1, self.classes))
+                % self.classes
             )
-        return self.truth(one)
+        return self.truth(example_id)
 
     async def _correct(self) -> None:
         """Back to a mistake, as the page goes back: through the history."""
-        one = self.wrong.pop()
+        example_id = self.wrong.pop()
         seen = [item["id"] for item in (await self._get("history", "/api/history", n=50))["items"]]
-        if one in seen:
-            await self._answer(one, self.truth(one))
+        if example_id in seen:
+            await self._answer(example_id, self.truth(example_id))
             self.ledger.did["corrected"] += 1
 
     async def _vanish(self, until: float) -> None:
@@ -243,28 +246,29 @@ class Annotator:
         asked = time.monotonic()
         handed = await self._get("next", "/api/next", n=AHEAD + 2)
         now = time.monotonic()
-        for one in (item["id"] for item in handed["items"]):
-            self.ledger.given[one].append((self.name, asked))
-            if one not in self.hand and not self._has_answered(one, asked):
-                self.hand[one] = Hold(self.name, now)
-                self.ledger.holds[one].append(self.hand[one])
+        for example_id in (item["id"] for item in handed["items"]):
+            self.ledger.given[example_id].append((self.name, asked))
+            if example_id not in self.hand and not self._has_answered(example_id, asked):
+                self.hand[example_id] = Hold(self.name, now)
+                self.ledger.holds[example_id].append(self.hand[example_id])
 
-    def _has_answered(self, one: str, since: float) -> bool:
+    def _has_answered(self, example_id: str, since: float) -> bool:
         return any(
-            hold.who == self.name and hold.end > since for hold in self.ledger.holds.get(one, ())
+            hold.who == self.name and hold.end > since
+            for hold in self.ledger.holds.get(example_id, ())
         )
 
-    async def _answer(self, one: str, label: str | None) -> None:
-        if one in self.hand:
-            self.hand.pop(one).end = time.monotonic()
-        body = {"id": one, "label": None if label is None else [label]}
+    async def _answer(self, example_id: str, label: str | None) -> None:
+        if example_id in self.hand:
+            self.hand.pop(example_id).end = time.monotonic()
+        body = {"id": example_id, "label": None if label is None else [label]}
         receipt = await self._timed(
             "answer", self.client.post("/api/answer", json=body, headers=self.csrf)
         )
         self.ledger.acknowledged.append(
             Acknowledged(
                 self.name,
-                one,
+                example_id,
                 label,
                 receipt.json()["event"],
                 time.monotonic(),
@@ -312,10 +316,10 @@ def served(run: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
-        found = re.search(r"Label at (\S+)", server.stdout.readline())
-        if found is None:
+        address = re.search(r"Label at (\S+)", server.stdout.readline())
+        if address is None:
             raise RuntimeError(f"the server did not start: {' '.join(command)}")
-        yield found[1], server
+        yield address[1], server
     finally:
         server.send_signal(signal.SIGINT)
         server.communicate(timeout=60)

@@ -30,9 +30,9 @@ def main() -> None:
             best = {"plain": 0.0, "folded": 0.0}
             with torch.inference_mode():
                 for _ in range(TRIES + 1):  # the first only warms up
-                    for name, one in (("plain", net), ("folded", fold_batch_norms(net))):
+                    for name, network in (("plain", net), ("folded", fold_batch_norms(net))):
                         start = time.perf_counter()
-                        one(x)
+                        network(x)
                         best[name] = max(best[name], BATCH / (time.perf_counter() - start))
             print(
                 f"| {make.__name__} | {pixels} | {best['plain']:.0f} | {best['folded']:.0f} |",

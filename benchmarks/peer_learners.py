@@ -254,13 +254,13 @@ def _is_trainable(trial: Trial, labelled: np.ndarray) -> bool:
 
 def versions() -> dict[str, str | None]:
     """Peer -> the version that is installed; None where it is not."""
-    found: dict[str, str | None] = {}
+    installed: dict[str, str | None] = {}
     for name, peer in PEERS.items():
         try:
-            found[name] = version(peer.package)
+            installed[name] = version(peer.package)
         except PackageNotFoundError:
-            found[name] = None
-    return found
+            installed[name] = None
+    return installed
 
 
 def read_trial(folder: Path, options: argparse.Namespace) -> Trial:

@@ -194,9 +194,9 @@ def _call(python: str, arguments: list[str]) -> str:
 
 def check_peers(python: str, wanted: list[str], classes: int) -> dict[str, str]:
     """The versions of the peers that are wanted. Raises InputError where one can't be run."""
-    found = json.loads(_call(python, ["versions"]))
+    installed = json.loads(_call(python, ["versions"]))
     for name in wanted:
-        if found[name] is None:
+        if installed[name] is None:
             raise InputError(
                 f"{name} is not installed for {python}: make an environment with `python3 -m venv "
                 f"peers && peers/bin/pip install {PEERS[name].package}` and give its interpreter, "
@@ -207,7 +207,7 @@ def check_peers(python: str, wanted: list[str], classes: int) -> dict[str, str]:
             f"ASReview is for binary tasks and this one has {classes} classes: give --classes 2, "
             "or leave it out with --peers"
         )
-    return {name: found[name] for name in wanted}
+    return {name: installed[name] for name in wanted}
 
 
 def load(options: argparse.Namespace) -> Dataset:

@@ -93,10 +93,10 @@ def judged(trials: list[Row], judge: str, target: float | None) -> list[str]:
 
 def interval(values: list[float], form: str) -> str:
     """The mean with half the width of its 95% interval; without it where there is one trial."""
-    found = np.array(values)
-    mean = paired(found, np.zeros(len(found)))
+    scores = np.array(values)
+    mean = paired(scores, np.zeros(len(scores)))
     text = f"{mean.mean:{form}}"
-    if len(found) > 1:
+    if len(scores) > 1:
         text += f" ± {mean.high - mean.mean:{form}}"
     return text
 

@@ -92,7 +92,7 @@ def sharded(pool: SimulatedPool, probs: np.ndarray, folder: Path) -> Sharded:
         return made.write_all(probs, features)
 
     def dropout() -> list[Predictions]:
-        return [write(f"pass-{number}", one) for number, one in enumerate(pool.dropout())]
+        return [write(f"pass-{number}", said) for number, said in enumerate(pool.dropout())]
 
     features = pool.features.astype(np.float32)
     return Sharded(
@@ -134,7 +134,7 @@ def session_picks(task: Task, seed: int, folder: Path) -> list[list[str]]:
     asked = []
     late = []
     for _ in range(ROUNDS + 2):
-        ids = [one.id for one in session.ask()]
+        ids = [question.id for question in session.ask()]
         asked.append(ids)
         session.tell({id: answers[id] for id in late})
         late = ids[-2:]

@@ -50,10 +50,10 @@ class Counting(LocalEngine):
     passes, sent = 0, 0
 
     def map(self, function: Any, calls: Any, shared: Any = None) -> list[Any]:
-        found = super().map(function, calls, shared)
+        answers = super().map(function, calls, shared)
         self.passes += 1
-        self.sent += sum(len(pickle.dumps(one, protocol=5)) for one in found)
-        return found
+        self.sent += sum(len(pickle.dumps(answer, protocol=5)) for answer in answers)
+        return answers
 
 
 @dataclass(frozen=True)
@@ -222,10 +222,10 @@ def main() -> None:
         )
     for family in ("badge", "coreset", "submodular"):
         for share in (0.5, 0.1, 0.02):
-            found = quality(replace(BASE, pool=81_920, batch=500), family, share)
-            rows.append({"family": family, "share": share, "relative_worth": found})
+            worth = quality(replace(BASE, pool=81_920, batch=500), family, share)
+            rows.append({"family": family, "share": share, "relative_worth": worth})
             print(
-                f"{family} on {share:.0%} of the pool: {found:.3f} of what the whole pool gives",
+                f"{family} on {share:.0%} of the pool: {worth:.3f} of what the whole pool gives",
                 flush=True,
             )
     if out is not None:
@@ -238,12 +238,12 @@ def main() -> None:
 def print_plans(rows: list[dict[str, Any]]) -> None:
     """From `tailor bench scale`'s rows at K = 1,000."""
     largest = max(r["pool"] for r in rows if r["axis"] == "N")
-    found = {r["stage"]: r["seconds"] for r in rows if r["axis"] == "N" and r["pool"] == largest}
+    seconds = {r["stage"]: r["seconds"] for r in rows if r["axis"] == "N" and r["pool"] == largest}
     cores = 2
     rates = {
-        "predict": cores * found["predict"] / largest,
+        "predict": cores * seconds["predict"] / largest,
         "passes": cores
-        * sum(found[s] for s in ("check", "open galaxy", "open confidence", "open badge"))
+        * sum(seconds[s] for s in ("check", "open galaxy", "open confidence", "open badge"))
         / largest,
     }
     print(

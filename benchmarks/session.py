@@ -97,7 +97,7 @@ def main() -> None:
             choosing[0], started = 0.0, time.perf_counter()
             asked = session.ask(1000)
             ask = time.perf_counter() - started - choosing[0]
-            answers = {one: int(hash(one) % 10) for one in asked.ids}
+            answers = {id: int(hash(id) % 10) for id in asked.ids}
             started = time.perf_counter()
             session.tell(answers)
             tell = time.perf_counter() - started

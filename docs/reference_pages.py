@@ -19,7 +19,7 @@ from tailor.registry import Registry
 
 
 @dataclass(frozen=True)
-class Shelf:
+class ReferenceSection:
     """One registry, and how its pages are laid out."""
 
     folder: str  # below docs/reference/
@@ -34,8 +34,8 @@ FORMULA = "Formula"
 COST = "Cost"
 WHEN = "When to use"
 
-SHELVES = (
-    Shelf(
+REFERENCE_SECTIONS = (
+    ReferenceSection(
         "families",
         "Families of arms",
         "family",
@@ -45,7 +45,7 @@ SHELVES = (
         "are the picks. A coloured ring belongs to the arm of that class.",
         (FORMULA, COST, WHEN),
     ),
-    Shelf(
+    ReferenceSection(
         "selectors",
         "Selectors",
         "selector",
@@ -54,7 +54,7 @@ SHELVES = (
         "the arms' picks turn out to have.",
         (FORMULA, COST, WHEN),
     ),
-    Shelf(
+    ReferenceSection(
         "rewards",
         "Rewards",
         "reward",
@@ -62,7 +62,7 @@ SHELVES = (
         "A reward is a vector v over the classes: an example with label y is worth ⟨v, y⟩.",
         (FORMULA, COST, WHEN),
     ),
-    Shelf(
+    ReferenceSection(
         "models",
         "Models",
         "model",
@@ -70,7 +70,7 @@ SHELVES = (
         "A model is trained on the labels so far and predicts on the pool.",
         (FORMULA, COST, WHEN),
     ),
-    Shelf(
+    ReferenceSection(
         "pools",
         "Pools",
         "pool",
@@ -142,16 +142,16 @@ def _options(paragraph: str, names: set[str]) -> dict[str, str]:
     return meanings
 
 
-def entries() -> Iterator[tuple[Shelf, str]]:
-    """Every (shelf, name) that has a page. Plugins that happen to be installed have none."""
-    for shelf in SHELVES:
-        for name in shelf.registry.builtin:
-            yield shelf, name
+def entries() -> Iterator[tuple[ReferenceSection, str]]:
+    """Every (section, name) that has a page. Plugins that happen to be installed have none."""
+    for section in REFERENCE_SECTIONS:
+        for name in section.registry.builtin:
+            yield section, name
 
 
-def path(shelf: Shelf, name: str) -> str:
+def path(section: ReferenceSection, name: str) -> str:
     """Where the page lies, below docs/."""
-    return f"reference/{shelf.folder}/{name}.md"
+    return f"reference/{section.folder}/{name}.md"
 
 
 def figure_path(name: str) -> str:
@@ -159,9 +159,9 @@ def figure_path(name: str) -> str:
     return f"reference/families/{name}.svg"
 
 
-def arguments(shelf: Shelf, name: str) -> dict[str, inspect.Parameter]:
+def arguments(section: ReferenceSection, name: str) -> dict[str, inspect.Parameter]:
     """The constructor's arguments that a user gives."""
-    made_by = shelf.registry.find(name)
+    made_by = section.registry.find(name)
     if made_by.__init__ is object.__init__:
         return {}
     hidden = {"contest", "task", "pool"}  # handed in by TAILOR itself
@@ -169,27 +169,27 @@ def arguments(shelf: Shelf, name: str) -> dict[str, inspect.Parameter]:
     return {key: value for key, value in parameters.items() if key not in hidden}
 
 
-def docstring(shelf: Shelf, name: str) -> Docstring:
-    return parse(shelf.registry.find(name).__doc__ or "", set(arguments(shelf, name)))
+def docstring(section: ReferenceSection, name: str) -> Docstring:
+    return parse(section.registry.find(name).__doc__ or "", set(arguments(section, name)))
 
 
-def missing(shelf: Shelf, name: str) -> list[str]:
+def missing(section: ReferenceSection, name: str) -> list[str]:
     """What the class docstring still has to say."""
-    parsed = docstring(shelf, name)
+    parsed = docstring(section, name)
     said = " ".join([parsed.summary, *parsed.prose, *parsed.options.values()])
-    lacking = [part for part in shelf.parts if not parsed.parts.get(part)]
-    for option in arguments(shelf, name):
+    lacking = [part for part in section.parts if not parsed.parts.get(part)]
+    for option in arguments(section, name):
         if not parsed.options.get(option) and f"`{option}`" not in said:
             lacking.append(f"option {option}")
     return lacking
 
 
-def page(shelf: Shelf, name: str) -> str:
+def page(section: ReferenceSection, name: str) -> str:
     """The page in Markdown."""
-    made_by = shelf.registry.find(name)
-    parsed = docstring(shelf, name)
+    made_by = section.registry.find(name)
+    parsed = docstring(section, name)
     blocks = [f"# {name}", f"**{_escaped(parsed.summary)}**"]
-    if shelf.folder == "families":
+    if section.folder == "families":
         blocks.append(_family_facts(made_by))
         blocks.append(f"![What {name} picks on the toy pool](../../{figure_path(name)})")
     blocks += [_escaped(paragraph) for paragraph in parsed.prose]
@@ -198,23 +198,23 @@ def page(shelf: Shelf, name: str) -> str:
         if part == FORMULA:
             shown = f'<div class="formula" markdown>\n{_indexed(shown)}\n</div>'
         blocks += [f"## {_heading(part)}", shown]
-    blocks += ["## Options", _options_table(shelf, name, parsed)]
+    blocks += ["## Options", _options_table(section, name, parsed)]
     if parsed.example:
         blocks += ["## Example", f"```pycon\n{parsed.example}\n```"]
     blocks.append(f"Class `{made_by.__module__}.{made_by.__qualname__}`.")
     return "\n\n".join(blocks) + "\n"
 
 
-def overview(shelf: Shelf) -> str:
-    """The page that lists a shelf."""
-    blocks = [f"# {shelf.title}", shelf.intro]
-    rows = [f"| {shelf.singular} | what it does |", "|---|---|"]
-    for name in shelf.registry.builtin:
-        summary = _escaped(docstring(shelf, name).summary).replace("|", "\\|")
+def overview(section: ReferenceSection) -> str:
+    """The page that lists a section."""
+    blocks = [f"# {section.title}", section.intro]
+    rows = [f"| {section.singular} | what it does |", "|---|---|"]
+    for name in section.registry.builtin:
+        summary = _escaped(docstring(section, name).summary).replace("|", "\\|")
         rows.append(f"| [`{name}`]({name}.md) | {summary} |")
     blocks.append("\n".join(rows))
-    if shelf.folder == "families":
-        figures = [f"[![{name}]({name}.svg)]({name}.md)" for name in shelf.registry.builtin]
+    if section.folder == "families":
+        figures = [f"[![{name}]({name}.svg)]({name}.md)" for name in section.registry.builtin]
         blocks.append('<div class="gallery" markdown>\n' + "\n".join(figures) + "\n</div>")
     return "\n\n".join(blocks) + "\n"
 
@@ -241,8 +241,8 @@ def _family_facts(family: type[strategies.Strategy]) -> str:
     return f"For {tasks} tasks · {count} · needs: {needs}."
 
 
-def _options_table(shelf: Shelf, name: str, parsed: Docstring) -> str:
-    options = arguments(shelf, name)
+def _options_table(section: ReferenceSection, name: str, parsed: Docstring) -> str:
+    options = arguments(section, name)
     if not options:
         return "None."
     rows = ["| option | default | meaning |", "|---|---|---|"]

@@ -46,17 +46,17 @@ def on_config(config: Any) -> Any:
         if "Project" in section:
             section["Project"] = [{title: page} for page, title in TITLES.items()]
         if "Reference" in section:
-            _add_shelves(section["Reference"])
+            _add_reference_sections(section["Reference"])
     return config
 
 
-def _add_shelves(reference: list[Any]) -> None:
+def _add_reference_sections(reference: list[Any]) -> None:
     before_python = next(i for i, item in enumerate(reference) if "Python" in item)
-    for shelf in reversed(reference_pages.SHELVES):
-        pages: list[Any] = [f"reference/{shelf.folder}/index.md"]
-        for name in shelf.registry.builtin:
-            pages.append({name: reference_pages.path(shelf, name)})
-        reference.insert(before_python, {shelf.title: pages})
+    for section in reversed(reference_pages.REFERENCE_SECTIONS):
+        pages: list[Any] = [f"reference/{section.folder}/index.md"]
+        for name in section.registry.builtin:
+            pages.append({name: reference_pages.path(section, name)})
+        reference.insert(before_python, {section.title: pages})
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -68,11 +68,11 @@ def on_files(files: Any, config: Any) -> Any:
 def generated() -> dict[str, str | bytes]:
     """Every made file: its path below docs/ -> its content."""
     made: dict[str, str | bytes] = {}
-    for shelf in reference_pages.SHELVES:
-        made[f"reference/{shelf.folder}/index.md"] = reference_pages.overview(shelf)
-    for shelf, name in reference_pages.entries():
-        made[reference_pages.path(shelf, name)] = reference_pages.page(shelf, name)
-        if shelf.folder == "families":
+    for section in reference_pages.REFERENCE_SECTIONS:
+        made[f"reference/{section.folder}/index.md"] = reference_pages.overview(section)
+    for section, name in reference_pages.entries():
+        made[reference_pages.path(section, name)] = reference_pages.page(section, name)
+        if section.folder == "families":
             made[reference_pages.figure_path(name)] = toy_pool_figures.draw(name)
     for source, page in OUTSIDE.items():
         text = (ROOT / source).read_text(encoding="utf-8")

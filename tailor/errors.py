@@ -47,30 +47,33 @@ class InputError(TailorError, ValueError):
 class UnknownName(InputError):
     """A name that is not known; the message lists the nearest right ones."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, others: int = 0) -> None:
+    def __init__(
+        self, kind: str, name: str, right_names: Iterable[str], *, others: int = 0
+    ) -> None:
         """
-        kind    what it should be the name of: "class"
-        known   the right names
-        others  how many right names there are besides, where they are too many to compare them all
+        kind         what it should be the name of: "class"
+        right_names  those that it could have been
+        others       how many right names there are besides, where they are too many to compare
+                     them all
         """
-        known = sorted(known)
+        right_names = sorted(right_names)
         near: list[str] = []
         # With others the nearest might not be among those that are given.
         if not others:
             near = difflib.get_close_matches(
                 name,
-                known,
+                right_names,
                 n=3,
                 cutoff=0.4,
             )
         if near:
             hint = _did_you_mean(near)
         else:
-            hint = _list_names(known, others)
+            hint = _list_names(right_names, others)
         super().__init__(f"unknown {kind} {name!r}: {hint}")
         self.name = name
         self.near = near
-        self.known = known
+        self.right_names = right_names
 
 
 def _did_you_mean(names: list[str]) -> str:

@@ -36,9 +36,9 @@ PAGES = [
 
 #: pages that are there once the site is built
 MADE = {
-    ROOT / "docs" / reference_pages.path(shelf, name)
-    for shelf in reference_pages.SHELVES
-    for name in ("index", *shelf.registry.builtin)
+    ROOT / "docs" / reference_pages.path(section, name)
+    for section in reference_pages.REFERENCE_SECTIONS
+    for name in ("index", *section.registry.builtin)
 }
 
 

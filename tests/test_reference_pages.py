@@ -17,32 +17,34 @@ import reference_pages
 import toy_pool_figures
 
 ENTRIES = list(reference_pages.entries())
-FAMILIES = [name for shelf, name in ENTRIES if shelf.folder == "families"]
+FAMILIES = [name for section, name in ENTRIES if section.folder == "families"]
 
 
-def test_every_registry_has_its_shelf():
+def test_every_registry_has_its_section():
     from tailor.registry import Registry
 
-    shown = {shelf.registry.group for shelf in reference_pages.SHELVES}
+    shown = {section.registry.group for section in reference_pages.REFERENCE_SECTIONS}
     assert {
         f"tailor.{kind}" for kind in ("strategies", "selectors", "rewards", "models", "pools")
     } == shown
-    assert all(isinstance(shelf.registry, Registry) for shelf in reference_pages.SHELVES)
+    assert all(
+        isinstance(section.registry, Registry) for section in reference_pages.REFERENCE_SECTIONS
+    )
 
 
 @pytest.mark.parametrize(
-    ("shelf", "name"), ENTRIES, ids=[f"{shelf.singular}-{name}" for shelf, name in ENTRIES]
+    ("section", "name"), ENTRIES, ids=[f"{section.singular}-{name}" for section, name in ENTRIES]
 )
-def test_a_page_says_all_that_is_needed(shelf, name):
-    lacking = reference_pages.missing(shelf, name)
+def test_a_page_says_all_that_is_needed(section, name):
+    lacking = reference_pages.missing(section, name)
     assert not lacking, (
-        f"the docstring of {shelf.registry.find(name).__qualname__} lacks {', '.join(lacking)}: "
+        f"the docstring of {section.registry.find(name).__qualname__} lacks {', '.join(lacking)}: "
         "write paragraphs that begin with 'Formula:', 'Cost:' and 'When to use:', and explain "
         "every option"
     )
-    page = reference_pages.page(shelf, name)
+    page = reference_pages.page(section, name)
     assert page.startswith(f"# {name}\n")
-    for option in reference_pages.arguments(shelf, name):
+    for option in reference_pages.arguments(section, name):
         assert f"| `{option}` |" in page
 
 
@@ -84,11 +86,15 @@ def test_a_docstring_is_taken_apart():
 
 
 def test_a_formula_is_shown_with_its_indices_and_signs():
-    shelf = next(shelf for shelf in reference_pages.SHELVES if shelf.folder == "rewards")
-    page = reference_pages.page(shelf, "diversity")
+    section = next(
+        section for section in reference_pages.REFERENCE_SECTIONS if section.folder == "rewards"
+    )
+    page = reference_pages.page(section, "diversity")
     assert "v<sub>k</sub> = ±1 / (K · max(1, count<sub>k</sub>)<sup>power</sup>)" in page
-    shelf = next(shelf for shelf in reference_pages.SHELVES if shelf.folder == "selectors")
-    assert "&lt;v, theta>" in reference_pages.page(shelf, "tailor")
+    section = next(
+        section for section in reference_pages.REFERENCE_SECTIONS if section.folder == "selectors"
+    )
+    assert "&lt;v, theta>" in reference_pages.page(section, "tailor")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -116,7 +122,7 @@ def test_every_page_is_on_the_site():
     config = load_config(str(ROOT / "mkdocs.yml"))
     listed = set(_pages(site_hooks.on_config(config).nav))
     written = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
-    made = {reference_pages.path(shelf, name) for shelf, name in ENTRIES}
+    made = {reference_pages.path(section, name) for section, name in ENTRIES}
     assert written | made <= listed
 
 

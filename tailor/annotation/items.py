@@ -20,7 +20,7 @@ class ItemVote:
 
     by: str
     label: tuple[str, ...] | None  # class names; None: skipped
-    at: float
+    answered_at: float
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Item:
     label: tuple[str, ...] | None  # the label that counts; None: there is none (yet)
     skipped: bool
     by: str | None  # who gave the label
-    at: float | None  # and when
+    answered_at: float | None  # and when
     # the arm that asked for it, "hold-out", "random start", "(nobody)", or "" where nobody asked
     arm: str
     round: int  # -1 where nobody asked
@@ -90,7 +90,7 @@ def make_item(run_state: RunState, position: int, probs: np.ndarray | None) -> I
         label=label_names,
         skipped=run_state.is_skipped(position),
         by=labelled_by,
-        at=labelled_at,
+        answered_at=labelled_at,
         arm=arm_name,
         round=round_number,
         predicted=likeliest(run_state.task, prediction),
@@ -103,7 +103,9 @@ def _votes_on(run_state: RunState, position: int) -> tuple[ItemVote, ...]:
     votes_by_annotator = run_state.consensus.on(position)
     for annotator, vote in votes_by_annotator.items():
         item_vote = ItemVote(
-            by=annotator, label=_class_names(run_state.task, vote.classes), at=vote.at
+            by=annotator,
+            label=_class_names(run_state.task, vote.classes),
+            answered_at=vote.at,
         )
         votes.append(item_vote)
     return tuple(votes)

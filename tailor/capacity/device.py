@@ -8,7 +8,7 @@ import time
 from tailor.errors import InputError, UnknownName
 
 
-def check_device(device: str) -> None:
+def check_device_present(device: str) -> None:
     """Raises UnknownName or InputError where there is no such device here."""
     import torch
 

@@ -25,9 +25,9 @@ from tailor.compute.prediction_shards import FEATURES, PROBS, Shard
 from tailor.models.probe import Probe
 from tailor.pools import open_pool
 from tailor.selection.array_view import make_view
-from tailor.selection.plan_walk import Walk
 from tailor.selection.pool_view import CHUNK, PoolView
 from tailor.selection.round import Round
+from tailor.selection.slot_filling import SlotFiller
 from tailor.strategies import Arm, Cursor, make_arms
 from tailor.task import Task
 
@@ -189,20 +189,20 @@ class MeasuredRound(Round):
             cover=size.cover,
         )
 
-    def _make_walk(self, cover: bool) -> Walk:
+    def _make_slot_filler(self, cover: bool) -> SlotFiller:
         """With a cover, what proposing and covering take is a stage after the openings."""
         if not cover:
-            return super()._make_walk(cover)
+            return super()._make_slot_filler(cover)
         before = len(self._stages)
         with measured(self._stages, COVER, self._device):
-            walk = super()._make_walk(cover)
+            slot_filler = super()._make_slot_filler(cover)
         whole = self._stages.pop()
         openings = self._stages[before:]
         seconds = whole.seconds - sum(stage.seconds for stage in openings)
         cpu_seconds = whole.cpu_seconds - sum(stage.cpu_seconds for stage in openings)
         # Each opening has begun the peak of memory anew: that of the end is of covering alone.
         self._stages.append(replace(whole, seconds=seconds, cpu_seconds=cpu_seconds))
-        return walk
+        return slot_filler
 
     def _open_family(
         self,
@@ -240,7 +240,7 @@ class MeasuredRound(Round):
                 for index, label in zip(picked, labels, strict=True):
                     self.reveal(index, label)
                 taken += picked
-        held = sum(cursor.bytes_held() for cursor in self._walk.cursors.values())
+        held = sum(cursor.bytes_held() for cursor in self._slot_filler.cursors.values())
         self._note_held(held)
         return taken
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailor.errors import UnknownName
+from tailor.strategies import NARROW
 from tailor.strategies.costs import PoolShape
 from tailor.task import MultiClass, MultiLabel, Task
 
@@ -52,8 +53,8 @@ class PoolSize:
         )
 
 
-_SOFTMAX = ("galaxy", "confidence", "badge")
-_SIGMOID = ("emal", "uncertainty", "galaxy")
+_SOFTMAX = tuple(NARROW["multi-class"])
+_SIGMOID = tuple(NARROW["multi-label"])
 #: the sizes by name
 SIZES = {
     size.name: size

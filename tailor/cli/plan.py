@@ -64,7 +64,7 @@ def plan(
     import tempfile
     from dataclasses import asdict
 
-    from tailor.capacity.device import check_device
+    from tailor.capacity.device import check_device_present
     from tailor.capacity.forecast import forecast
     from tailor.capacity.planning import in_memory, planned_size, shortages
     from tailor.common.memory import available_memory
@@ -79,7 +79,7 @@ def plan(
         family,
         cover,
     )
-    check_device(device)
+    check_device_present(device)
     for assumption in assumptions:
         typer.echo(assumption, err=True)
     estimates = forecast(size, disk, device)

@@ -151,7 +151,7 @@ def check_array(value: Any, name: str) -> np.ndarray:
         raise InputError(message) from None
 
 
-def check_device(value: Any) -> str:
+def check_device_name(value: Any) -> str:
     """A device by the form of its name alone: whether it is there shows when it is used, and torch
     is not imported for this.
     """

@@ -85,7 +85,7 @@ def predict(
     model: Model,
     folder: Path,
     *,
-    at: np.ndarray | None = None,
+    pool_index: np.ndarray | None = None,
     copy: Copy | None = None,
     fingerprint: str = "",
     dtype: str = "float16",
@@ -95,17 +95,17 @@ def predict(
     """What the model says of the whole pool, in shards in a folder; probabilities alone where no
     features are wanted.
 
-    at           (N,) int64 the pool's position of each row, -1 where there is none today; by
+    pool_index   (N,) int64 the pool's position of each row, -1 where there is none today; by
                  default all, in order
     copy         how other processes get at the model; needed by every engine but the local one
     fingerprint  says what the predictions come from: shards that an earlier call with the same one
                  wrote are kept
     """
     make_worker_model = _model_maker(engine, model, copy)
-    if at is None:
+    if pool_index is None:
         positions = np.arange(len(model.pool))
     else:
-        positions = at
+        positions = pool_index
     width = 0
     if features:
         # Only a prediction tells how many features the model gives.
@@ -158,7 +158,7 @@ def predict_passes(
     model: Model,
     passes: Sequence[Predictions],
     *,
-    at: np.ndarray,
+    pool_index: np.ndarray,
     seed: int,
     copy: Copy | None = None,
 ) -> None:
@@ -176,7 +176,7 @@ def predict_passes(
     calls = []
     for number in sorted(missing):
         span = first_pass[number].span
-        shard_positions = at[span]
+        shard_positions = pool_index[span]
         calls.append((passes, number, shard_positions, seed))
     engine.map_with(make_worker_model, _predict_passes, calls)
 

@@ -25,7 +25,7 @@ LOCK = "lock"
 FORMAT = 1
 
 
-def digest(key: str | bytes) -> bytes:
+def key_digest(key: str | bytes) -> bytes:
     """A key as it stands in the index, (16,) bytes."""
     if isinstance(key, str):
         # surrogatepass: a path whose bytes are not UTF-8 has halves of surrogate pairs in it
@@ -58,7 +58,7 @@ class RowCache:
         fingerprint: str,
         dtype: str,
     ) -> None:
-        self.folder = Path(folder) / digest(fingerprint).hex()
+        self.folder = Path(folder) / key_digest(fingerprint).hex()
         self.fingerprint = fingerprint
         self.dtype = np.dtype(dtype)
         self.shape: tuple[int, ...] | None = None

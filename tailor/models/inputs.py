@@ -28,7 +28,7 @@ def find_device(name: str) -> str:
     return name
 
 
-def check_positions(positions: Any, size: int) -> np.ndarray:
+def check_position_array(positions: Any, size: int) -> np.ndarray:
     """Positions (n,) as int64.
 
     Raises InputError where they are not whole numbers from 0 to size - 1.

@@ -48,7 +48,7 @@ def make_loss(task: Task, weights: Tensor | None) -> Loss:
     return loss
 
 
-def class_weights(task: Task, option: Any, targets: np.ndarray | Targets) -> np.ndarray | None:
+def loss_weights(task: Task, option: Any, targets: np.ndarray | Targets) -> np.ndarray | None:
     """The weight of each class in the loss, (K,) float32, or None.
 
     option   None, an array (K,), or "balanced": multi-class, all classes that have a label count
@@ -82,7 +82,7 @@ def _are_weights(weights: np.ndarray, size: int) -> bool:
 
 
 def _balanced(task: Task, targets: np.ndarray | Targets) -> np.ndarray:
-    """(K,) float32: as class_weights() says of "balanced"."""
+    """(K,) float32: as loss_weights() says of "balanced"."""
     counts = targets.sum(0, dtype=np.float64)
     total = float(len(targets))
     has_label = counts > 0

@@ -307,9 +307,9 @@ class NeuralModel(SourceModel):
         """The loss on the model's device; its class weights may depend on targets (n, K)."""
         import torch
 
-        from tailor.models.losses import class_weights, make_loss
+        from tailor.models.losses import loss_weights, make_loss
 
-        weights = class_weights(self.task, self.class_weights, targets)
+        weights = loss_weights(self.task, self.class_weights, targets)
         if weights is None:
             return make_loss(self.task, None)
         device_weights = torch.from_numpy(weights).to(self.device)

@@ -225,7 +225,7 @@ class Probe(NeuralModel):
         from tailor.models import cross_validation
         from tailor.models.heads import Head
         from tailor.models.linear_cross_validation import choose_linear
-        from tailor.models.losses import class_weights
+        from tailor.models.losses import loss_weights
 
         targets = training_set.targets
         if len(targets) < cross_validation.SMALLEST_SAMPLE:
@@ -237,7 +237,7 @@ class Probe(NeuralModel):
             self.task,
             self._embedded(net, training_set.positions),
             targets,
-            class_weights(self.task, self.class_weights, targets),
+            loss_weights(self.task, self.class_weights, targets),
             self._candidates(),
             training_set.seed,
         )

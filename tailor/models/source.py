@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tailor.models.base import ProgressCallback, quiet
-from tailor.models.cache import digest
+from tailor.models.cache import key_digest
 from tailor.models.cached_rows import CachedRows
 from tailor.pools.base import Pool, Unreadable
 
@@ -97,7 +97,7 @@ class Source(CachedRows, ABC):
         if content_keys is None:
             keys = self._compute_unkeyed(positions, step)
         else:
-            keys = [digest(key) for key in content_keys]
+            keys = [key_digest(key) for key in content_keys]
             self._compute_keyed(positions, keys, step)
         rows = self.cache.find(keys)
         # Its key may have a row all the same: of another entry, which could be read.
@@ -178,8 +178,8 @@ def _content_key(example: Any) -> bytes:
     if isinstance(example, Unreadable):
         return b""
     if isinstance(example, str):
-        return digest("text:" + example)
+        return key_digest("text:" + example)
     array = np.ascontiguousarray(example)
     description = f"{array.dtype.str}{array.shape}:"
     content = array.tobytes()
-    return digest(description.encode() + content)
+    return key_digest(description.encode() + content)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tailor.errors import InputError
 from tailor.models.base import Model, ProgressCallback, as_array, quiet
-from tailor.models.inputs import check_positions, keep_readable
+from tailor.models.inputs import check_position_array, keep_readable
 from tailor.models.source import Source
 from tailor.models.targets import Targets
 
@@ -68,7 +68,7 @@ class SourceModel(Model):
         """(n,) int64, with their rows computed."""
         self._ensure_prepared()
         count = len(self.source.rows)
-        return check_positions(positions, count)
+        return check_position_array(positions, count)
 
     def _check_training_set(
         self, positions: Any, labels: np.ndarray

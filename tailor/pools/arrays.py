@@ -16,7 +16,7 @@ from tailor.pools.base import (
     Pool,
     Unreadable,
     check_positions,
-    check_unique,
+    ids_or_row_numbers,
     row_numbers,
     without_none,
 )
@@ -76,7 +76,7 @@ class Arrays(Pool):
         shape = self._rows.shape
         self.kind = _kind(shape, self._rows.dtype)
         size = shape[0]
-        self._ids = _checked_ids(opened.ids, size)
+        self._ids = ids_or_row_numbers(opened.ids, size)
         self._labels = _checked_labels(opened.labels, size)
 
     @property
@@ -168,17 +168,6 @@ class Arrays(Pool):
                 ".npz with the arrays 'x', 'ids' and 'labels' and give its path"
             )
         return description
-
-
-def _checked_ids(given_ids: Any, size: int) -> list[str]:
-    if given_ids is None:
-        return row_numbers(0, size)
-    ids = [str(example_id) for example_id in given_ids]
-    count = len(ids)
-    if count != size:
-        raise InputError(f"{count} ids for {size} rows: give one id a row")
-    check_unique(ids)
-    return ids
 
 
 def _checked_labels(given_labels: Any, size: int) -> np.ndarray | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -171,6 +171,24 @@ def row_numbers(first: int, count: int) -> list[str]:
     """
     rows = range(first, first + count)
     return [str(row) for row in rows]
+
+
+def ids_or_row_numbers(given_ids: Iterable[Any] | None, size: int) -> list[str]:
+    """The ids of `size` rows, as text: those given, else the rows' numbers.
+
+    Raises InputError where there are more or fewer ids than rows, or where one occurs twice.
+
+    >>> ids_or_row_numbers(None, 2)
+    ['0', '1']
+    """
+    if given_ids is None:
+        return row_numbers(0, size)
+    ids = [str(example_id) for example_id in given_ids]
+    count = len(ids)
+    if count != size:
+        raise InputError(f"{count} ids for {size} rows: give one id a row")
+    check_unique(ids)
+    return ids
 
 
 def without_none(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class IndexEntry(NamedTuple):
         return cls(
             start=record.start,
             end=record.end,
-            digest=digest(record.content),
+            digest=content_digest(record.content),
             line=record.line,
             problem=problem,
         )
@@ -72,7 +72,7 @@ def _put(numbers: array[int], position: int, number: int) -> None:
         numbers[position] = number
 
 
-def digest(content: bytes) -> int:
+def content_digest(content: bytes) -> int:
     """64 bits of a record's content. Its line end does not count: the last line of a file may get
     one only when the next is added.
     """

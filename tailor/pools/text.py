@@ -19,7 +19,7 @@ from tailor.pools.base import (
     without_none,
 )
 from tailor.pools.columns import LABEL_COLUMNS, choose_label
-from tailor.pools.record_index import IndexEntry, RecordIndex, digest
+from tailor.pools.record_index import IndexEntry, RecordIndex, content_digest
 from tailor.pools.records import (
     FORMAT_BY_SUFFIX,
     Csv,
@@ -313,7 +313,7 @@ class TextFile(Pool):
         if problem is not None:
             return Unreadable(problem)
         digest_when_opened = self._index.digests[position]
-        if digest(content) != digest_when_opened:
+        if content_digest(content) != digest_when_opened:
             line = self._index.lines[position]
             return Unreadable(f"line {line} has changed since the file was opened: open it again")
         values = self._format.parse(content)

@@ -13,7 +13,7 @@ from tailor.pools.base import (
     Pool,
     Unreadable,
     check_positions,
-    check_unique,
+    ids_or_row_numbers,
     row_numbers,
 )
 from tailor.pools.image_decoding import pixels, to_rgb
@@ -64,7 +64,7 @@ class TorchDataset(Pool):
             raise InputError(f"{type_name} is empty: give at least one example")
         self.dataset = dataset
         self._has_own_ids = ids is not None
-        self._ids = _checked_ids(ids, size)
+        self._ids = ids_or_row_numbers(ids, size)
         if classes is None:
             classes = getattr(dataset, "classes", None)  # as torchvision's datasets have it
         self.classes: list[str] | None = None
@@ -179,17 +179,6 @@ class TorchDataset(Pool):
         if _is_tuple_of_parts(item) and len(item) > 1:
             return item[1]
         return None
-
-
-def _checked_ids(given_ids: Sequence[str] | None, size: int) -> list[str]:
-    if given_ids is None:
-        return row_numbers(0, size)
-    ids = [str(example_id) for example_id in given_ids]
-    count = len(ids)
-    if count != size:
-        raise InputError(f"{count} ids for {size} items: give one id an item")
-    check_unique(ids)
-    return ids
 
 
 def _is_sequence(value: Any) -> bool:

@@ -176,7 +176,7 @@ class AnswerWriter(RecordedRun):
             rows = self.run_state.task.encode([answer])
         except UnknownName as error:
             kind = f"class for {example_id!r}: "
-            raise UnknownName(kind, error.name, error.known) from error
+            raise UnknownName(kind, error.name, error.right_names) from error
         except InputError as error:
             raise InputError(f"{example_id!r}: {error}") from error
         return np.flatnonzero(rows[0]).tolist()

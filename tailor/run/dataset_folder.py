@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailor.pools.base import Pool, Unreadable
+from tailor.run.row_files import Row
 from tailor.task import MultiClass, Task
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ EXAMPLE_FEATURES = {
     "text": TEXT_FEATURE,
     "vector": {"feature": NUMBER_FEATURE, "_type": "List"},
 }
-
-Row = dict[str, Any]
 
 README = """---
 configs:

@@ -31,7 +31,7 @@ ENGINES = ("memory", "local", "ray")
 
 
 @dataclass(frozen=True)
-class Plant:
+class EngineSetup:
     """An engine with what it needs for a run.
 
     folder   for shards and weights; every node must see it
@@ -57,9 +57,9 @@ class Plant:
         return EngineModelRunner(pool, model, progress, self)
 
 
-def make_plant(
+def make_engine_setup(
     options: Mapping[str, Any], folder: Path, copy: Callable[[Model], Copy]
-) -> Plant | None:
+) -> EngineSetup | None:
     """From the [engine] section of a run's settings; None: predictions are held in memory, without
     an engine.
     """
@@ -74,7 +74,7 @@ def make_plant(
     dtype = check_dtype(engine_options.pop("dtype", "float16"))
     if name == "local":
         # One process trains, however many workers a cluster would have.
-        return Plant(
+        return EngineSetup(
             LocalEngine(),
             folder,
             copy,
@@ -83,7 +83,7 @@ def make_plant(
         )
     from tailor.compute.ray_engine import RayEngine
 
-    return Plant(
+    return EngineSetup(
         RayEngine(**engine_options),
         folder,
         copy,
@@ -111,11 +111,11 @@ class EngineModelRunner(ModelRunner):
         pool: Pool,
         model: Model,
         progress: ProgressCallback,
-        plant: Plant,
+        engine_setup: EngineSetup,
     ) -> None:
         super().__init__(pool, model, progress)
-        self._plant = plant
-        self._elsewhere = not isinstance(plant.engine, LocalEngine)
+        self._engine_setup = engine_setup
+        self._elsewhere = not isinstance(engine_setup.engine, LocalEngine)
 
     def prepare(self) -> dict[int, str]:
         self._read_together()
@@ -123,7 +123,7 @@ class EngineModelRunner(ModelRunner):
 
     def _read_together(self) -> None:
         """Let the workers read the pool, where they can share what they have read."""
-        copy = self._plant.copy(self.model)
+        copy = self._engine_setup.copy(self.model)
         source = self.model.source
         if source is None or not self._elsewhere:
             return
@@ -132,7 +132,7 @@ class EngineModelRunner(ModelRunner):
             return
         size = len(self.pool)
         if len(source.rows) < size:
-            read_pool(self._plant.engine, copy, size)
+            read_pool(self._engine_setup.engine, copy, size)
 
     def fit(
         self,
@@ -140,19 +140,19 @@ class EngineModelRunner(ModelRunner):
         labels: np.ndarray,
         seed: int,
     ) -> None:
-        if self._plant.workers == 1 or not self._elsewhere:
+        if self._engine_setup.workers == 1 or not self._elsewhere:
             super().fit(positions, labels, seed)
             return
         from tailor.compute.distributed_training import fit_together
 
         with tempfile.TemporaryDirectory(dir=self._folder("training")) as folder:
             saved = fit_together(
-                self._plant.engine,
-                self._plant.copy(self.model),
+                self._engine_setup.engine,
+                self._engine_setup.copy(self.model),
                 self._pool_index[positions],
                 labels,
                 seed=seed,
-                workers=self._plant.workers,
+                workers=self._engine_setup.workers,
                 folder=Path(folder),
             )
             self.model.load(saved)
@@ -162,7 +162,7 @@ class EngineModelRunner(ModelRunner):
         predictions = self._predict_with(self.model, "predictions", "weights")
         sharded = Sharded(
             predictions,
-            self._plant.engine,
+            self._engine_setup.engine,
             finetune=self._tuned(predictions),
             dropout=self._passes(predictions),
         )
@@ -205,24 +205,24 @@ class EngineModelRunner(ModelRunner):
             self._engine_for(model),
             model,
             self._folder(name),
-            at=self._pool_index,
+            pool_index=self._pool_index,
             copy=copy,
             fingerprint=fingerprint,
-            dtype=self._plant.dtype,
-            shard=self._plant.shard,
+            dtype=self._engine_setup.dtype,
+            shard=self._engine_setup.shard,
             features=features,
         )
 
     def _engine_for(self, model: Model) -> Engine:
         if model.travels:
-            return self._plant.engine
+            return self._engine_setup.engine
         return LocalEngine()
 
     def _copy(self, weights: Path) -> Copy | None:
         """How other processes get at the model with these weights; None where there are none."""
         if not self._elsewhere:
             return None
-        untrained = self._plant.copy(self.model)
+        untrained = self._engine_setup.copy(self.model)
         return replace(untrained, weights=str(weights))
 
     # ------------------------------------------------------------------ fine-tuning
@@ -328,7 +328,7 @@ class EngineModelRunner(ModelRunner):
             self._engine_for(self.model),
             self.model,
             begun,
-            at=self._pool_index,
+            pool_index=self._pool_index,
             seed=seed,
             copy=self._copy(weights),
         )
@@ -377,7 +377,7 @@ class EngineModelRunner(ModelRunner):
         )
 
     def _folder(self, name: str) -> Path:
-        folder = self._plant.folder.absolute() / name
+        folder = self._engine_setup.folder.absolute() / name
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from tailor.errors import InputError, UnknownName
 from tailor.pools.base import Pool
 from tailor.pools.image_folder import ImageFolder
 from tailor.run.records import PickRecord
-from tailor.run.row_files import write_rows
+from tailor.run.row_files import Row, write_rows
 from tailor.run.state import RunState
 from tailor.task import MultiClass, Task
 
@@ -27,8 +26,6 @@ FORMAT_BY_SUFFIX = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
 
 #: the longest file name, in bytes, that file_name() leaves as it is; file systems allow 255
 LONGEST_NAME = 200
-
-Row = dict[str, Any]
 
 #: the columns of a pick, for an example that was labelled without being asked for
 NEVER_ASKED: Row = {"round": None, "slot": None, "arm": None, "chance": None}

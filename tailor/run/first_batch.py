@@ -70,8 +70,8 @@ def draw_first_batch(
         for_cover = _size_of_cover(run_state.settings.start, count)
     random = rng.choice(free, count - for_cover, replace=False)
     if rows is None or for_cover == 0:
-        none = random[:0]
-        return FirstBatch(random, none)
+        no_positions = random[:0]
+        return FirstBatch(random, no_positions)
     table = run_state.label_table
     # What is asked already covers its surroundings, whether it is answered or not.
     around = np.concatenate([table.labelled, table.pending, random])

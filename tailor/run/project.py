@@ -192,12 +192,12 @@ class Project:
             message = with_place(error, self.config, "model")
             raise InputError(message) from error
 
-    def _plant(self) -> Any:
+    def _engine_setup(self) -> Any:
         """The engine that [engine] names, with its folder; None where predictions are held in
         memory.
         """
         from tailor.compute.model_work import Copy
-        from tailor.run.engine_model_runner import make_plant
+        from tailor.run.engine_model_runner import make_engine_setup
 
         name, options = _model_options(self.config)
 
@@ -211,7 +211,7 @@ class Project:
 
         engine = self.config.section("engine")
         try:
-            return make_plant(engine, self.folder / ENGINE, copy_of)
+            return make_engine_setup(engine, self.folder / ENGINE, copy_of)
         except InputError as error:
             message = with_place(error, self.config, "engine")
             raise InputError(message) from error
@@ -247,11 +247,11 @@ class Project:
     ) -> Session:
         """Open the run for writing."""
         pool = self.pool()
-        plant = self._plant()
+        engine_setup = self._engine_setup()
         model = self.model(pool)
         make_model_runner: MakeModelRunner = ModelRunner
-        if plant is not None:
-            make_model_runner = plant.model_runner
+        if engine_setup is not None:
+            make_model_runner = engine_setup.model_runner
         # Last: whoever has the store open keeps all others out.
         store = self.store()
         try:

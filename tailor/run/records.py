@@ -10,7 +10,7 @@ from tailor.run.holdout import HoldoutEstimate
 from tailor.run.round_events import RoundOpened
 from tailor.selection.class_edits import ClassEdit
 from tailor.selection.pick_columns import COVERAGE, HOLDOUT, START
-from tailor.selection.plan_walk import NOBODY
+from tailor.selection.slot_filling import NOBODY
 
 #: what takes the place of an arm's name where no arm has picked
 NO_ARM_NAMES = {

@@ -35,6 +35,7 @@ SEPARATOR = "|"
 #: what a column `skip` may hold to say yes
 YES = ("1", "true", "yes", "x")
 
+#: column -> value
 Row = dict[str, Any]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from tailor.common.checks import check_device, check_function, check_instance
+from tailor.common.checks import check_device_name, check_function, check_instance
 from tailor.errors import InputError
 from tailor.selection.matrix_view import MatrixView
 from tailor.selection.pool_view import (
@@ -79,7 +79,7 @@ class ArrayView(MatrixView):
         )
         self.finetune = check_function(finetune, "finetune", optional=True)
         self.dropout = check_function(dropout, "dropout", optional=True)
-        device = check_device(device)
+        device = check_device_name(device)
         matrix = as_matrix(probs, "probabilities", device)
         self._probs = check_probabilities(matrix, task)
         self._features: torch.Tensor | None = None

@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from tailor.errors import Exhausted, InputError
-from tailor.selection.plan_walk import OpenFamily, Walk
 from tailor.selection.pool_view import Need, PoolView
+from tailor.selection.slot_filling import OpenFamily, SlotFiller
 from tailor.strategies.base import Cursor
 from tailor.strategies.cover_search import CoverSearch
 from tailor.strategies.kernel_cover import KernelCover
@@ -26,7 +26,7 @@ _COVER = 2
 _CREDIT = 3
 
 
-class CoveredProposals(Walk):
+class CoveredProposals(SlotFiller):
     """Each planned arm proposes four examples for each of its slots, from a random part of what is
     free; of all proposals, the one that adds most to the cover of the pool is taken, again and
     again (KernelCover, as the `herding` family has it).

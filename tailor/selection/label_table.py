@@ -15,7 +15,7 @@ from tailor.selection.answer_columns import AnswerColumns
 from tailor.selection.availability import Availability
 from tailor.selection.class_edits import ClassEdit
 from tailor.selection.pick_columns import PickColumns
-from tailor.selection.view_checks import check_positions
+from tailor.selection.view_checks import check_distinct_positions
 from tailor.task import Task
 
 #: examples that are looked at together when those that may be asked for are counted
@@ -181,7 +181,7 @@ class LabelTable:
 
     def tell(self, positions: Any, labels: Any) -> bool:
         """Enter labels (n, K); whether one was changed that the selector has learned from."""
-        told = check_positions(positions, self.pool, "positions")
+        told = check_distinct_positions(positions, self.pool, "positions")
         labels = self.task.check_labels(labels)
         position_count = len(told)
         label_count = len(labels)
@@ -200,7 +200,7 @@ class LabelTable:
         """These answers are no more: what was asked waits again; whether one is gone that the
         selector learned from.
         """
-        withdrawn = check_positions(positions, self.pool, "positions")
+        withdrawn = check_distinct_positions(positions, self.pool, "positions")
         # Asked before the labels are gone.
         had_label = self.has_label(withdrawn)
         self._count(withdrawn, -1)
@@ -211,12 +211,12 @@ class LabelTable:
 
     def skip(self, positions: Any) -> None:
         """These can't be answered. Raises InputError where one has a label."""
-        skipped = check_positions(positions, self.pool, "positions")
+        skipped = check_distinct_positions(positions, self.pool, "positions")
         self.answers.skip(skipped)
 
     def offer_again(self, positions: Any) -> None:
         """These may be asked again. Raises InputError where one was not skipped."""
-        offered = check_positions(positions, self.pool, "positions")
+        offered = check_distinct_positions(positions, self.pool, "positions")
         self.answers.unskip(offered)
         self.picks.revoke(offered)
 

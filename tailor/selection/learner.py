@@ -13,7 +13,7 @@ import numpy as np
 from tailor.bandits import Contest, Fit, Selector, SelectorLike, make_selector
 from tailor.bandits.rewards import RewardLike, make_reward
 from tailor.common.checks import (
-    check_device,
+    check_device_name,
     check_flag,
     check_function,
     check_instance,
@@ -29,10 +29,10 @@ from tailor.selection.round_planner import (
     OwnReward,
     RoundPlanner,
     RoundRequest,
-    class_weights,
+    reward_weights,
 )
 from tailor.selection.selector_history import SelectorHistory
-from tailor.selection.view_checks import check_positions
+from tailor.selection.view_checks import check_distinct_positions
 from tailor.strategies import NARROW, StrategyLike, make_arms
 from tailor.task import Task
 
@@ -98,7 +98,7 @@ class Learner:
         self.label_table = pool
         self.cover = check_flag(cover, "cover")
         self.batch_size = check_whole(batch, "batch")
-        self.device = check_device(device)
+        self.device = check_device_name(device)
         self._rounds = check_whole(rounds, "rounds")
         seed = check_seed(seed)
         own_reward = check_function(own_reward, "own_reward", optional=True)
@@ -283,7 +283,7 @@ class Learner:
     def offer_again(self, positions: Any) -> None:
         """Skipped examples may be asked again."""
         self.label_table.offer_again(positions)
-        offered = _check_in(self.label_table, positions)
+        offered = check_distinct_positions(positions, self.label_table.pool, "positions")
         self.history.drop(offered)
 
     def withdraw(self, positions: Any) -> None:
@@ -291,7 +291,7 @@ class Learner:
         arms of an open round have heard of them. What was not asked is free again from the next
         round on.
         """
-        withdrawn = _check_in(self.label_table, positions)
+        withdrawn = check_distinct_positions(positions, self.label_table.pool, "positions")
         # Before they go: only what had a label was heard of.
         had_label = self.label_table.has_label(withdrawn)
         labelled = withdrawn[had_label]
@@ -303,7 +303,7 @@ class Learner:
 
     def _seen_by_arms(self, positions: Any) -> np.ndarray:
         """Those of these positions that do not belong to the hold-out."""
-        checked = _check_in(self.label_table, positions)
+        checked = check_distinct_positions(positions, self.label_table.pool, "positions")
         return self.label_table.picks.without_holdout(checked)
 
     # ------------------------------------------------------------------ classes
@@ -333,7 +333,7 @@ class Learner:
 
     def check_can_plan(self) -> None:
         """Raise InputError where the selector or the reward can't go on with these classes."""
-        weights = class_weights(self, self.label_table.answered)
+        weights = reward_weights(self, self.label_table.answered)
         rng = np.random.default_rng(0)
         self.selector.plan(1, weights, rng)
 
@@ -358,11 +358,6 @@ class Learner:
             self._rounds,
             self.batch_size,
         )
-
-
-def _check_in(label_table: LabelTable, positions: Any) -> np.ndarray:
-    """(n,) int64 in the table, each once. Raises InputError."""
-    return check_positions(positions, label_table.pool, "positions")
 
 
 def _arms_after(change: ClassEdit, before: Contest, after: Contest) -> np.ndarray:

@@ -9,10 +9,10 @@ import numpy as np
 
 from tailor.bandits import Fit
 from tailor.errors import InputError
-from tailor.selection.plan_walk import NOBODY
 from tailor.selection.pool_view import PoolView
 from tailor.selection.round import Batch, Pick, Round
 from tailor.selection.selector_history import LearnedRound
+from tailor.selection.slot_filling import NOBODY
 
 if TYPE_CHECKING:
     from tailor.selection.learner import Learner

@@ -11,7 +11,7 @@ import numpy as np
 
 from tailor.selection.class_edits import ClassEdit
 from tailor.selection.columns import extended
-from tailor.selection.plan_walk import NOBODY
+from tailor.selection.slot_filling import NOBODY
 from tailor.selection.sparse_rows import SparseRows
 
 #: arms below 0: a pick of a start that covers the pool, a pick for the hold-out, a pick of a random

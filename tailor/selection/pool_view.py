@@ -20,7 +20,7 @@ import numpy as np
 from tailor.common.checks import check_instance, check_whole
 from tailor.errors import InputError
 from tailor.selection.ledger import Ledger
-from tailor.selection.view_checks import check_free, check_positions
+from tailor.selection.view_checks import check_distinct_positions, check_free
 from tailor.task import Task
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class PoolState:
         pending: Any,
     ) -> PoolState:
         """From what a user gave. Raises InputError where it does not fit a pool of `size`."""
-        labelled = check_positions(labelled, size, "labelled")
+        labelled = check_distinct_positions(labelled, size, "labelled")
         if labels is None:
             labels = np.zeros((0, task.size))
         labels = task.check_labels(labels)
@@ -72,7 +72,7 @@ class PoolState:
         label_count = len(labels)
         if label_count != position_count:
             raise InputError(f"{position_count} labelled positions but {label_count} labels")
-        pending = check_positions(pending, size, "pending")
+        pending = check_distinct_positions(pending, size, "pending")
         free = check_free(
             free,
             size,

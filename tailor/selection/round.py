@@ -1,4 +1,4 @@
-"""One round: open the pulled arms, walk the plan, hand out picks."""
+"""One round: open the pulled arms, fill the slots of the plan, hand out picks."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tailor.common.checks import (
 )
 from tailor.errors import Exhausted, InputError
 from tailor.selection.covered_proposals import CoveredProposals, check_can_cover
-from tailor.selection.plan_walk import NOBODY, PlanWalk, Walk
 from tailor.selection.pool_view import PoolView
+from tailor.selection.slot_filling import NOBODY, PlannedArms, SlotFiller
 from tailor.strategies.base import Arm, Cursor
 
 
@@ -66,10 +66,10 @@ class Batch:
 
 
 class Round:
-    """Walks a plan. Only the arms in it are opened, each told how often it will be asked.
+    """Goes through a plan. Only the arms in it are opened, each told how often it will be asked.
 
-    How a slot gets its example is the walk's: from its arm (PlanWalk), or, with `cover`, from what
-    all arms proposed (CoveredProposals).
+    A SlotFiller gives each slot its example: from the slot's arm (PlannedArms), or, with `cover`,
+    from what all arms proposed (CoveredProposals).
     """
 
     def __init__(
@@ -107,13 +107,13 @@ class Round:
         # Picks that were made and could not be handed out, since a later one failed.
         self._undelivered: list[Pick] = []
         started = time.perf_counter()
-        self._walk = self._make_walk(check_flag(cover, "cover"))
+        self._slot_filler = self._make_slot_filler(check_flag(cover, "cover"))
         self.open_seconds = time.perf_counter() - started
         self.take_seconds = 0.0
 
-    def _make_walk(self, cover: bool) -> Walk:
+    def _make_slot_filler(self, cover: bool) -> SlotFiller:
         """Opens the arms that have slots."""
-        kind: type[Walk] = PlanWalk
+        kind: type[SlotFiller] = PlannedArms
         if cover:
             check_can_cover(self.view)
             kind = CoveredProposals
@@ -144,7 +144,7 @@ class Round:
     @property
     def opened(self) -> list[int]:
         """The arms that were opened."""
-        return list(self._walk.cursors)
+        return list(self._slot_filler.cursors)
 
     @property
     def over(self) -> bool:
@@ -167,7 +167,7 @@ class Round:
         if self._all_picked:
             raise Exhausted("the round is over")
         planned = int(self.plan[self._slot])
-        arm, index = self._walk.take(self._slot)
+        arm, index = self._slot_filler.take(self._slot)
         self.view.ledger.take(index)
         pick = Pick(
             index,
@@ -181,7 +181,7 @@ class Round:
     def repick(self, index: int) -> None:
         """Go through a slot again whose pick is known: the arms move on as they did then."""
         index = self._check_index(index)
-        self._walk.take(self._slot)
+        self._slot_filler.take(self._slot)
         self.view.ledger.take(index)
         self._slot += 1
 
@@ -209,7 +209,7 @@ class Round:
         )
 
     def batch(self) -> Batch:
-        """Walk the rest of the plan."""
+        """Fill the rest of the plan."""
         batch = self._pick_rest()
         self._undelivered.clear()
         return batch

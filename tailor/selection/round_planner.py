@@ -94,7 +94,7 @@ class RoundPlanner:
         check_needs(view, learner.arms)
         learned = self._answers_to_learn(learner, view, request.model)
         answered = len(learner.label_table.labelled)
-        weights = class_weights(learner, answered, learned)
+        weights = reward_weights(learner, answered, learned)
         if learned is not None:
             learner.selector.learn(learned.outcomes)
         rng = np.random.default_rng(plan_seed)
@@ -165,7 +165,7 @@ class RoundPlanner:
         return reward
 
 
-def class_weights(
+def reward_weights(
     learner: Learner, labelled: int, learned: LearnedRound | None = None
 ) -> np.ndarray:
     """v (K,) for the learner's next round.

@@ -164,7 +164,7 @@ def _first_not_finite(part: torch.Tensor) -> int:
     return int(bad_rows[0])
 
 
-def check_positions(positions: Any, size: int, name: str) -> np.ndarray:
+def check_distinct_positions(positions: Any, size: int, name: str) -> np.ndarray:
     """(n,) int64: positions in a pool of `size` examples, each once. Raises InputError."""
     array = check_array(positions, name)
     # An empty list is an array of floats, and none the less a list of positions.

@@ -140,7 +140,7 @@ def decode(row: tuple[int, float, str, str, bytes | None], place: object) -> Eve
     return Event(number, time, kind, body, data)
 
 
-def check_text(*texts: str) -> None:
+def check_storable(*texts: str) -> None:
     """Raises InputError for text that no store can hold: half of a surrogate pair, as in a file
     name that is not UTF-8.
     """

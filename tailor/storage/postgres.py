@@ -15,7 +15,7 @@ from tailor.storage.base import (
     Store,
     StoreError,
     check_empty,
-    check_text,
+    check_storable,
     decode,
     encode,
 )
@@ -259,7 +259,7 @@ def _fetch_row(cursor: Cursor[Any]) -> tuple[Any, ...]:
 
 
 def _check_storable(*texts: str) -> None:
-    check_text(*texts)
+    check_storable(*texts)
     for text in texts:
         if "\0" in text:
             raise InputError(

@@ -19,7 +19,7 @@ from tailor.storage.base import (
     StoreError,
     StoreMissing,
     check_empty,
-    check_text,
+    check_storable,
     decode,
     encode,
 )
@@ -129,7 +129,7 @@ class SqliteStore(Store):
 
     def append(self, kind: str, body: dict[str, Any], data: bytes | None = None) -> int:
         encoded_body = encode(body)
-        check_text(kind)
+        check_storable(kind)
         with self._writing() as db:
             cursor = db.execute(
                 "INSERT INTO events (time, kind, body, data) VALUES (?, ?, ?, ?)",
@@ -138,7 +138,7 @@ class SqliteStore(Store):
             return int(cursor.lastrowid or 0)
 
     def add_examples(self, ids: Sequence[str]) -> None:
-        check_text(*ids)
+        check_storable(*ids)
         with self._writing() as db:
             (first,) = db.execute("SELECT count(*) FROM examples").fetchone()
             db.executemany(INSERT_EXAMPLES, enumerate(ids, first))
@@ -154,7 +154,7 @@ class SqliteStore(Store):
         events: Iterable[Event],
         verify: Callable[[], None],
     ) -> None:
-        check_text(*ids)
+        check_storable(*ids)
         with self._writing() as db:
             check_empty(self, self.path)
             db.executemany(INSERT_EXAMPLES, enumerate(ids))

@@ -108,8 +108,8 @@ class CentreDistances:
 
     def __init__(self, view: PoolView) -> None:
         self._view = view
-        known = np.concatenate([view.labelled, view.pending])
-        positions = view.to_device(known)
+        first_centres = np.concatenate([view.labelled, view.pending])
+        positions = view.to_device(first_centres)
         self._centres = view.feature_rows(positions)  # (c, d)
         # Of every example, (N,): the squared distance to the nearest centre that it was measured
         # against, and how many those are.
@@ -172,7 +172,7 @@ class CentreDistances:
             end = first + TOGETHER
             features = self._centres[first:end]
             centres = Points(features.double(), self._origin)
-            distances = squared_distances(self._points, centres)
+            distances = self._points.squared_distances_to(centres)
             nearest_of_these = distances.amin(1)
             nearest = torch.minimum(nearest, nearest_of_these)
         self._nearest[ids] = nearest
@@ -190,18 +190,17 @@ class Points:
         self.rows = features - origin
         self.norms = self.rows.square().sum(1)
 
+    def squared_distances_to(self, centres: Points) -> torch.Tensor:
+        """(n, c), in the precision of these points; 0 where it could be mere rounding."""
+        import torch
 
-def squared_distances(points: Points, centres: Points) -> torch.Tensor:
-    """(n, c), in the points' precision."""
-    import torch
-
-    sums = points.norms[:, None] + centres.norms
-    products = points.rows @ centres.rows.T
-    squared = sums - 2 * products
-    # Rounding must not tell a copy from its original.
-    epsilon = torch.finfo(sums.dtype).eps
-    rounding = 16 * epsilon * sums
-    return squared.masked_fill_(squared <= rounding, 0)
+        sums = self.norms[:, None] + centres.norms
+        products = self.rows @ centres.rows.T
+        squared = sums - 2 * products
+        # Rounding must not tell a copy from its original.
+        epsilon = torch.finfo(sums.dtype).eps
+        rounding = 16 * epsilon * sums
+        return squared.masked_fill_(squared <= rounding, 0)
 
 
 def _bounds(
@@ -214,7 +213,7 @@ def _bounds(
     features = view.feature_rows(part)
     points = Points(features, origin)
     centre_points = Points(centres, origin)
-    distances = squared_distances(points, centre_points)
+    distances = points.squared_distances_to(centre_points)
     squared, nearest = distances.min(1)
     # Rounding grows with the terms that went into the distance, not with the distance itself.
     nearest_norms = centre_points.norms[nearest]

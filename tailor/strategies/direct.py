@@ -58,8 +58,10 @@ class Direct(Strategy):
     cut c maximises (labelled positives with s_k ≥ c) / n⁺ − (labelled negatives with s_k ≥ c) / n⁻,
     and the nearest to c by rank comes first, from above and below in turn.
 
-    Cost: one pass over the probabilities of each class whose arm is pulled; only labelled examples
-    are sorted. A pick costs O(1).
+    Cost: one pass over the probabilities of each class whose arm is pulled; in a multi-class task
+    one more over all of them, and the rows again in which such a class leads. Sorted are the
+    labelled examples and those held for picking. A pick costs O(1), and the passes of its class
+    again where other arms took all that was held.
 
     When to use: rare classes, when some labels are wrong. With right labels it takes much what
     galaxy does. A class of which more positives are wrong than right leads it astray too.
@@ -111,7 +113,7 @@ class Direct(Strategy):
         in_doubt = 0
         if self.spread > 0:
             in_doubt = math.ceil(2 * self.spread * pulls) + SPARE
-        # Each side gives half of the picks.
+        # Each side gives half of the picks, or all of them where the other is used up.
         side = pulls + SPARE
         return Depths(above=side, below=side, in_doubt=in_doubt)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailor.selection.pool_view import PoolView
+from tailor.selection.pool_view import CHUNK, PoolView
 from tailor.task import MultiClass
 
 if TYPE_CHECKING:
@@ -68,8 +68,10 @@ def class_scores(view: PoolView, column: torch.Tensor) -> torch.Tensor:
     # Each row is such a one for a single class: all classes together read the pool once.
     is_largest = column >= view.row_max
     leading = is_largest.nonzero().squeeze(1)
-    two_largest = view.rows(leading).topk(2, dim=1).values
-    scores[leading] = two_largest[:, 0] - two_largest[:, 1]
+    # A chunk at a time: one class may lead nearly everywhere, and rows come in single precision.
+    for chunk in leading.split(CHUNK):
+        two_largest = view.rows(chunk).topk(2, dim=1).values
+        scores[chunk] = two_largest[:, 0] - two_largest[:, 1]
     return scores
 
 

@@ -87,7 +87,7 @@ def _mean_error(probs: np.ndarray, labels: np.ndarray) -> float:
     return float(errors.mean())
 
 
-def check_seed(make: MakeModel, task: Task, kind: str) -> None:
+def check_same_seed(make: MakeModel, task: Task, kind: str) -> None:
     """The same seed, the same result bit for bit, whatever the global random numbers are."""
     import torch
 
@@ -286,7 +286,7 @@ def check_growth(make: MakeModel, task: Task, kind: str) -> None:
 MODEL_CHECKS: tuple[Callable[[MakeModel, Task, str], None], ...] = (
     check_shapes,
     check_learns,
-    check_seed,
+    check_same_seed,
     check_save,
     check_odd_labels,
     check_finetune,

@@ -43,7 +43,7 @@ def scale(
     """
     import json as encoder
 
-    from tailor.capacity.device import check_device
+    from tailor.capacity.device import check_device_present
     from tailor.errors import InputError
     from tailor_experiments.speed.scale import AXES, measure, skipped
     from tailor_experiments.speed.scale_figure import draw
@@ -60,7 +60,7 @@ def scale(
             folder.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = read_rows(report) if report else []
     if not report:
-        check_device(device)
+        check_device_present(device)
         axes = axis or list(AXES)
         for name, reason in skipped(axes, device).items():
             typer.echo(f"{name} is left out: {reason}", err=True)

@@ -24,11 +24,11 @@ def selection(
     from rich.console import Console
     from rich.table import Table
 
-    from tailor.capacity.device import check_device
+    from tailor.capacity.device import check_device_present
     from tailor.capacity.synthetic_pool import SIZES, find_size
     from tailor_experiments.speed.selection import measure
 
-    check_device(device)
+    check_device_present(device)
     # ImageNet's round takes longer than all others together, and far more memory.
     names = [name for name in SIZES if name != "imagenet"] if size == "all" else [size]
     sizes = [find_size(name) for name in names]
@@ -82,10 +82,10 @@ def training(
     from rich.live import Live
     from rich.table import Table
 
-    from tailor.capacity.device import check_device
+    from tailor.capacity.device import check_device_present
     from tailor_experiments.speed.training import measure_training
 
-    check_device(device)
+    check_device_present(device)
     rows = measure_training(device, quick)
     if json:
         for row in rows:

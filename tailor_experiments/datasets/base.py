@@ -58,7 +58,7 @@ class Dataset:
 def need(
     path: Path,
     what: str,
-    where: str,
+    source: str,
     *,
     folder: bool = False,
 ) -> Path:
@@ -67,18 +67,18 @@ def need(
     if is_there:
         return path
     kind = "folder" if folder else "file"
-    raise InputError(f"missing {kind} {path}: {what}; get it from {where}")
+    raise InputError(f"missing {kind} {path}: {what}; get it from {source}")
 
 
 def damaged(
     path: str | os.PathLike[str],
     problem: object,
     expected: str,
-    where: str,
+    source: str,
 ) -> InputError:
     """The error for a file that is there but not what it must be."""
     return InputError(
-        f"damaged file {path} ({problem}): expected {expected}; get it again from {where}"
+        f"damaged file {path} ({problem}): expected {expected}; get it again from {source}"
     )
 
 
@@ -116,7 +116,7 @@ def checked_classes(
     size: int,
     rows: int,
     path: str | os.PathLike[str],
-    where: str,
+    source: str,
 ) -> np.ndarray:
     """values (n,) as read from a file -> int64, or an error naming the file: n must be rows, each
     value below size.
@@ -127,14 +127,14 @@ def checked_classes(
             path,
             f"{len(values)} labels for {rows} examples",
             "one label an example",
-            where,
+            source,
         )
     if not _are_classes(values, size):
         raise damaged(
             path,
             "a label is out of range",
             f"classes 0 to {size - 1}",
-            where,
+            source,
         )
     return values.astype(np.int64)
 

@@ -96,12 +96,12 @@ def _find(folder: Path, name: str) -> Path:
     return folder / f"{name}.gz"
 
 
-def read_idx(path: Path, axes: int, where: str) -> np.ndarray:
+def read_idx(path: Path, axes: int, source: str) -> np.ndarray:
     """An IDX file of bytes: two zeros, type 8, the number of axes, their lengths (big-endian), the
     values.
     """
     expected = f"an IDX file of bytes with {axes} axes"
-    need(path, f"{expected} (.gz or plain)", where)
+    need(path, f"{expected} (.gz or plain)", source)
     try:
         raw = _uncompressed(path)
     except (OSError, EOFError, zlib.error) as problem:
@@ -109,7 +109,7 @@ def read_idx(path: Path, axes: int, where: str) -> np.ndarray:
             path,
             problem,
             expected,
-            where,
+            source,
         ) from None
     # Four bytes of magic number, then four for the length of each axis.
     start = 4 + 4 * axes
@@ -120,7 +120,7 @@ def read_idx(path: Path, axes: int, where: str) -> np.ndarray:
             path,
             beginning,
             expected,
-            where,
+            source,
         )
     shape = _shape(raw, axes)
     size = len(raw) - start
@@ -131,7 +131,7 @@ def read_idx(path: Path, axes: int, where: str) -> np.ndarray:
             path,
             wrong_size,
             expected,
-            where,
+            source,
         )
     return np.frombuffer(raw, np.uint8, offset=start).reshape(shape)
 

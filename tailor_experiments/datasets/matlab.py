@@ -14,14 +14,14 @@ def read_mat(
     path: Path,
     names: tuple[str, ...],
     what: str,
-    where: str,
+    source: str,
 ) -> dict[str, np.ndarray]:
     """The named variables of a .mat file; a missing or damaged file, or one without them, is
     named.
     """
     from scipy.io import loadmat
 
-    need(path, what, where)
+    need(path, what, source)
     try:
         # Only what is asked for: other variables of the kits are large.
         variables: dict[str, Any] = loadmat(str(path), variable_names=list(names))
@@ -30,7 +30,7 @@ def read_mat(
             path,
             problem or type(problem).__name__,
             what,
-            where,
+            source,
         ) from None
     for name in names:
         if name not in variables:
@@ -39,7 +39,7 @@ def read_mat(
                 path,
                 problem_text,
                 what,
-                where,
+                source,
             )
     return variables
 
@@ -48,7 +48,7 @@ def records(
     array: np.ndarray,
     fields: tuple[str, ...],
     path: Path,
-    where: str,
+    source: str,
 ) -> list[dict[str, Any]]:
     """An array of structs -> one dict each of the named fields, as plain text or number."""
     expected = f"structs with {', '.join(fields)}"
@@ -61,7 +61,7 @@ def records(
                 path,
                 f"no field {field!r}",
                 expected,
-                where,
+                source,
             )
     try:
         return [_record(struct, fields) for struct in flat]
@@ -70,7 +70,7 @@ def records(
             path,
             problem,
             expected,
-            where,
+            source,
         ) from None
 
 

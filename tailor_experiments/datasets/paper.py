@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: candidate sets by kind of task: narrow ones of the main experiments, wide ones of the ablation
-_SOFTMAX = ("galaxy", "confidence", "badge")
-_SIGMOID = ("emal", "uncertainty", "galaxy")
-_WIDE_SOFTMAX = (*_SOFTMAX, "most-likely-positive", "submodular")
-_WIDE_SIGMOID = (*_SIGMOID, "most-likely-positive", "weak-supervision")
+from tailor.strategies import NARROW, WIDE
 
 
 @dataclass(frozen=True)
@@ -41,12 +37,17 @@ class PaperSetting:
     @property
     def narrow(self) -> tuple[str, ...]:
         """Families of the main experiments' candidate set."""
-        return _SIGMOID if self.multilabel else _SOFTMAX
+        return tuple(NARROW[self._kind])
 
     @property
     def wide(self) -> tuple[str, ...]:
         """Families of the ablation's candidate set."""
-        return _WIDE_SIGMOID if self.multilabel else _WIDE_SOFTMAX
+        return tuple(WIDE[self._kind])
+
+    @property
+    def _kind(self) -> str:
+        """The kind of task."""
+        return "multi-label" if self.multilabel else "multi-class"
 
 
 PAPER: dict[str, PaperSetting] = {

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailor.capacity.device import check_device, device_name, now
+from tailor.capacity.device import check_device_present, device_name, now
 from tailor.models.base import Notice
-from tailor.models.cache import digest
+from tailor.models.cache import key_digest
 from tailor.models.finetune import Finetune
 from tailor.models.neural import NeuralModel
 from tailor.models.probe import Probe
@@ -58,7 +58,7 @@ def measure_training(device: str = "cpu", quick: bool = False) -> Iterator[dict[
     from tailor.models.inputs import find_device
 
     device = find_device(device)
-    check_device(device)
+    check_device_present(device)
     for network, pixels, gpu_batch, graph in _settings(device, quick):
         batch = _batch_size(
             pixels,
@@ -213,7 +213,7 @@ def _fill(model: NeuralModel, pool: Noise) -> None:
 
 def _fill_range(model: NeuralModel, pool: Noise, positions: range) -> None:
     rows = np.stack(pool.read(positions))
-    keys = [digest(key) for key in pool.content_keys(positions)]
+    keys = [key_digest(key) for key in pool.content_keys(positions)]
     model.source.cache.append(keys, rows)
 
 

@@ -19,7 +19,7 @@ from tailor.compute import LocalEngine
 from tailor.models import make_model, sklearn_model
 from tailor.models.base import quiet
 from tailor.pools import open_pool
-from tailor.run.engine_model_runner import EngineModelRunner, Plant
+from tailor.run.engine_model_runner import EngineModelRunner, EngineSetup
 from tailor.run.settings import Settings
 from tailor.run.state import RunState
 
@@ -39,8 +39,8 @@ def predictions(name, folder, rows, trace):
     model = make_model(name, task, pool, **options, device="cpu")
     classes = np.random.default_rng(1).integers(0, 64, 50)
     model.fit(np.arange(50), np.eye(64, dtype=np.float32)[classes], seed=0)
-    plant = Plant(LocalEngine(), folder, None, shard=500)
-    model_runner = EngineModelRunner(pool, model, quiet, plant)
+    engine_setup = EngineSetup(LocalEngine(), folder, None, shard=500)
+    model_runner = EngineModelRunner(pool, model, quiet, engine_setup)
     run_state = RunState(Settings(task.kind, tuple(task.classes)))
     model_runner.connect(list(pool.ids))
     if trace:

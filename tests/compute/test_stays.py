@@ -16,7 +16,7 @@ from tailor.compute import LocalEngine
 from tailor.compute.model_work import Copy
 from tailor.models.sklearn_model import SklearnModel
 from tailor.pools import open_pool
-from tailor.run.engine_model_runner import Plant
+from tailor.run.engine_model_runner import EngineSetup
 from tailor.run.session import Session
 from tailor.run.settings import Settings
 from tailor.storage import SqliteStore
@@ -39,13 +39,13 @@ def begin(folder, pool, engine, families):
     model = SklearnModel(settings.task, pool, make_pipeline(*steps))
     more = {}
     if engine is not None:
-        plant = Plant(
+        engine_setup = EngineSetup(
             engine,
             folder / "engine",
             lambda model: Copy(model.task, pool.describe(), "sklearn"),
             shard=64,
         )
-        more = {"model_runner": plant.model_runner}
+        more = {"model_runner": engine_setup.model_runner}
     folder.mkdir(exist_ok=True)
     return Session(SqliteStore(folder / "run.db"), pool, model, settings, **more)
 

@@ -87,7 +87,7 @@ def test_an_entry_that_has_vanished_says_nothing(copy, tmp_path):
     model = copy.make()
     at = np.arange(300)
     at[[3, 70]] = -1
-    made = predict(LocalEngine(), model, tmp_path / "p", at=at, shard=64)
+    made = predict(LocalEngine(), model, tmp_path / "p", pool_index=at, shard=64)
     assert np.allclose(made.take("probs", np.array([3, 70])), 1 / 3, atol=1e-3)
     assert not made.take("features", np.array([3, 70])).any()
     assert np.array_equal(made.take("probs", np.array([71])), whole(model)[0][[71]])

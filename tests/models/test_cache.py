@@ -13,12 +13,12 @@ from tailor import MultiClass
 from tailor.errors import InputError
 from tailor.models import cache as cache_module
 from tailor.models import make_model
-from tailor.models.cache import RowCache, digest
+from tailor.models.cache import RowCache, key_digest
 from tailor.testing.toy_pools import ToyImages, ToyVectors
 
 
 def keys(*names):
-    return [digest(n) for n in names]
+    return [key_digest(n) for n in names]
 
 
 def rows(*numbers):
@@ -57,7 +57,7 @@ def test_after_a_crash_every_key_has_its_row(tmp_path, cut):
         with open(folder / "rows.bin", "ab") as file:
             file.write(rows(3).tobytes())
         with open(folder / "keys.bin", "ab") as file:
-            file.write(digest("z")[:5])
+            file.write(key_digest("z")[:5])
     elif cut == "no keys":
         os.remove(folder / "keys.bin")
     else:

@@ -18,7 +18,7 @@ from tailor.models.adapters import TorchModel
 from tailor.models.backbones import VECTOR, Backbone, make_backbone, registry
 from tailor.models.files import input_options
 from tailor.models.inputs import find_device
-from tailor.models.losses import class_weights, make_loss
+from tailor.models.losses import loss_weights, make_loss
 from tailor.models.pixels import resize
 from tailor.models.recipe import Recipe
 from tailor.models.trainer import draw_batches
@@ -167,15 +167,15 @@ def test_a_round_with_a_model():
 @pytest.mark.parametrize("task", [MultiClass(4), MultiLabel(4)], ids=lambda t: t.kind)
 def test_class_weights(task):
     labels = np.eye(4, dtype=np.float32)[[0, 0, 0, 1, 1, 2]]
-    weights = class_weights(task, "balanced", labels)
+    weights = loss_weights(task, "balanced", labels)
     assert weights[3] == 1
     expected = [6 / 9, 1, 2] if isinstance(task, MultiClass) else [1, 2, 5]
     np.testing.assert_allclose(weights[:3], expected, rtol=1e-6)
-    assert class_weights(task, None, labels) is None
+    assert loss_weights(task, None, labels) is None
     with pytest.raises(InputError, match="must be 4 numbers"):
-        class_weights(task, [1, 2], labels)
+        loss_weights(task, [1, 2], labels)
     with pytest.raises(InputError, match="'balanced'"):
-        class_weights(task, "fair", labels)
+        loss_weights(task, "fair", labels)
 
 
 def test_losses_against_torch():

@@ -8,7 +8,7 @@ from toys import Few
 
 from tailor import ArrayView, InputError, Learner, MultiClass, MultiLabel, Round
 from tailor.selection.covered_proposals import PROPOSALS
-from tailor.selection.plan_walk import NOBODY
+from tailor.selection.slot_filling import NOBODY
 from tailor.strategies import make_arms
 from tailor.strategies.kernel_cover import KernelCover
 from tailor.testing import make_pool, make_view

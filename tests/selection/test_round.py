@@ -7,7 +7,7 @@ import pytest
 from toys import Few
 
 from tailor import ArrayView, Exhausted, InputError, Learner, MultiClass, MultiLabel, Round
-from tailor.selection.plan_walk import NOBODY
+from tailor.selection.slot_filling import NOBODY
 from tailor.strategies import make_arms
 from tailor.testing import make_pool, make_view
 

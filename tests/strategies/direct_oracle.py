@@ -40,7 +40,7 @@ def share(labels, wanted, everything):
     return Fraction(labels.count(wanted), count) if count else Fraction(0)
 
 
-def direct_cut(view, klass):
+def oracle_cut(view, klass):
     """The score of the cut."""
     levels = labels_by_level(view, klass)
     everything = [label for _, labels in levels for label in labels]
@@ -82,7 +82,7 @@ class DirectWalk:
 
     def pick(self):
         scores = scores_of(self.view, self.klass)
-        cut = direct_cut(self.view, self.klass)
+        cut = oracle_cut(self.view, self.klass)
         ties = self.view.ties
         free = free_now(self.view)
         if self.spread > 0 and self.rng.random() < self.spread:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from cases import cases, many, open_arm, others, reveal_some, walk
-from direct_oracle import DirectWalk, direct_cut, in_doubt
+from direct_oracle import DirectWalk, in_doubt, oracle_cut
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from tailor import Learner
 from tailor.compute import LocalEngine
 from tailor.errors import Exhausted, InputError
 from tailor.selection.array_view import ArrayView
-from tailor.strategies import SETS, direct, make_strategy
+from tailor.strategies import SETS, direct, direct_cut, make_strategy
 from tailor.strategies.direct import Direct
 from tailor.strategies.direct_cut import LabelledScores
 from tailor.task import MultiClass, MultiLabel
@@ -62,7 +63,7 @@ def test_the_cut_and_what_is_in_doubt(case):
     labelled = LabelledScores(view)
     for klass in range(case.task.size):
         cut = labelled.cut(klass)
-        assert cut.score == direct_cut(view, klass)
+        assert cut.score == oracle_cut(view, klass)
         assert (cut.bottom, cut.top) == in_doubt(view, klass)
 
 
@@ -157,6 +158,27 @@ def test_a_multi_class_score_is_the_lead_over_the_best_other_class():
         picks.append(cursor.take())
         view.ledger.take(picks[-1])
     assert picks == [0, 3, 1, 2, 4]
+
+
+def test_a_class_that_leads_everywhere_is_scored_a_chunk_at_a_time(monkeypatch):
+    monkeypatch.setattr(direct_cut, "CHUNK", 64)
+    fetched = []
+
+    class WatchedView(ArrayView):
+        def rows(self, which, classes=None):
+            rows = super().rows(which, classes)
+            if isinstance(which, torch.Tensor):
+                fetched.append(len(rows))
+            return rows
+
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(4), 1000).astype(np.float32)
+    probs = np.sort(probs, axis=1)[:, ::-1].copy()
+    view = WatchedView(MultiClass(4), probs)
+    scores = direct_cut.class_scores(view, torch.from_numpy(probs[:, 0].copy()))
+    assert np.array_equal(scores.numpy(), probs[:, 0] - probs[:, 1])
+    assert sum(fetched) == 1000
+    assert max(fetched) == 64
 
 
 # ------------------------------------------------------------------ spread

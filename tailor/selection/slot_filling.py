@@ -1,4 +1,4 @@
-"""Walking a plan: the arms with slots are opened, and each gives the next example for its slot."""
+"""Filling the slots of a plan: the arms that have slots are opened, and each gives examples."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def generators(seed: int, numbers: Sequence[int]) -> list[np.random.Generator]:
     return [np.random.default_rng((seed, number)) for number in numbers]
 
 
-class Walk(ABC):
+class SlotFiller(ABC):
     """How the slots of a plan get their examples.
 
     plan         (b,) the number of each slot's arm
@@ -107,7 +107,7 @@ class Walk(ABC):
         return NOBODY, int(free_positions[drawn])
 
 
-class PlanWalk(Walk):
+class PlannedArms(SlotFiller):
     """Each slot's arm gives the next example.
 
     An arm that runs dry hands its slot on: to the arm of the next slot in the plan, going round,
