@@ -26,6 +26,7 @@ IDEAS = {
     "entropy": "Of what was left, this is among those where the model spread its answer over "
     "most classes.",
     "most-likely-positive": "Of what was left, this is among those that look most like {0}.",
+    "most-certain": "Of what was left, this is among those that the model is surest of.",
     "galaxy": "It lies at the border of {0}, between examples known to be it and examples known "
     "not to be.",
     "galaxy-all": "It lies at the border between two classes.",
