@@ -29,6 +29,9 @@ from tailor.run.run_options import (
 from tailor.run.session import Asked, PickRecord, Session
 from tailor.task import Task
 
+#: a class by name or index, several of them in a multi-label task, None to skip
+LabelAnswer = str | int | Sequence[str | int] | None
+
 
 @dataclass(frozen=True)
 class PoolPredictions:
@@ -39,9 +42,9 @@ class PoolPredictions:
     task: Task
 
     @property
-    def classes(self) -> list[Any]:
+    def classes(self) -> list[str | list[str]]:
         """Of each example the predicted class; for a multi-label task a list of classes."""
-        names: list[Any] = []
+        names: list[str | list[str]] = []
         for row in self.task.predicted(self.probs):
             names_of_row = [self.task.classes[k] for k in np.flatnonzero(row)]
             if self.task.kind == "multi-label":
@@ -92,7 +95,7 @@ class Run:
         new = self.session.ask(n - len(waiting))
         return Asked((*waiting, *new))
 
-    def tell(self, answers: Mapping[str, Any], by: str | None = None) -> None:
+    def tell(self, answers: Mapping[str, LabelAnswer], by: str | None = None) -> None:
         """Answers by id: a class name or index, a list of them (multi-label), or None to skip.
 
         In part, late, in any order, again or corrected. With a bad one among them, none is taken.

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tailor.bandits import Contest, Fit, Selector, SelectorLike, make_selector
 from tailor.bandits.rewards import RewardLike, make_reward
@@ -24,6 +24,7 @@ from tailor.selection.array_view import Dropout, FineTune
 from tailor.selection.class_edits import ClassEdit
 from tailor.selection.label_table import LabelTable
 from tailor.selection.learner_round import LearnerRound
+from tailor.selection.pool_view import PredictionSource
 from tailor.selection.round import Batch
 from tailor.selection.round_planner import (
     OwnReward,
@@ -161,13 +162,13 @@ class Learner:
 
     def ask(
         self,
-        probs: Any,
-        features: Any = None,
+        probs: ArrayLike | PredictionSource,
+        features: ArrayLike | None = None,
         size: int | None = None,
         *,
         finetune: FineTune | None = None,
         dropout: Dropout | None = None,
-        model: Any = None,
+        model: object = None,
         allow_short: bool = False,
     ) -> Batch:
         """The next batch, by what today's model says.
@@ -203,13 +204,13 @@ class Learner:
 
     def open_round(
         self,
-        probs: Any,
-        features: Any = None,
+        probs: ArrayLike | PredictionSource,
+        features: ArrayLike | None = None,
         size: int | None = None,
         *,
         finetune: FineTune | None = None,
         dropout: Dropout | None = None,
-        model: Any = None,
+        model: object = None,
         allow_short: bool = False,
     ) -> LearnerRound:
         """As ask(), but picks are made one at a time, and labels told meanwhile reach the arms that
@@ -257,7 +258,7 @@ class Learner:
 
     # ------------------------------------------------------------------ tell
 
-    def tell(self, positions: Any, labels: Any) -> None:
+    def tell(self, positions: ArrayLike, labels: ArrayLike) -> None:
         """Labels for positions (n,): answers, corrections, or what was known from outside.
 
         labels  (n,) class names or class indices, or (n, K) rows of 0 and 1; for a multi-label task
@@ -273,20 +274,20 @@ class Learner:
             seen = self._seen_by_arms(positions)
             self.current_round.hear(seen)
 
-    def skip(self, positions: Any) -> None:
+    def skip(self, positions: ArrayLike) -> None:
         """These can't be answered: don't offer them again, and let no arm learn from them."""
         self.label_table.skip(positions)
         if self.current_round is not None:
             seen = self._seen_by_arms(positions)
             self.current_round.withdraw(seen)
 
-    def offer_again(self, positions: Any) -> None:
+    def offer_again(self, positions: ArrayLike) -> None:
         """Skipped examples may be asked again."""
         self.label_table.offer_again(positions)
         offered = check_distinct_positions(positions, self.label_table.pool, "positions")
         self.history.drop(offered)
 
-    def withdraw(self, positions: Any) -> None:
+    def withdraw(self, positions: ArrayLike) -> None:
         """These answers are no more: what was asked waits again, and neither the selector nor the
         arms of an open round have heard of them. What was not asked is free again from the next
         round on.
@@ -301,7 +302,7 @@ class Learner:
             seen = self._seen_by_arms(labelled)
             self.current_round.forget(seen)
 
-    def _seen_by_arms(self, positions: Any) -> np.ndarray:
+    def _seen_by_arms(self, positions: ArrayLike) -> np.ndarray:
         """Those of these positions that do not belong to the hold-out."""
         checked = check_distinct_positions(positions, self.label_table.pool, "positions")
         return self.label_table.picks.without_holdout(checked)
