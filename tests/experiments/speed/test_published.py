@@ -61,9 +61,10 @@ def test_the_cost_of_a_cluster_is_that_of_the_rows(capsys):
     assert published == [one.groups() for one in found]
 
 
-def test_the_tables_of_experiments_are_those_of_the_rows():
+@pytest.mark.parametrize("script", ["tables.py", "few_labels.py"])
+def test_the_tables_of_experiments_are_those_of_the_rows(script):
     page = set((HOME / "benchmarks" / "README.md").read_text().splitlines())
-    for name, lines in run_path(str(HOME / "benchmarks" / "tables.py"))["published"]():
+    for name, lines in run_path(str(HOME / "benchmarks" / script))["published"]():
         found = list(lines)
         assert found, name
         assert [line for line in found if line not in page] == [], name
