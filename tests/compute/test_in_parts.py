@@ -208,7 +208,10 @@ def test_a_model_that_gives_all_at_once_is_asked_where_there_is_room(points, tmp
     session = two_rounds(points, tmp_path / "a")
     whole = Whole(session.model)
     model_runner = EngineModelRunner(
-        session.pool, whole, quiet, replace(session.model_runner._plant, folder=tmp_path / "whole")
+        session.pool,
+        whole,
+        quiet,
+        replace(session.model_runner._engine_setup, folder=tmp_path / "whole"),
     )
     model_runner.connect(session.run_state.ids)
     wanted = session.model_runner.predict_all(session.run_state.task)[0]
@@ -267,7 +270,7 @@ def test_a_cluster_says_what_local_shards_say(engine, model, points, tmp_path):
         session.pool,
         session.model,
         quiet,
-        replace(local._plant, engine=engine, folder=tmp_path / "cluster"),
+        replace(local._engine_setup, engine=engine, folder=tmp_path / "cluster"),
     )
     cluster.connect(session.run_state.ids)
     made = local.predict_all(session.run_state.task)[0].predictions
