@@ -34,6 +34,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -64,7 +65,7 @@ class Trial:
     seed: int
 
 
-class Peer:
+class Peer(ABC):
     """A package: its query strategy with its classifier.
 
     step  examples that it asks for before it is trained again; None: the trial's batch
@@ -76,17 +77,17 @@ class Peer:
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
 
+    @abstractmethod
     def fit(self, labelled: np.ndarray) -> None:
         """Train on positions (n,), which are of two classes at least."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ask(self, labelled: np.ndarray, size: int) -> np.ndarray:
         """(size,) positions to label next; it was trained on `labelled` (n,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def predict(self) -> np.ndarray:
         """(t,) classes of the test set."""
-        raise NotImplementedError
 
 
 class ScikitActiveML(Peer):
