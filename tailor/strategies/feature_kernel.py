@@ -24,6 +24,11 @@ QUERIES = 1024
 FEW = 64
 #: rows that are measured together
 BLOCK = 1024
+#: One pair of so many is measured by itself; where there are more, a product of matrices, which
+#: measures all of them, takes less time.
+PRODUCT_SHARE = 2
+#: the same on a GPU, which fetches both rows of a pair from memory
+DEVICE_PRODUCT_SHARE = 64
 
 
 class FeatureKernel:
@@ -177,19 +182,49 @@ def pair_distances(
     columns: torch.Tensor,
 ) -> torch.Tensor:
     """(p,) squared distances of some pairs: points[rows] from centres[columns]."""
-    import torch
-
+    is_on_host = points.device.type == "cpu"
+    share = PRODUCT_SHARE if is_on_host else DEVICE_PRODUCT_SHARE
     all_pairs = len(points) * len(centres)
-    if 64 * len(rows) > all_pairs:
-        # A product of matrices costs less for each pair than fetching its two rows.
+    if share * len(rows) > all_pairs:
         all_squared = squared_distances(points, centres)
         return all_squared[rows, columns]
+    measure = _pairs_on_host if is_on_host else _pairs_on_device
+    return measure(points, centres, rows, columns)
+
+
+def _pairs_on_host(
+    points: torch.Tensor,
+    centres: torch.Tensor,
+    rows: torch.Tensor,
+    columns: torch.Tensor,
+) -> torch.Tensor:
+    """pair_distances() in a compiled loop."""
+    import torch
+
+    from tailor.strategies.pair_loops import squared_pair_distances
+
+    squared = squared_pair_distances(
+        points.contiguous().numpy(),
+        centres.contiguous().numpy(),
+        rows.numpy(),
+        columns.numpy(),
+    )
+    return torch.from_numpy(squared)
+
+
+def _pairs_on_device(
+    points: torch.Tensor,
+    centres: torch.Tensor,
+    rows: torch.Tensor,
+    columns: torch.Tensor,
+) -> torch.Tensor:
+    """pair_distances(), both rows of every pair fetched."""
+    import torch
+
     squared = [points.new_empty(0)]
     for part in block_slices(len(rows)):
-        # Both rows of every pair are fetched: a block at a time bounds the memory.
-        block_rows = rows[part]
-        block_columns = columns[part]
-        differences = points[block_rows] - centres[block_columns]
+        # A block at a time bounds the memory.
+        differences = points[rows[part]] - centres[columns[part]]
         block_squared = differences.square().sum(1)
         squared.append(block_squared)
     return torch.cat(squared)
