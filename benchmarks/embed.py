@@ -1,7 +1,7 @@
 """Features of pictures in Parquet files, with their labels, for experiments without the pictures.
 
     python benchmarks/embed.py OUT TRAIN.parquet TEST.parquet [--label COLUMN] [--rows N]
-                               [--components D]
+                               [--components D] [--device cpu]
 
 Writes OUT/train.npz and OUT/test.npz as the dataset "features" reads them: `x` (N, d) int8 with the
 `scale` (d,) of each feature, `y` and `classes`. --rows: a random sample of the pictures, a fifth as
@@ -23,10 +23,14 @@ from tailor.pools import open_pool
 BATCH = 64
 
 
-def embed(path: Path, rows: int | None) -> tuple[np.ndarray, np.ndarray]:
+def embed(
+    path: Path,
+    rows: int | None,
+    device: str,
+) -> tuple[np.ndarray, np.ndarray]:
     """(positions (n,), features (n, d) float32) of the pictures in a file, or of a sample."""
     pool = open_pool(path)
-    backbone = make_backbone("efficientnet-lite0", pool, "cpu")
+    backbone = make_backbone("efficientnet-lite0", pool, device)
     positions = np.arange(len(pool))
     if rows is not None:
         order = np.random.default_rng(0).permutation(len(pool))
@@ -107,6 +111,7 @@ def main() -> None:
     parser.add_argument("--label", default="label")
     parser.add_argument("--rows", type=int)
     parser.add_argument("--components", type=int)
+    parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     for split, path in (("train", options.train), ("test", options.test)):
@@ -114,7 +119,7 @@ def main() -> None:
         if rows is not None and split == "test":
             rows //= 5
         labels, names = read_labels(path, options.label)
-        positions, features = embed(path, rows)
+        positions, features = embed(path, rows, options.device)
         chosen = [labels[position] for position in positions]
         if options.components is not None:
             if split == "train":
