@@ -34,6 +34,8 @@ RANDOM_META = f"random meta{SAME_MODEL}"
 RANDOM_SAME_MODEL = f"random{SAME_MODEL}"
 PARTS = ("the start", "the correction", "the cover", "the lead", "two levels")
 BAD_FAMILIES = ("most-likely-positive", "random", "most-certain")
+#: With fewer trials in common two contenders are not compared.
+FEWEST_TRIALS = 3
 
 
 @cache
@@ -66,7 +68,7 @@ def difference(curves: Curves, ours: str, other: str, reading: str = "area") -> 
     if ours not in rows or other not in rows:
         return ""
     seeds = curves.results.common_seeds(ours, other)
-    if not seeds:
+    if len(seeds) < FEWEST_TRIALS:
         return ""
     read = READINGS[reading]
     pair = paired(
@@ -79,14 +81,24 @@ def difference(curves: Curves, ours: str, other: str, reading: str = "area") -> 
 
 
 def families_alone(curves: Curves) -> list[str]:
-    """Contenders with one family and auto's start and correction, the largest area first."""
+    """Contenders with one family and auto's start and correction, the largest area first: on the
+    seeds that all of them have.
+    """
     alone = []
     for contender in curves.results.contenders:
         has_one = len(curves.results.sample(contender)["families"]) == 1
-        if has_one and contender.endswith(SAME_MODEL) and contender != RANDOM_SAME_MODEL:
+        if not has_one or not contender.endswith(SAME_MODEL) or contender == RANDOM_SAME_MODEL:
+            continue
+        if len(curves.results.common_seeds(AUTO, contender)) >= FEWEST_TRIALS:
             alone.append(contender)
-    area = READINGS["area"]
-    return sorted(alone, key=lambda contender: -area(curves.scores(contender)).mean())
+    seeds = curves.results.common_seeds(AUTO, *alone)
+    return sorted(alone, key=lambda contender: -area(curves, contender, seeds))
+
+
+def area(curves: Curves, contender: str, seeds: list[int]) -> float:
+    """The mean area over some seeds."""
+    areas = READINGS["area"](curves.scores(contender, seeds))
+    return float(areas.mean())
 
 
 def needed(curves: Curves, contender: str) -> str:
@@ -158,15 +170,19 @@ def bad_families_table() -> Iterator[str]:
 
 
 def families_table() -> Iterator[str]:
-    """Every family alone, the best first."""
+    """auto, random and every family alone on the seeds that all of them have, the best first."""
     for curves in settings():
+        alone = families_alone(curves)
+        seeds = curves.results.common_seeds(AUTO, RANDOM_SAME_MODEL, *alone)
         areas = []
-        for contender in families_alone(curves):
+        for contender in alone:
             name = contender.removesuffix(SAME_MODEL)
-            areas.append(f"{name} {mean(curves, contender)}")
+            areas.append(f"{name} {area(curves, contender, seeds):.3f}")
         yield line(
             curves.results.name,
-            mean(curves, RANDOM_SAME_MODEL),
+            str(len(seeds)),
+            f"{area(curves, AUTO, seeds):.3f}",
+            f"{area(curves, RANDOM_SAME_MODEL, seeds):.3f}",
             ", ".join(areas),
         )
 
