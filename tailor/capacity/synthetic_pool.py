@@ -59,6 +59,8 @@ _SIGMOID = tuple(NARROW["multi-label"])
 SIZES = {
     size.name: size
     for size in (
+        # What somebody who labels texts in two classes waits for.
+        PoolSize("reviews", 5_000, 2, False, 20, 384, _SOFTMAX, 106),
         PoolSize("cifar10", 50_000, 2, False, 2_000, 512, _SOFTMAX, 103),
         PoolSize("kuzushiji", 23_236, 49, False, 1_000, 512, _SOFTMAX, 104),
         PoolSize("coco", 82_081, 80, True, 5_000, 0, _SIGMOID, 102),

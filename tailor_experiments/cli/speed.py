@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from tailor.capacity.synthetic_pool import PoolSize
+
+#: columns of the table of rounds: all of a round, then its stages
+STAGES = ("seconds", "check", "plan", "open", "take")
 
 
 def selection(
     size: Annotated[
         str,
-        typer.Option(help="cifar10, kuzushiji, coco, celeba, imagenet, or all (without imagenet)."),
+        typer.Option(
+            help="reviews, cifar10, kuzushiji, coco, celeba, imagenet, or all (without imagenet)."
+        ),
     ],
+    families: Annotated[
+        list[str] | None,
+        typer.Option(help="A family to measure alone, or all: each alone. May be repeated."),
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object a size and nothing else.")
@@ -26,36 +39,25 @@ def selection(
 
     from tailor.capacity.device import check_device_present
     from tailor.capacity.synthetic_pool import SIZES, find_size
-    from tailor_experiments.speed.selection import measure
 
     check_device_present(device)
     # ImageNet's round takes longer than all others together, and far more memory.
     names = [name for name in SIZES if name != "imagenet"] if size == "all" else [size]
     sizes = [find_size(name) for name in names]
-    table = Table(
-        "size",
-        "arms",
-        "seconds",
-        "check",
-        "plan",
-        "open",
-        "take",
-        "draws/s",
-        "peak MiB",
-        "compile s",
-    )
-    # Filled as sizes are measured, and printed in the end.
-    table.title = "One round of TAILOR"
-    for pool_size in sizes:
-        row = measure(pool_size, device, repeats)
+    title = "One round of each family alone" if families else "One round of TAILOR"
+    table = Table("size", "family", "arms", *STAGES, "draws/s", "peak MiB", "compile s")
+    table.title = title
+    for row in _selection_rows(sizes, families, device, repeats):
         if json:
             typer.echo(encoder.dumps(row))
             continue
-        stages = [f"{row[f'{stage}_seconds']:.3f}" for stage in ("check", "plan", "open", "take")]
+        # Filled as sizes are measured, and printed in the end.
+        stages = [f"{row['seconds']:.3f}"]
+        stages += [f"{row[f'{stage}_seconds']:.3f}" for stage in STAGES[1:]]
         table.add_row(
-            pool_size.name,
+            row["size"],
+            row.get("family", "all"),
             str(row["arms"]),
-            f"{row['seconds']:.3f}",
             *stages,
             f"{row['draws_per_second']:.3g}",
             str(row["peak_mib"]),
@@ -64,6 +66,27 @@ def selection(
         table.caption = row["device"]
     if not json:
         Console().print(table)
+
+
+def _selection_rows(
+    sizes: list[PoolSize],
+    families: list[str] | None,
+    device: str,
+    repeats: int,
+) -> Iterator[dict[str, Any]]:
+    """A row for each size, or for each size and family."""
+    from tailor_experiments.speed.selection import families_of, measure, measure_alone
+
+    for size in sizes:
+        if not families:
+            yield measure(size, device, repeats)
+            continue
+        names = families
+        if "all" in families:
+            names, left_out = families_of(size)
+            listed = ", ".join(left_out)
+            typer.echo(f"{size.name}: left out, for another task or a model: {listed}", err=True)
+        yield from measure_alone(size, names, device, repeats)
 
 
 def training(

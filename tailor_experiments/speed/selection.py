@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,10 +16,18 @@ from tailor.bandits.rewards import Diversity, LabelSummary
 from tailor.capacity.device import device_name, now
 from tailor.capacity.experienced_selector import experienced_selector
 from tailor.capacity.peak_memory import peak_mib, reset_peak
-from tailor.capacity.synthetic_pool import PoolSize, make_pool
+from tailor.capacity.synthetic_pool import PoolSize, SyntheticPool, make_pool
+from tailor.errors import InputError
 from tailor.selection.array_view import ArrayView
+from tailor.selection.pool_view import Need
 from tailor.selection.round import Round
-from tailor.strategies import make_arms
+from tailor.strategies import make_arms, registry
+from tailor.task import Task
+
+#: of pools whose size names none, where families are measured alone
+FEATURES = 512
+#: what a synthetic pool has
+PLAIN_NEEDS = {Need.PROBABILITIES, Need.FEATURES}
 
 
 def measure(size: PoolSize, device: str = "cpu", repeats: int = 1) -> dict[str, Any]:
@@ -29,7 +38,56 @@ def measure(size: PoolSize, device: str = "cpu", repeats: int = 1) -> dict[str, 
     done before, on a small pool.
     """
     compile_seconds = _warm_up(size, device)
-    bench = _RoundBench(size, device)
+    bench = _RoundBench(size, device, make_pool(size))
+    return _row(bench, repeats, compile_seconds)
+
+
+def measure_alone(
+    size: PoolSize,
+    families: Sequence[str],
+    device: str = "cpu",
+    repeats: int = 1,
+) -> Iterator[dict[str, Any]]:
+    """A row for each family, as measure() gives it, with that family as the only candidate. Where
+    a size has no features, they are FEATURES wide.
+    """
+    size = replace(size, features=size.features or FEATURES)
+    # Made once: at ImageNet's size that takes longer than most families do.
+    pool = make_pool(size)
+    for family in families:
+        alone = replace(size, families=(family,))
+        compile_seconds = _warm_up(alone, device)
+        bench = _RoundBench(alone, device, pool)
+        yield {"family": family, **_row(bench, repeats, compile_seconds)}
+
+
+def families_of(size: PoolSize) -> tuple[list[str], list[str]]:
+    """(families that choose from predictions and features alone for the task of a size, others)."""
+    measured: list[str] = []
+    others: list[str] = []
+    for name in registry.names():
+        needs = registry.make(name).needs
+        fits_task = _fits_task(name, size.task)
+        (measured if fits_task and needs <= PLAIN_NEEDS else others).append(name)
+    return measured, others
+
+
+def _fits_task(family: str, task: Task) -> bool:
+    try:
+        make_arms([family], task)
+    except InputError:
+        return False
+    return True
+
+
+def _row(
+    bench: _RoundBench,
+    repeats: int,
+    compile_seconds: float,
+) -> dict[str, Any]:
+    """The median of `repeats` rounds, and what they were measured with."""
+    size = bench.size
+    device = bench.device
     # From here on: making the pool is no part of a round.
     reset_peak()
     measured_rounds = [bench.measure_round(seed) for seed in range(repeats)]
@@ -57,10 +115,15 @@ def measure(size: PoolSize, device: str = "cpu", repeats: int = 1) -> dict[str, 
 class _RoundBench:
     """A pool whose predictions are on the device, with the arms that choose from it."""
 
-    def __init__(self, size: PoolSize, device: str) -> None:
+    def __init__(
+        self,
+        size: PoolSize,
+        device: str,
+        pool: SyntheticPool,
+    ) -> None:
         self.size = size
         self.device = device
-        self.pool = make_pool(size)
+        self.pool = pool
         self.probs = _on_device(device, self.pool.probs)
         self.features = _on_device(device, self.pool.features)
         self.arms = make_arms(size.families, size.task)
@@ -154,7 +217,7 @@ def _warm_up(size: PoolSize, device: str) -> float:
         batch=200,
     )
     started = time.perf_counter()
-    bench = _RoundBench(small, device)
+    bench = _RoundBench(small, device, make_pool(small))
     bench.measure_round(seed=0)
     return time.perf_counter() - started
 

@@ -13,6 +13,7 @@ from tailor.capacity import synthetic_pool
 from tailor.capacity.synthetic_pool import SIZES, find_size, make_pool, prevalence
 from tailor.cli.app import app
 from tailor.errors import UnknownName
+from tailor_experiments.speed.selection import families_of
 
 
 def test_json_has_what_was_promised(monkeypatch):
@@ -29,6 +30,24 @@ def test_json_has_what_was_promised(monkeypatch):
     assert row["peak_mib"] > 10
     assert row["compile_seconds"] > 0
     assert row["arms"] == 4
+
+
+def test_families_are_measured_each_alone(monkeypatch):
+    small = replace(SIZES["celeba"], pool=600, classes=4, batch=30)
+    monkeypatch.setitem(synthetic_pool.SIZES, "celeba", small)
+    command = ["bench", "selection", "--size", "celeba", "--json", "--repeats", "1"]
+    chosen = ["--families", "herding", "--families", "uncertainty"]
+    result = CliRunner().invoke(app, [*command, *chosen])
+    assert result.exit_code == 0, result.output
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(row["family"], row["arms"]) for row in rows] == [("herding", 1), ("uncertainty", 4)]
+    assert all(row["features"] == 512 for row in rows)
+
+
+def test_all_families_are_those_that_need_no_model_and_fit_the_task():
+    measured, left_out = families_of(SIZES["celeba"])
+    assert {"herding", "emal", "galaxy", "direct"} <= set(measured)
+    assert {"margin", "bald", "weak-supervision"} <= set(left_out)
 
 
 @pytest.mark.parametrize("name", ["kuzushiji", "celeba"])
