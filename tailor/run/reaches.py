@@ -103,6 +103,9 @@ def _plugins(registry: Registry, text: object) -> list[Reach]:
     if not isinstance(text, str):
         return []
     name, _ = registry.parse(text)
+    # The defaults' own name, never a plugin's: to look for those takes a while.
+    if name == "auto":
+        return []
     return plugin_reaches(registry, name)
 
 

@@ -77,7 +77,8 @@ def remember(folder: Path, reaches: Iterable[Reach]) -> None:
         if record is None:
             raise FileNotFoundError("this user has no home folder")
         record.parent.mkdir(0o700, parents=True, exist_ok=True)
-        write_atomically(record, json.dumps(content, indent=1), private=True)
+        # Not forced to the disk: should a power cut take it, the user is asked again.
+        write_atomically(record, json.dumps(content, indent=1), private=True, durable=False)
     except OSError as error:
         warnings.warn(
             f"it can't be remembered that {folder} is trusted ({error}): set XDG_STATE_HOME to a "
