@@ -11,7 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-# Which runs are trusted is remembered in the user's state folder: not in that of who runs the tests.
+# Which runs are trusted is kept in the user's state folder: not in that of whoever runs the tests.
 _state = tempfile.TemporaryDirectory(prefix="tailor-test-state-")
 os.environ["XDG_STATE_HOME"] = _state.name
 

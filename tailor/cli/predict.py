@@ -48,12 +48,11 @@ def predict(
     project = open_project(run, trust)
     task = project.settings.task
     check_card(model, task)
-    saved_options = input_options(model)
     # What the run itself may reach, a model of it may too.
-    reaches = untrusted(run, saved_model_reaches(saved_options))
+    reaches = untrusted(run, saved_model_reaches(model))
     settle(model, reaches, trust)
     examples = _open_pool(project, pool)
-    trained = project.model(examples, **saved_options)
+    trained = project.model(examples, **input_options(model))
     command = f"tailor predict {model} --run {run} --out {out}"
     if pool:
         command += f" --pool {pool}"

@@ -10,6 +10,7 @@ from typing import Any
 from tailor.models import registry as models
 from tailor.models.backbones import LIBRARIES
 from tailor.models.backbones import registry as backbones
+from tailor.models.files import read_settings
 from tailor.models.sklearn_classifiers import CLASSIFIERS
 from tailor.run.reach import Action, Reach, plugin_reaches
 
@@ -52,16 +53,18 @@ def model_reaches(name: str, options: Mapping[str, Any]) -> list[Reach]:
     return reaches
 
 
-def saved_model_reaches(options: Mapping[str, Any]) -> list[Reach]:
-    """What a saved model would touch that is loaded with these options.
+def saved_model_reaches(folder: Path) -> list[Reach]:
+    """What the saved model in a folder would touch: its class, and its backbone. Its other settings
+    are compared with those of the run, and choose nothing.
 
-    options: what input_options() reads from its folder. Its other settings are compared with those
-    of the run, and choose nothing
+    Raises InputError where there is no model in the folder, or a damaged one.
     """
-    backbone = options.get("backbone")
-    if backbone is None:
-        return []
-    return backbone_reaches(str(backbone))
+    settings = read_settings(folder)
+    reaches = plugin_reaches(models, settings["model"])
+    backbone = settings.get("backbone")
+    if backbone is not None:
+        reaches += backbone_reaches(str(backbone))
+    return reaches
 
 
 def backbone_reaches(backbone: str) -> list[Reach]:
