@@ -36,14 +36,17 @@ def trust(
 
     reaches = _reaches_of(run)
     if forget:
-        was_trusted = forget_run(run)
-        typer.echo(f"{run} {'is' if was_trusted else 'was'} not trusted with anything.")
+        if forget_run(run):
+            typer.echo(f"{run} is trusted no more.")
+        else:
+            typer.echo(f"{run} was not trusted with anything.")
         return
-    typer.echo(f"Opened, {run} would")
+    if reaches:
+        typer.echo(f"Opened, {run} would")
     for line in listed(reaches):
         typer.echo(printable(line))
     if not any(reach.needs_trust for reach in reaches):
-        typer.echo("That needs no trust.")
+        typer.echo(f"{run} needs no trust.")
         return
     if not show:
         remember(run, reaches)

@@ -118,6 +118,8 @@ def check_trusted(folder: Path, reaches: Sequence[Reach], *, trust: bool = False
 
 def refusal(folder: Path, reaches: Iterable[Reach]) -> str:
     """Why a folder is not opened, what it would do, and what to do about it."""
+    # The folder that we are in has no name of its own.
+    folder = folder if folder.name else folder.resolve()
     lines = [
         f"{folder} came from elsewhere, or has changed since it was trusted. Opened, it would",
         *listed(reaches),

@@ -210,6 +210,16 @@ def test_other_kinds_of_address_are_refused_even_where_trusted(address, kind, fi
 
 
 @pytest.mark.parametrize(
+    "store", ["mysql://HERE/x", "POSTGRESQL://HERE/x", "postgresql+psycopg://HERE/x", "http://HERE"]
+)
+def test_other_kinds_of_store_are_refused_even_where_trusted(store, fill, tmp_path):
+    folder = stranger_run(tmp_path / "run", {"run": {"store": fill(store)}})
+    for trust in (False, True):
+        with pytest.raises(InputError, match="is no store"):
+            Project(folder, trust=trust)
+
+
+@pytest.mark.parametrize(
     "estimator",
     [
         "datasets.clear_data_home",
