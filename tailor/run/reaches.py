@@ -28,7 +28,8 @@ STORE = "run.db"
 CACHE = "cache"
 ENGINE = "engine"
 #: folders of a run that programs write to
-WRITTEN_FOLDERS = (CACHE, ENGINE, "web", "label-studio")
+WRITTEN_FOLDERS = (CACHE, ENGINE, "web")
+STUDIO_FOLDER = "label-studio"
 #: who may sign in to the page, and what Label Studio must show when it calls
 USERS = Path("web") / "users.json"
 LABEL_STUDIO = "label-studio.json"
@@ -175,48 +176,47 @@ def url_without_password(url: str) -> str:
 
 
 def link_reaches(folder: Path, store: str = STORE) -> list[Reach]:
-    """Symbolic links by which writing to a run's files would write somewhere else.
+    """Symbolic links by which writing to a run's files would write somewhere else: any of them, as
+    one that stays within the folder may lead to one that does not.
 
     store  as [run] names it
     """
+    # The folder itself may be a link of the user's.
     home = _resolved(folder)
     if is_address(store):
         store = STORE
+    store_file = home / store
+    links = [
+        # The store has a log and a lock beside it.
+        *_links_in(_resolved(store_file.parent), store_file.name),
+        *_links_in(home, *WRITTEN_FOLDERS, STUDIO_FOLDER, LABEL_STUDIO),
+        # Pictures below it are written anew under their names, not through links.
+        *_links_in(home / STUDIO_FOLDER),
+    ]
+    for name in WRITTEN_FOLDERS:
+        for current, _, _ in os.walk(home / name):
+            links += _links_in(Path(current))
     reaches = []
-    for path in _written_paths(folder, store):
-        if not path.is_symlink():
-            continue
-        target = _resolved(path)
-        if not target.is_relative_to(home):
-            reaches.append(Reach(Action.WRITES, f"{target}, where {path} leads"))
+    for link in links:
+        name = os.path.relpath(link, home)
+        reaches.append(Reach(Action.WRITES, f"{_resolved(link)}, where {name} leads"))
     return reaches
 
 
-def _written_paths(folder: Path, store: str) -> Iterator[Path]:
-    """What programs write in a run's folder. The user's own files and links are left out, and so is
-    the pool.
+def _links_in(folder: Path, *beginnings: str) -> list[Path]:
+    """The symbolic links in a folder whose names begin so, hidden or not; all where no beginning is
+    given.
     """
-    store_file = folder / store
-    # It has a log and a lock beside it.
-    yield from _entries(store_file.parent, store_file.name)
-    yield from _entries(folder, LABEL_STUDIO)
-    for name in WRITTEN_FOLDERS:
-        path = folder / name
-        yield path
-        if path.is_symlink():
-            continue
-        for current, subfolders, files in os.walk(path):
-            for entry in (*subfolders, *files):
-                yield Path(current, entry)
-
-
-def _entries(folder: Path, beginning: str) -> list[Path]:
-    """The entries of a folder whose names begin so, hidden or not."""
     try:
-        names = sorted(os.listdir(folder))
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if entry.is_symlink()]
     except OSError:  # it is not there yet, or is another's
         return []
-    return [folder / name for name in names if name.lstrip(".").startswith(beginning)]
+    links = []
+    for name in sorted(names):
+        if not beginnings or name.lstrip(".").startswith(beginnings):
+            links.append(folder / name)
+    return links
 
 
 def user_reaches(folder: Path) -> list[Reach]:

@@ -268,7 +268,16 @@ def test_a_link_beside_the_store_is_not_written_through(name, store, canary, tmp
 
 
 @pytest.mark.parametrize(
-    "name", ["cache", "engine", "web", "cache/x", "engine/x/y", "web/.users.json.lock"]
+    "name",
+    [
+        "cache",
+        "engine",
+        "web",
+        "cache/x",
+        "engine/x/y",
+        "web/.users.json.lock",
+        "label-studio/texts.jsonl",
+    ],
 )
 def test_a_link_out_of_a_written_folder_is_not_followed(name, canary, tmp_path):  # noqa: F811
     folder = stranger_run(tmp_path / "run")
@@ -279,13 +288,25 @@ def test_a_link_out_of_a_written_folder_is_not_followed(name, canary, tmp_path):
         Project(folder)
 
 
-def test_links_within_the_folder_and_of_the_pool_need_no_trust(tmp_path):
+def test_a_link_to_a_link_is_not_followed(canary, tmp_path):  # noqa: F811
+    folder = stranger_run(tmp_path / ".hidden")
+    (folder / "inner").mkdir()
+    (folder / "inner" / "rows.bin").symlink_to(canary.precious / "letter.txt")
+    (folder / "cache").symlink_to(folder / "inner")
+    (tmp_path / "run").symlink_to(folder)
+    for path in (folder, tmp_path / "run"):
+        with pytest.raises(NotTrusted, match="where cache leads"):
+            Project(path)
+    # Trusted by one name, it is by the other.
+    Project(folder, trust=True)
+    Project(tmp_path / "run")
+
+
+def test_a_pool_behind_a_link_needs_no_trust(tmp_path):
     folder = stranger_run(tmp_path / "run", {"pool": {"path": "linked.npy"}})
     elsewhere = tmp_path / "elsewhere.npy"
     (folder / "points.npy").rename(elsewhere)
     (folder / "linked.npy").symlink_to(elsewhere)
-    (folder / "features").mkdir()
-    (folder / "cache").symlink_to(folder / "features")
     assert len(Project(folder).pool()) == 12
 
 
