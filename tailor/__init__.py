@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tailor.bandits.rewards import Reward as Reward
     from tailor.errors import Exhausted as Exhausted
     from tailor.errors import InputError as InputError
+    from tailor.errors import NotTrusted as NotTrusted
     from tailor.errors import TailorError as TailorError
     from tailor.errors import UnknownName as UnknownName
     from tailor.models import make_model as make_model
@@ -61,6 +62,7 @@ _MODULES = {
     "Model": "tailor.models.base",
     "MultiClass": "tailor.task",
     "MultiLabel": "tailor.task",
+    "NotTrusted": "tailor.errors",
     "Outcomes": "tailor.bandits",
     "Pick": "tailor.selection.round",
     "Pool": "tailor.pools.base",
@@ -94,6 +96,7 @@ __all__ = [
     "Model",
     "MultiClass",
     "MultiLabel",
+    "NotTrusted",
     "Outcomes",
     "Pick",
     "Pool",

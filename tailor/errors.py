@@ -90,5 +90,11 @@ def _list_names(names: list[str], others: int) -> str:
     return f"known: {listed} and {unlisted:,} more"
 
 
+class NotTrusted(InputError):
+    """A run or a model from elsewhere would connect, write or run something that nobody has agreed
+    to. Nothing of that was done.
+    """
+
+
 class Exhausted(TailorError):
     """An arm has no free example left that it would offer."""

@@ -5,10 +5,15 @@ of skips.
 import os
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+# Which runs are trusted is kept in the user's state folder: not in that of whoever runs the tests.
+_state = tempfile.TemporaryDirectory(prefix="tailor-test-state-")
+os.environ["XDG_STATE_HOME"] = _state.name
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 

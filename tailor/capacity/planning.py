@@ -43,10 +43,13 @@ def planned_size(
     multilabel: bool,
     families: Sequence[str] | None,
     cover: bool = False,
+    *,
+    trust: bool = False,
 ) -> tuple[PoolSize, list[str]]:
     """The size, and what had to be assumed, in words. Numbers that are given win over the run's.
 
-    cover: whether the arms only propose; a run that does so needs no word of it
+    cover  whether the arms only propose; a run that does so needs no word of it
+    trust  whether a run from elsewhere is trusted with what it reaches
     """
     wanted = _Wanted(
         examples,
@@ -59,7 +62,7 @@ def planned_size(
     )
     assumed = list[str]()
     if run is not None:
-        assumed = _fill_from_run(wanted, run)
+        assumed = _fill_from_run(wanted, run, trust)
     if wanted.examples is None or wanted.classes is None:
         raise InputError("name a run's folder, or give --examples and --classes")
     batch = wanted.batch or BATCH
@@ -89,11 +92,11 @@ def planned_size(
     return size, assumed
 
 
-def _fill_from_run(wanted: _Wanted, run: Path) -> list[str]:
+def _fill_from_run(wanted: _Wanted, run: Path, trust: bool) -> list[str]:
     """What was not given as a run has it -> what had to be assumed, in words."""
     from tailor.run.project import Project
 
-    project = Project(run)
+    project = Project(run, trust=trust)
     settings = project.settings
     pool = project.pool()
     assumed = list[str]()

@@ -10,6 +10,9 @@ import threading
 from collections.abc import Callable
 from typing import NoReturn
 
+#: the exit status where a run from elsewhere was not opened, as nobody trusts it
+NOT_TRUSTED = 3
+
 
 def main(app: Callable[[], object] | None = None) -> None:
     """Run the command that sys.argv names and end the process.
@@ -26,7 +29,7 @@ def main(app: Callable[[], object] | None = None) -> None:
 def run_command(app: Callable[[], object] | None = None) -> int:
     """Run the command that sys.argv names, and return its exit status."""
     from tailor.common.operating_system import check_operating_system
-    from tailor.errors import TailorError
+    from tailor.errors import NotTrusted, TailorError
 
     try:
         check_operating_system()  # before the commands are imported, some of which can't be
@@ -47,7 +50,7 @@ def run_command(app: Callable[[], object] | None = None) -> int:
         return _status_of(end)
     except TailorError as error:
         print(printable(f"tailor: {error}"), file=sys.stderr)
-        return 2
+        return NOT_TRUSTED if isinstance(error, NotTrusted) else 2
     except OSError as error:  # a folder that is not there, a full disk
         reason = error.strerror or error
         file = f": {error.filename}" if error.filename else ""

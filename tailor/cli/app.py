@@ -22,9 +22,10 @@ from tailor.cli.run import run
 from tailor.cli.status import status
 from tailor.cli.tell import tell
 from tailor.cli.train import train
+from tailor.cli.trust import trust
 from tailor.cli.users import users
 
-COMMANDS = (init, label, run, ask, tell, status, export, train, predict, move, plan, arms)
+COMMANDS = (init, label, run, ask, tell, status, export, train, predict, move, plan, arms, trust)
 #: other packages add commands and groups of commands under this entry-point group
 PLUGINS = "tailor.commands"
 

@@ -9,6 +9,7 @@ import typer
 
 from tailor.cli.run_option import HERE, RunFolder, run_words
 from tailor.cli.terminal import interruptible, progress_bars
+from tailor.cli.trust_option import Trust, open_project
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +26,7 @@ def ask(
     n: Annotated[
         int, typer.Option("-n", min=0, help="How many at the most; 0: all of the round.")
     ] = 0,
+    trust: Trust = False,
 ) -> None:
     """Write the next examples to a file with an empty label column; fill it and hand it to `tailor
     tell`.
@@ -32,11 +34,10 @@ def ask(
     What was asked before and is not answered comes first.
     """
     from tailor.run.open_run import Run
-    from tailor.run.project import Project
     from tailor.run.row_files import check_suffix, write_rows
 
     check_suffix(out)
-    project = Project(run)
+    project = open_project(run, trust)
     with (
         interruptible(f"tailor ask --run {run}"),
         progress_bars() as progress,

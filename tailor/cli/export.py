@@ -9,6 +9,7 @@ import typer
 
 from tailor.cli.run_option import HERE, RunFolder, check_no_run
 from tailor.cli.terminal import interruptible, progress_bars
+from tailor.cli.trust_option import Trust, open_project
 
 
 def export(
@@ -23,16 +24,16 @@ def export(
     predictions: Annotated[
         bool, typer.Option("--predictions", help="Rows for the unlabelled too: trains a model.")
     ] = False,
+    trust: Trust = False,
 ) -> None:
     """Write labels with their provenance: who, when, which arm, what the model said."""
     from tailor.run.export import export as write
     from tailor.run.export import export_format
     from tailor.run.open_run import Run
-    from tailor.run.project import Project
 
     check_no_run(out, "OUT")
     form = export_format(out, format)
-    project = Project(run)
+    project = open_project(run, trust)
     with interruptible(f"tailor export {out} --run {run}"), progress_bars() as progress:
         if predictions:
             with Run(project, progress) as opened:

@@ -9,6 +9,7 @@ import typer
 
 from tailor.cli.run_option import complete_run
 from tailor.cli.terminal import interruptible
+from tailor.cli.trust_option import Trust, open_project, settle
 from tailor.common.distribution import pip_install
 from tailor.errors import InputError
 
@@ -84,11 +85,14 @@ def label(
         float,
         typer.Option(min=10, help="Seconds after which the examples of someone gone are free."),
     ] = (300.0),
+    trust: Trust = False,
 ) -> None:
     """Label in the browser. A folder of pictures and class names are all it needs; run it again to
     go on.
     """
     import secrets
+
+    from tailor.run.reaches import user_reaches
 
     try:
         from tailor.web.serve import serve
@@ -103,9 +107,12 @@ def label(
         multi_label,
         batch,
         backbone,
+        trust=trust,
         key=key,
         column=column,
     )
+    # Whoever made a run's users knows their passwords.
+    settle(project.folder, user_reaches(project.folder), trust)
     if token == "new":
         token = secrets.token_urlsafe(24)
     command = f"tailor label {path}"
@@ -134,6 +141,8 @@ def find_or_begin(
     multi_label: bool,
     batch: int,
     backbone: str,
+    *,
+    trust: bool = False,
     **columns: str,
 ) -> Project:
     """The run in this folder, or beside these examples, or here for an address; a new one where
@@ -157,7 +166,7 @@ def find_or_begin(
             sections["model"]["backbone"] = backbone
         begin(path, run, classes, multi_label, columns, sections)
         return Project(run)
-    project = Project(run)
+    project = open_project(run, trust)
     check_same_pool(project, path)
     _check_same_columns(project, columns)
     class_names = names_in(classes)

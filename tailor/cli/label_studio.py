@@ -13,6 +13,7 @@ import typer
 from tailor.cli.group import CommandGroup
 from tailor.cli.run_option import HERE, RunFolder
 from tailor.cli.terminal import interruptible, printable, progress_bars
+from tailor.cli.trust_option import Trust, settle
 from tailor.common.distribution import pip_install
 from tailor.errors import InputError
 
@@ -73,6 +74,7 @@ def connect(
     once: Annotated[
         bool, typer.Option("--once", help="One pass: take answers, push what is due, end.")
     ] = False,
+    trust: Trust = False,
 ) -> None:
     """Push each batch as tasks with predictions, take annotations in as they are submitted,
     retrain, push the next.
@@ -84,8 +86,12 @@ def connect(
     from tailor.integrations.label_studio.connect import connected
     from tailor.integrations.label_studio.project_link import FILE
     from tailor.run import config
+    from tailor.run.reaches import run_reaches, studio_reaches
 
     _check_options(token, project, listen, backend)
+    if (run / config.FILE).exists():
+        reaches = [*run_reaches(config.read(run)), *studio_reaches(run)]
+        trust = settle(run, reaches, trust)
     settings = {"selection": {"batch": batch}, "stop": {"budget": budget} if budget else {}}
     studio = Studio(url, token, project, allow_links=allow_links or ())
 
@@ -112,6 +118,7 @@ def connect(
             settings=settings,
             ahead=None if ahead < 0 else ahead,
             patience=None if once else poll,
+            trust=trust,
             say=_say,
             progress=progress,
         ) as connection,

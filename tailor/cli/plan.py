@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tailor.cli.trust_option import Trust, settle_run
+
 if TYPE_CHECKING:
     from tailor.capacity.forecast import CostEstimate
     from tailor.capacity.synthetic_pool import PoolSize
@@ -55,6 +57,7 @@ def plan(
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object a stage and nothing else.")
     ] = False,
+    trust: Trust = False,
 ) -> None:
     """Seconds, memory and disk of one round, estimated by running the same code on two small
     made-up pools.
@@ -69,6 +72,8 @@ def plan(
     from tailor.capacity.planning import in_memory, planned_size, shortages
     from tailor.common.memory import available_memory
 
+    if run is not None:
+        trust = settle_run(run, trust)
     size, assumptions = planned_size(
         run,
         examples,
@@ -78,6 +83,7 @@ def plan(
         multilabel,
         family,
         cover,
+        trust=trust,
     )
     check_device_present(device)
     for assumption in assumptions:

@@ -10,6 +10,7 @@ import typer
 
 from tailor.cli.run_option import HERE, RunFolder, check_no_run
 from tailor.cli.terminal import interruptible, progress_bars
+from tailor.cli.trust_option import Trust, open_project, settle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,20 +32,25 @@ def predict(
     ),
     run: RunFolder = HERE,
     pool: Annotated[str, typer.Option(help="Other examples than the run's own.")] = "",
+    trust: Trust = False,
 ) -> None:
     """Predict for the run's pool, or for another one, with a saved model."""
     import numpy as np
 
     from tailor.models.files import input_options
     from tailor.run.model_card import check_card
-    from tailor.run.project import Project
+    from tailor.run.model_reaches import saved_model_reaches
     from tailor.run.row_files import check_suffix, write_rows
+    from tailor.run.trust import untrusted
 
     check_no_run(model, "MODEL")
     check_suffix(out)
-    project = Project(run)
+    project = open_project(run, trust)
     task = project.settings.task
     check_card(model, task)
+    # What the run itself may reach, a model of it may too.
+    reaches = untrusted(run, saved_model_reaches(model))
+    settle(model, reaches, trust)
     examples = _open_pool(project, pool)
     trained = project.model(examples, **input_options(model))
     command = f"tailor predict {model} --run {run} --out {out}"

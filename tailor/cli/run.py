@@ -9,6 +9,7 @@ import typer
 
 from tailor.cli.run_option import HERE, RunFolder
 from tailor.cli.terminal import interruptible, progress_bars
+from tailor.cli.trust_option import Trust, open_project
 
 if TYPE_CHECKING:
     from tailor.annotation.simulated import SimulatedAnnotator
@@ -25,14 +26,14 @@ def run(
     noise: Annotated[
         float, typer.Option(min=0, max=1, help="Share of answers that are wrong.")
     ] = 0.0,
+    trust: Trust = False,
 ) -> None:
     """Simulate labelling with labels that are known already: a column, or a folder for each
     class.
     """
     from tailor.cli.status import show
-    from tailor.run.project import Project
 
-    project = Project(run)
+    project = open_project(run, trust)
     with interruptible(f"tailor run --run {run}"), progress_bars() as progress:
         session = project.session(progress)
         try:

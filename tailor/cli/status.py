@@ -8,6 +8,7 @@ import typer
 
 from tailor.cli.run_option import HERE, RunFolder
 from tailor.cli.terminal import printable
+from tailor.cli.trust_option import Trust, open_project
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,11 +29,10 @@ CLASSES_NAMED = 6
 def status(
     run: RunFolder = HERE,
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    trust: Trust = False,
 ) -> None:
     """Labels per class, what the arms found, accuracy on the hold-out, and what is set aside."""
-    from tailor.run.project import Project
-
-    project = Project(run)
+    project = open_project(run, trust)
     if json:
         import json as json_format
         from dataclasses import asdict

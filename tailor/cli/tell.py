@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tailor.cli.run_option import HERE, RunFolder
+from tailor.cli.trust_option import Trust, open_project
 from tailor.errors import InputError, UnknownName
 
 
@@ -18,14 +19,14 @@ def tell(
     ],
     run: RunFolder = HERE,
     by: Annotated[str, typer.Option(help="Who answered.")] = "",
+    trust: Trust = False,
 ) -> None:
     """Take answers in: all of the file, or none of it where one is bad. Answers may be told again,
     corrected.
     """
-    from tailor.run.project import Project
     from tailor.run.row_files import line_of, read_answers
 
-    project = Project(run)
+    project = open_project(run, trust)
     answers_by_id = read_answers(answers, project.settings.task)
     answer_writer = project.answer_writer()
     try:

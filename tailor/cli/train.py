@@ -9,6 +9,7 @@ import typer
 
 from tailor.cli.run_option import HERE, RunFolder, check_no_run
 from tailor.cli.terminal import interruptible, progress_bars
+from tailor.cli.trust_option import Trust, open_project
 
 
 def train(
@@ -17,16 +18,16 @@ def train(
     force: Annotated[
         bool, typer.Option("--force", help="Write over the model that is in the folder.")
     ] = False,
+    trust: Trust = False,
 ) -> None:
     """Train on all answers but the hold-out's; save weights as safetensors, with a card of what
     they saw.
     """
     from tailor.run.model_card import check_place
     from tailor.run.open_run import Run
-    from tailor.run.project import Project
 
     check_no_run(out, "OUT")
-    project = Project(run)
+    project = open_project(run, trust)
     check_place(out, force)  # before the pool is opened, which may take long
     command = f"tailor train {out} --run {run}"
     if force:

@@ -24,11 +24,18 @@ def add(name: Name, run: RunFolder = HERE) -> None:
     """Add a user, or give one a new password. It is asked for twice; without a terminal it is read
     from a line.
     """
+    from tailor.run.reaches import user_reaches
+    from tailor.run.trust import remember
+
     users_of_run = _users_of(run)
     password = _read_password()
     if not password:
         raise InputError("no password was given")
+    is_first = not users_of_run.names
     is_new = users_of_run.add(name, password)
+    if is_first:
+        # All of them were made here; of those that were there before, nobody knows who made them.
+        remember(run, user_reaches(run))
     listed = ", ".join(users_of_run.names)
     if is_new:
         typer.echo(f"{name.strip()} may sign in now. Users: {listed}")

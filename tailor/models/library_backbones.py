@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,10 @@ from tailor.pools.base import Pool
 
 if TYPE_CHECKING:
     from tailor.models.heads import PixelNet
+
+
+#: letters, digits, and what stands between them; no address, no path
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 class Timm(NetworkBackbone):
@@ -27,7 +32,7 @@ class Timm(NetworkBackbone):
         size: int | None = None,
     ) -> None:
         super().__init__(pool, device, size)
-        self.model = model
+        self.model = _checked_name(self.name, model)
         self._library = _import_library("timm")
 
     @property
@@ -67,7 +72,7 @@ class Torchvision(NetworkBackbone):
         size: int | None = None,
     ) -> None:
         super().__init__(pool, device, size)
-        self.model = model
+        self.model = _checked_name(self.name, model)
         self._library = _import_library("torchvision")
 
     @property
@@ -95,6 +100,20 @@ class Torchvision(NetworkBackbone):
 
     def describe(self) -> str:
         return f"torchvision:{self.model}(size={self.size})"
+
+
+def _checked_name(library: str, model: str) -> str:
+    """The name of a model that the library has itself.
+
+    timm would also take "hf-hub:..." and "local-dir:...", whose weights may be pickles. Raises
+    InputError for those.
+    """
+    if not _PLAIN_NAME.fullmatch(model):
+        raise InputError(
+            f"{library}:{model} is no plain name of a model: those at other addresses and in "
+            "folders are not loaded, as their weights may be pickles"
+        )
+    return model
 
 
 def _import_library(name: str) -> Any:

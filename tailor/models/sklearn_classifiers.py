@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
@@ -10,6 +11,43 @@ import numpy as np
 
 from tailor.errors import InputError
 from tailor.task import MultiClass, Task
+
+#: classifiers that give probabilities and need no parameter. A run from elsewhere may name these
+#: without being trusted.
+CLASSIFIERS = frozenset(
+    {
+        "calibration.CalibratedClassifierCV",
+        "discriminant_analysis.LinearDiscriminantAnalysis",
+        "discriminant_analysis.QuadraticDiscriminantAnalysis",
+        "dummy.DummyClassifier",
+        "ensemble.AdaBoostClassifier",
+        "ensemble.BaggingClassifier",
+        "ensemble.ExtraTreesClassifier",
+        "ensemble.GradientBoostingClassifier",
+        "ensemble.HistGradientBoostingClassifier",
+        "ensemble.RandomForestClassifier",
+        "gaussian_process.GaussianProcessClassifier",
+        "linear_model.LogisticRegression",
+        "linear_model.LogisticRegressionCV",
+        "naive_bayes.BernoulliNB",
+        "naive_bayes.CategoricalNB",
+        "naive_bayes.ComplementNB",
+        "naive_bayes.GaussianNB",
+        "naive_bayes.MultinomialNB",
+        "neighbors.KNeighborsClassifier",
+        "neighbors.NearestCentroid",
+        "neighbors.RadiusNeighborsClassifier",
+        "neural_network.MLPClassifier",
+        "semi_supervised.LabelPropagation",
+        "semi_supervised.LabelSpreading",
+        "tree.DecisionTreeClassifier",
+        "tree.ExtraTreeClassifier",
+    }
+)
+#: a module, or several below each other, and a class: none of them private
+_PUBLIC_NAME = re.compile(r"([a-z][a-z0-9_]*\.)+[A-Z][A-Za-z0-9]*")
+#: modules of scikit-learn that have no classifiers to use
+_NOT_FOR_USE = frozenset({"conftest", "datasets", "externals", "tests"})
 
 
 class FittedClassifiers:
@@ -97,19 +135,37 @@ def _class_columns(classifier: Any, vectors: np.ndarray, size: int) -> np.ndarra
 
 
 def find_estimator(name: str, params: dict[str, Any]) -> Any:
-    """An estimator by its place inside scikit-learn, "ensemble.RandomForestClassifier".
+    """A classifier by its place inside scikit-learn, "ensemble.RandomForestClassifier".
 
-    Raises InputError where there is none, or it doesn't take the parameters.
+    Only a class of scikit-learn's is ever called, no function. Raises InputError where there is
+    none of that name, or it doesn't take the parameters.
     """
-    module, _, attribute = name.rpartition(".")
+    classifier = _classifier_class(name)
     try:
-        return getattr(import_module(f"sklearn.{module}"), attribute)(**params)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(
-            f"scikit-learn has no {name!r}: write it as 'ensemble.RandomForestClassifier'"
-        ) from error
-    except TypeError as error:
+        return classifier(**params)
+    except (TypeError, ValueError) as error:
         raise InputError(f"{name}: {error}") from error
+
+
+def _classifier_class(name: str) -> Any:
+    """The class of this name. Raises InputError where scikit-learn has no classifier there."""
+    from sklearn.base import ClassifierMixin
+
+    module_name, _, class_name = name.rpartition(".")
+    explained = InputError(
+        f"scikit-learn has no classifier {name!r}: write it as 'ensemble.RandomForestClassifier'"
+    )
+    # Before anything is imported: some of its modules download, or belong to its own tests.
+    if not _PUBLIC_NAME.fullmatch(name) or _NOT_FOR_USE.intersection(module_name.split(".")):
+        raise explained
+    try:
+        module = import_module(f"sklearn.{module_name}")
+        classifier = getattr(module, class_name)
+    except (ImportError, AttributeError) as error:
+        raise explained from error
+    if not isinstance(classifier, type) or not issubclass(classifier, ClassifierMixin):
+        raise explained
+    return classifier
 
 
 def estimator_path(estimator: Any) -> str:

@@ -232,8 +232,22 @@ class SklearnModel(SourceModel):
             names = ", ".join(sorted(missing))
             raise damaged(folder, f"{names} is missing")
         self._check_same_model(folder, settings)
-        self.estimator.set_params(**settings["params"])
-        self._learn(tensors["vectors"].numpy(), tensors["labels"].numpy(), int(settings["seed"]))
+        self._set_params(folder, settings["params"])
+        vectors = tensors["vectors"].numpy()
+        labels = tensors["labels"].numpy()
+        try:
+            self._learn(vectors, labels, int(settings["seed"]))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise damaged(folder, f"it can't be trained again: {error}") from error
+
+    def _set_params(self, folder: Path, params: Any) -> None:
+        """Give the estimator the parameters of a saved one. Raises InputError unless they are
+        parameters of its own, and of its parts none.
+        """
+        known = self.estimator.get_params(deep=False)
+        if not isinstance(params, dict) or not params.keys() <= known.keys():
+            raise damaged(folder, "its params are not those of the estimator")
+        self.estimator.set_params(**params)
 
     def _check_same_model(self, folder: Path, settings: dict[str, Any]) -> None:
         """Raises InputError for a saved model of another estimator or of other vectors."""

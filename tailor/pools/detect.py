@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tailor.errors import InputError
+from tailor.pools.addresses import is_address
 from tailor.pools.image_decoding import IMAGE_SUFFIXES
 
 #: The kind of pool for a file, by the end of its name.
@@ -30,7 +31,7 @@ def find_kind(source: Any) -> str:
 
     Raises InputError where none does; the message says what could be opened.
     """
-    if isinstance(source, str) and "://" in source:
+    if isinstance(source, str) and is_address(source):
         return "remote"
     if isinstance(source, (str, os.PathLike)):
         return _kind_of_path(Path(source))

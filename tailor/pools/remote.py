@@ -1,4 +1,4 @@
-"""Pools on object storage: s3://, gs://, file:// and whatever else fsspec reads, a shard at a time
+"""Pools on object storage: s3://, gs://, file:// and others of addresses.py, a shard at a time
 through a cache of local copies.
 """
 
@@ -60,7 +60,7 @@ class RemotePool(Pool):
     Cost: opening reads every shard once, for its ids; a shard is fetched when one of its rows is
     wanted, and kept in the cache.
 
-    When to use: pools in object storage (s3://, gs://) or at any address that fsspec reads.
+    When to use: pools in object storage (s3://, gs://).
     """
 
     def __init__(

@@ -10,6 +10,7 @@ from typing import Any
 
 from tailor.common.distribution import pip_install
 from tailor.errors import InputError
+from tailor.pools.addresses import check_address
 from tailor.pools.base import shortened
 from tailor.pools.image_decoding import IMAGE_SUFFIXES
 
@@ -49,10 +50,12 @@ class RemoteStorage:
     address  such as s3://bucket/folder, or one file
     options  for fsspec, such as endpoint_url or profile
 
-    Raises InputError where fsspec's part for this kind of address is not installed.
+    Raises InputError where pools are not read from this kind of address (addresses.py), or fsspec's
+    part for it is not installed.
     """
 
     def __init__(self, address: str, options: Mapping[str, Any]) -> None:
+        check_address(address)
         self.address = address
         self.options = dict(options)
         try:

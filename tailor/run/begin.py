@@ -10,10 +10,13 @@ from typing import Any
 
 from tailor.errors import InputError
 from tailor.pools import open_pool
+from tailor.pools.addresses import is_address
 from tailor.pools.remote_files import TABLE_SUFFIXES
 from tailor.run import config
 from tailor.run.project import Project
+from tailor.run.reaches import link_reaches
 from tailor.run.settings import KINDS
+from tailor.run.trust import check_trusted, remember_settings
 
 #: a path on this machine, or an address such as s3://bucket/folder
 PoolPath = str | os.PathLike[str]
@@ -29,10 +32,6 @@ class NewRun:
     kind: str  # "multi-class" or "multi-label"
     classes: tuple[str, ...]
     has_labels: bool  # whether the pool has known labels to simulate with
-
-
-def is_address(path: PoolPath) -> bool:
-    return "://" in str(path)
 
 
 def run_folder(path: PoolPath) -> Path:
@@ -124,8 +123,10 @@ def begin_run(
     missing_classes  gives the classes where there are none: a prompt, or an error
 
     Raises InputError where the pool can't be opened, the classes are not possible ones, or the
-    folder holds a run already.
+    folder holds a run already; NotTrusted where links in it lead to where others' files are.
     """
+    # The folder may be there already, and a stranger's.
+    check_trusted(folder, link_reaches(folder))
     options = dict(pool_options or {})
     opened = open_pool(pool, **options)
     labels = opened.labels() or {}
@@ -147,6 +148,7 @@ def begin_run(
     values["task"] = {"kind": kind, "classes": names}
     values["pool"] = {"path": _seen_from(folder, pool), **options}
     settings_file = config.write(folder, values)
+    remember_settings(folder)
     return NewRun(
         folder=folder,
         settings_file=settings_file,

@@ -256,6 +256,7 @@ def open_run(
     label: str | None = None,
     labels: str | None = None,
     label_separator: str | None = None,
+    trust: bool = False,
     progress: ProgressCallback = quiet,
 ) -> Run:
     """Open a durable run; begin it where there is none.
@@ -265,6 +266,8 @@ def open_run(
     classes      their names, for a new run; by default those of the pool's known labels
     run          the run's folder; by default PATH-labels beside the path, as `tailor label` has it
     multi_label  an example may have several classes, or none
+    trust        whether a run from elsewhere is trusted with what its settings reach; it is
+                 remembered (docs/concepts/trust.md)
     progress     (done, total, what) of each long step
 
     The other options are keys of tailor.toml, by the same names (docs/reference/settings.md):
@@ -274,7 +277,8 @@ def open_run(
     the default there. A run that exists has all of them already: those that are given must be the
     same.
 
-    Raises InputError where an option is not possible, or other than the run's.
+    Raises InputError where an option is not possible, or other than the run's, and NotTrusted
+    where a run from elsewhere would connect, write or run something that nobody has agreed to.
 
     >>> import numpy as np
     >>> np.save("points.npy", np.random.default_rng(0).normal(size=(40, 3)))
@@ -289,6 +293,7 @@ def open_run(
     if run is not None:
         check_instance(run, (str, os.PathLike), "run", "a path")
     check_flag(multi_label, "multi_label")
+    check_flag(trust, "trust")
     check_function(progress, "progress")
     options = {
         "model": model,
@@ -324,7 +329,7 @@ def open_run(
         class_names = list(classes)
     settings_file = folder / config.FILE
     if settings_file.is_file():
-        project = Project(folder)
+        project = Project(folder, trust=trust)
         check_same_pool(project, path)
         sections["task"] = task_section(class_names, multi_label)
         check_same_settings(project, sections)
@@ -340,7 +345,8 @@ def open_run(
         sections=sections,
     )
     try:
-        project = Project(folder)
+        # Begun here, by the options of this call.
+        project = Project(folder, trust=True)
         return Run(project, progress)
     except BaseException:
         # A run that can't be opened is not begun: the next call may give other options.

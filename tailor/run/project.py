@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tailor.common.checks import check_instance
+from tailor.common.checks import check_flag, check_instance
 from tailor.errors import InputError, TailorError
 from tailor.models import make_model
 from tailor.models.base import Model, Notice, quiet
@@ -22,18 +22,15 @@ from tailor.run.answer_writer import AnswerWriter
 from tailor.run.config_errors import with_place
 from tailor.run.model_runner import ModelRunner
 from tailor.run.model_session import MakeModelRunner
+from tailor.run.reaches import CACHE, ENGINE, STORE, run_reaches, selection_reaches
 from tailor.run.replay import begun_with, is_list_of_names, rebuild
 from tailor.run.session import Session
 from tailor.run.settings import Settings
 from tailor.run.state import RunState
 from tailor.run.stopping import Budget, ClassCounts, Plateau, StoppingRule, TargetAccuracy
+from tailor.run.trust import check_trusted
 from tailor.storage import Event, Store, StoreError, is_begun, open_store, parse_place
 from tailor.task import Task
-
-#: what a run's folder holds besides its settings
-STORE = "run.db"
-CACHE = "cache"
-ENGINE = "engine"
 
 #: stopping rules by their keys in [stop]
 RULES: dict[str, Callable[[Any], StoppingRule]] = {
@@ -45,12 +42,24 @@ RULES: dict[str, Callable[[Any], StoppingRule]] = {
 
 
 class Project:
-    """The folder of a run."""
+    """The folder of a run.
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    trust  whether a run from elsewhere is trusted with all that its settings reach
+           (docs/concepts/trust.md); it is remembered
+
+    Raises InputError where the folder holds no run or its settings are wrong, and NotTrusted where
+    it reaches what nobody has agreed to.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, trust: bool = False) -> None:
         check_instance(folder, (str, os.PathLike), "folder", "a path")
+        check_flag(trust, "trust")
         self.folder = Path(folder)
         self.config = config.read(self.folder)
+        # Before anything else: the rest opens the store, and imports what the settings name.
+        reaches = run_reaches(self.config)
+        check_trusted(self.folder, reaches, trust=trust)
+        self._trust = trust
         # The environment wins: a password is better kept out of tailor.toml.
         store = os.environ.get("TAILOR_STORE")
         if not store:
@@ -90,6 +99,8 @@ class Project:
         task = self.config.section("task")
         selection = self.config.section("selection")
         self._resolve_auto(selection)
+        # Again: what "auto" stood for is read from the store, which may have come from elsewhere.
+        check_trusted(self.folder, selection_reaches(selection), trust=self._trust)
         selection["strategies"] = tuple(selection["strategies"])
         classes = tuple(task["classes"])
         try:

@@ -74,7 +74,7 @@ def test_the_width_is_the_runs_unless_it_is_given(run_with, model, given, wanted
 
 def test_what_is_assumed_is_said(run_with, planned):
     """timm alone knows how wide its networks are."""
-    done = planned(run_with('backbone = "timm:vit_tiny"'))
+    done = planned(run_with('backbone = "timm:vit_tiny"'), "--trust")
     assert (
         "timm:vit_tiny is assumed to give 512 features an example: give --features" in done.stderr
     )

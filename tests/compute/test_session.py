@@ -53,8 +53,8 @@ def test_a_wrong_setting_is_named_with_its_line(points, tmp_path, engine, more, 
 
 @pytest.mark.xdist_group("ray")
 def test_a_run_on_a_cluster_picks_what_one_over_local_shards_picks(engine, nodes, points, tmp_path):
-    session, cluster = rounds(
-        begin(tmp_path / "a", points, "ray", f'address = "{nodes.address}"'), 2
-    )
+    folder = begin(tmp_path / "a", points, "ray", f'address = "{nodes.address}"')
+    Project(folder, trust=True)
+    session, cluster = rounds(folder, 2)
     assert session.session_round.arms.view.engine.name == "ray"
     assert cluster == rounds(begin(tmp_path / "b", points, "local"), 2)[1]

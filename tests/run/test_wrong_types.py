@@ -304,7 +304,10 @@ WRONG: dict[str, dict[str, list[Any]]] = {
     "ClassEditor.merge": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"], "by": ANNOTATORS},
     "ClassEditor.labels_to_merge": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"]},
     "ClassEditor.undo_merge": {"event": COUNTS, "by": ANNOTATORS},
-    "Project": {"folder": [3, None, b"run", ["run"], Thing(), "no such run"]},
+    "Project": {
+        "folder": [3, None, b"run", ["run"], Thing(), "no such run"],
+        "trust": FLAGS,
+    },
     "open_pool": {
         "source": [3, None, b"photos", {"path": 3}, {"a"}, [], [3], Thing()],
         "kind": ["cow", 3, b"text", [], Thing()],
@@ -333,6 +336,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
         "label": [3],
         "labels": [3],
         "label_separator": [3],
+        "trust": FLAGS,
         "progress": [3, None],
     },
     "make_model": {
@@ -392,6 +396,7 @@ RESULTS = {
     "InputError",
     "PoolView",
     "TailorError",
+    "NotTrusted",
     "Task",
     "UnknownName",
     "__version__",
@@ -578,7 +583,7 @@ class Maker:
             "TargetAccuracy": TargetAccuracy,
             "Plateau": Plateau,
             "ClassCounts": ClassCounts,
-            "Project": Project,
+            "Project": lambda folder=".", **given: Project(folder, **given),
             "open_pool": open_pool,
             "make_model": make_model,
         }

@@ -86,6 +86,8 @@ def begin(folder, pool, store=None):
     words = ("--labels", "folder", *runs.QUICK, "--backbone", "pixels(size=8)", "--batch", 10)
     tailor("init", pool, "--run", run, *words)
     edit(run, rounds=2, holdout=0.2, device="cpu", **({"store": store} if store else {}))
+    if store:
+        tailor("trust", run)  # a new address in the file is asked about
     return run
 
 
@@ -139,6 +141,7 @@ def test_a_run_moves_and_goes_on(postgres, tmp_path, pool, monkeypatch):
     assert "was moved to postgresql://" in said
     assert postgres.password not in said
     edit(moves, store=url)
+    tailor("trust", moves)
     for run in (stays, moves):
         tailor("run", "--run", run, "--rounds", 1)
     assert labels(moves) == labels(stays)
@@ -157,7 +160,7 @@ def test_errors_of_the_setting(tmp_path, pool, monkeypatch):
         edit(run, store=store)
         for command in (("status",), ("ask",), ("export", tmp_path / "x.csv")):
             with pytest.raises(TailorError, match=word) as caught:
-                tailor(*command, "--run", run)
+                tailor(*command, "--run", run, "--trust")
             assert "hush" not in str(caught.value)
     edit(run, store="elsewhere.db")
     tailor("run", "--run", run, "--rounds", 1)

@@ -23,7 +23,9 @@ from tailor.models.base import ProgressCallback, quiet
 from tailor.pools import open_pool
 from tailor.run import config as toml
 from tailor.run.project import Project
+from tailor.run.reaches import link_reaches, run_reaches, studio_reaches
 from tailor.run.settings import Settings
+from tailor.run.trust import check_trusted, remember, remember_settings
 
 #: Where a project's tasks come from: made from a pool of ours, or its own.
 PUSHED = "pushed"
@@ -47,6 +49,7 @@ def connected(
     settings: dict[str, dict[str, Any]] | None = None,
     ahead: int | None = None,
     patience: float | None = None,
+    trust: bool = False,
     say: Callable[[str], None] = print,
     progress: ProgressCallback = quiet,
 ) -> Iterator[StudioConnection]:
@@ -58,10 +61,12 @@ def connected(
     ahead     see StudioSync; by default a quarter of a batch
     patience  seconds before the next try where Label Studio is away; without it that is an error
               (StudioUnreachable)
+    trust     whether a run from elsewhere is trusted with what it reaches
     say       called with a message for the user
     progress  see ProgressCallback
 
-    Raises InputError where run, pool and project don't fit.
+    Raises InputError where run, pool and project don't fit, and NotTrusted where a run from
+    elsewhere reaches what nobody has agreed to.
     """
     connecting = _Connecting(
         studio=studio,
@@ -69,6 +74,7 @@ def connected(
         pool=pool,
         settings=settings or {},
         ahead=ahead,
+        trust=trust,
         say=say,
         progress=progress,
     )
@@ -109,10 +115,13 @@ class _Connecting:
     pool: Path | None
     settings: dict[str, dict[str, Any]]
     ahead: int | None
+    trust: bool
     say: Callable[[str], None]
     progress: ProgressCallback
 
     def connect(self) -> StudioConnection:
+        # First: what others put into the folder must not be used before it is trusted.
+        self._check_trusted()
         project_settings = self.studio.describe()
         config = LabelConfig.read(project_settings["label_config"])
         is_begun = (self.run / toml.FILE).exists()
@@ -126,6 +135,8 @@ class _Connecting:
             project_settings,
             tasks,
         )
+        # Its secret was made here, or was trusted above.
+        remember(self.run, studio_reaches(self.run))
         task_pool = None
         example_of: Callable[[int, dict[str, Any]], str | None] = _pushed_example
         if tasks == THEIRS:
@@ -139,6 +150,13 @@ class _Connecting:
         sync = self._open_run(config, task_mirror, task_pool)
         return StudioConnection(sync, project_link)
 
+    def _check_trusted(self) -> None:
+        """Raises NotTrusted where the folder's secret, links or settings came from elsewhere."""
+        reaches = [*link_reaches(self.run), *studio_reaches(self.run)]
+        if (self.run / toml.FILE).exists():
+            reaches += run_reaches(toml.read(self.run))
+        check_trusted(self.run, reaches, trust=self.trust)
+
     def _check_run(self, config: LabelConfig, is_begun: bool) -> None:
         """Raises InputError unless the run, its pool and the label config fit."""
         if is_begun:
@@ -147,7 +165,7 @@ class _Connecting:
                     f"{self.run / toml.FILE} names the pool already: leave --pool out, or name "
                     "another --run"
                 )
-            run_kind = Project(self.run).settings.kind
+            run_kind = Project(self.run, trust=self.trust).settings.kind
             if run_kind != config.kind:
                 raise InputError(
                     f"the label config is {config.kind}, the run in {self.run} {run_kind}: name "
@@ -187,6 +205,7 @@ class _Connecting:
             "pool": pool_section,
         }
         toml.write(self.run, sections)
+        remember_settings(self.run)
 
     def _open_run(
         self,
@@ -194,7 +213,7 @@ class _Connecting:
         task_mirror: TaskMirror,
         task_pool: TaskPool | None,
     ) -> StudioSync:
-        project = Project(self.run)
+        project = Project(self.run, trust=self.trust)
         session = project.session(self.progress)
         try:
             add_classes(session, config)
