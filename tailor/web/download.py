@@ -10,8 +10,9 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
+from tailor.annotation.roles import Right
 from tailor.web.rendering import render
-from tailor.web.site import CurrentSite, PageVisitor, visitor_of_page
+from tailor.web.site import CurrentSite, PageVisitor, needs, visitor_of_page
 
 router = APIRouter(dependencies=[Depends(visitor_of_page)], include_in_schema=False)
 
@@ -22,13 +23,13 @@ MEDIA_TYPES = {
 }
 
 
-@router.get("/export")
+@router.get("/export", dependencies=[needs(Right.EXPORT)])
 def export_page(site: CurrentSite, visitor: PageVisitor, request: Request) -> Response:
     overview = site.coordinator.overview()
     return render(site, request, visitor, "export.html", overview=overview)
 
 
-@router.get("/export/labels.{form}")
+@router.get("/export/labels.{form}", dependencies=[needs(Right.EXPORT)])
 def download(
     site: CurrentSite, visitor: PageVisitor, form: Literal["csv", "jsonl", "parquet"]
 ) -> Response:

@@ -288,7 +288,7 @@ class Labelling {
     const item = this.shown;
     if (!item || !this.mayAnswer(label, none)) return;
     setAside.remember(item.id, none && !page.multi);
-    this.outbox.put({ id: item.id, label, shown: item.shown });
+    this.outbox.put({ id: item.id, label, ticket: item.ticket, shown: item.shown });
     announce(label === null && !none ? "Skipped" : label?.length ? label.join(", ") : "None of these");
     if (this.back) {
       this.past[this.past.length - this.back].label = label;
