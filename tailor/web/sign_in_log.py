@@ -1,4 +1,6 @@
-"""Who signed in, from where and when, and who tried: a line each in a private file."""
+"""Who signed in or tried to, from where and when, and who took labels away: a line each in a
+private file.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ class SignIn:
     """name: None where it is no user's: it may be a password that was typed into the wrong field"""
 
     time: float  # seconds since 1970
-    what: str  # "signed in", "signed out", "wrong password or token", "password changed"
+    #: "signed in", "signed out", "wrong password or token", "password changed", "exported ..."
+    what: str
     name: str | None
     address: str
 

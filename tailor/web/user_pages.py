@@ -133,7 +133,7 @@ def password(site: CurrentSite, visitor: PageVisitor, request: Request) -> Respo
     return _password_page(site, request, visitor)
 
 
-@changes.post("/password")
+@changes.post("/password/change")
 async def change_password(
     site: CurrentSite,
     visitor: PageVisitor,

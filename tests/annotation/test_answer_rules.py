@@ -65,7 +65,7 @@ def test_a_late_answer_counts_until_another_has_answered(coordinator, clock):
     clock.now += 1000
     assert [held.id for held in coordinator.next("bob").items] == [item.id]
     as_annotator(coordinator, "ann", item.id, ["a"])
-    with pytest.raises(AnswerRefused, match="ann has answered .* meanwhile"):
+    with pytest.raises(AnswerRefused, match=r"ann has answered .* meanwhile"):
         as_annotator(coordinator, "bob", item.id, ["b"])
     assert coordinator.item(item.id).by == "ann"
     as_annotator(coordinator, "ann", item.id, ["b"])  # her own can be corrected

@@ -9,6 +9,7 @@ import sites
 from signing_in import routes, sign_in
 
 from tailor.annotation.roles import ROLES
+from tailor.web.sign_in_log import SignInLog
 from tailor.web.users import Users
 
 PASSWORD = "correct horse"
@@ -57,7 +58,7 @@ WHO_MAY = {
     ("POST", "/users/remove"): OWNERS,
     ("POST", "/users/undo"): OWNERS,
     ("GET", "/password"): EVERYBODY,
-    ("POST", "/password"): EVERYBODY,
+    ("POST", "/password/change"): EVERYBODY,
     ("POST", "/name"): EVERYBODY,
     ("POST", "/logout"): EVERYBODY,
     ("GET", "/login"): EVERYBODY,
@@ -212,6 +213,9 @@ def test_a_new_role_counts_at_once(visitors):
     assert "made <bdi>anna</bdi> reviewer" in page
     change = Users(olga.project.folder).changes[-1]
     assert (change.by, change.role_before, change.role_after) == ("olga", "annotator", "reviewer")
+    anna.client.get("/export/labels.csv")
+    taken = SignInLog(olga.project.folder).latest(1)[0]
+    assert (taken.what, taken.name) == ("exported labels.csv", "anna")
     undone = olga.form("/users/undo", change=str(change.number))
     assert "undone by <bdi>olga</bdi>" in undone.text
     assert anna.client.get("/export").status_code == 403

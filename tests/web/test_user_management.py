@@ -113,14 +113,14 @@ def site(tmp_path, pool):
 
 def test_a_password_is_changed_on_the_page(site):
     fields = {"old": PASSWORD, "new": "another horse", "again": "another horse"}
-    wrong = site.form("/password", **fields | {"old": "wrong"})
+    wrong = site.form("/password/change", **fields | {"old": "wrong"})
     assert wrong.status_code == 401
     assert "the old password is another one" in wrong.text
-    assert site.form("/password", **fields | {"again": "other"}).status_code == 422
-    short = site.form("/password", **fields | {"new": "short", "again": "short"})
+    assert site.form("/password/change", **fields | {"again": "other"}).status_code == 422
+    short = site.form("/password/change", **fields | {"new": "short", "again": "short"})
     assert (short.status_code, "at least 8" in short.text) == (422, True)
     before = dict(site.client.cookies)
-    done = site.form("/password", **fields)
+    done = site.form("/password/change", **fields)
     assert "Your password is changed." in done.text
     assert site.client.get("/api/session").json()["name"] == "olga"
     site.client.cookies = before  # every session with the old one is over
@@ -131,7 +131,7 @@ def test_a_password_is_changed_on_the_page(site):
 
 def test_the_old_password_is_not_guessed_on_the_page(site):
     fields = {"old": "wrong", "new": "another horse", "again": "another horse"}
-    codes = [site.form("/password", **fields).status_code for _ in range(12)]
+    codes = [site.form("/password/change", **fields).status_code for _ in range(12)]
     assert codes[0] == 401
     assert codes[-1] == 429
 
