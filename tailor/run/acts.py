@@ -136,6 +136,8 @@ def note_classes(
     """The classes are about to be changed."""
     before = change.before.classes
     after = change.after.classes
+    if before == after:
+        return  # a class that was given the name it has
     gone = tuple(name for name in before if name not in after)
     new = tuple(name for name in after if name not in before)
     kind: ClassAct = "renamed"

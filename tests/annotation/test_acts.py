@@ -240,6 +240,11 @@ def test_what_was_before_an_act_follows_classes_that_are_merged_and_parted(coord
     assert given.by == "ann"
 
 
+def test_a_class_that_keeps_its_name_is_no_act(coordinator):
+    coordinator.class_editor.rename("a", "a", "olga")
+    assert coordinator.act_history.latest() == []
+
+
 def test_only_who_could_do_it_takes_it_back(coordinator):
     coordinator.class_editor.add("quince", "olga")
     event = latest(coordinator).event
