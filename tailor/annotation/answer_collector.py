@@ -13,7 +13,7 @@ from tailor.annotation.items import Receipt
 from tailor.annotation.leases import Leases
 from tailor.annotation.planner import Planner
 from tailor.annotation.roles import OWNER, check_role
-from tailor.common.checks import check_list, check_text, shown
+from tailor.common.checks import check_flag, check_list, check_text, shown
 from tailor.errors import InputError
 from tailor.run.events import AnswersTold, RunEvent
 from tailor.run.session import Session
@@ -68,8 +68,8 @@ class AnswerCollector:
             label,
             settles,
             role=check_role(role),
-            unasked=unasked,
-            was_asked=was_asked,
+            unasked=check_flag(unasked, "unasked"),
+            was_asked=check_flag(was_asked, "was_asked"),
         )
         return self._group_commit.commit(answer)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from tailor.common.checks import check_text
 from tailor.errors import InputError, UnknownName
 
 
@@ -48,9 +49,10 @@ class NotAllowed(InputError):
 
 
 def check_role(role: str) -> str:
-    """Raises UnknownName where this is no role."""
+    """Raises InputError or UnknownName where this is no role."""
+    check_text(role, "role")
     if role not in ROLES:
-        raise UnknownName("role", str(role), ROLES)
+        raise UnknownName("role", role, ROLES)
     return role
 
 

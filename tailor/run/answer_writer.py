@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tailor.common.checks import check_list, check_whole, shown
+from tailor.common.checks import check_list, check_text, check_whole, shown
 from tailor.errors import InputError, UnknownName
 from tailor.run import acts, class_merges
 from tailor.run.events import (
@@ -256,6 +256,7 @@ class AnswerWriter(RecordedRun):
         """
         _check_annotator(by)
         event = check_whole(event, "event")
+        check_text(of, "of")
         act = acts.find(self.run_state, event, of)
         if act.before:
             self._record(ActUndone(event, of, by))
