@@ -88,6 +88,11 @@ class Annotators:
             oldest = next(iter(recent))
             recent.pop(oldest)
 
+    def has_answered(self, annotator: str, position: int) -> bool:
+        """Whether an annotator has answered an example, as far as is remembered."""
+        activity = self._activities.get(annotator)
+        return activity is not None and position in activity.recent
+
     def recent(self, annotator: str) -> list[int]:
         """The positions that an annotator answered lately, each once, newest first."""
         activity = self._activities.get(annotator)

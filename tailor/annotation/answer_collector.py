@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from tailor.annotation.annotators import Annotators, check_annotator
+from tailor.annotation.answer_rules import AnswerRules
 from tailor.annotation.assignment import Assignment
 from tailor.annotation.batch_progress import BatchProgress
 from tailor.annotation.group_commit import GroupCommit, QueuedAnswer
 from tailor.annotation.items import Receipt
 from tailor.annotation.leases import Leases
 from tailor.annotation.planner import Planner
-from tailor.common.checks import check_list, check_text, shown
+from tailor.annotation.roles import OWNER, check_role
+from tailor.common.checks import check_flag, check_list, check_text, shown
 from tailor.errors import InputError
 from tailor.run.events import AnswersTold, RunEvent
 from tailor.run.session import Session
@@ -42,6 +44,7 @@ class AnswerCollector:
         self._annotators = annotators
         self._planner = planner
         self._wall_clock = wall_clock
+        self.rules = AnswerRules(session, leases, annotators)
         self._group_commit = GroupCommit(session, self._events_of, self._acknowledge)
 
     def collect(
@@ -51,24 +54,37 @@ class AnswerCollector:
         label: Sequence[str] | None,
         *,
         settles: bool = False,
+        role: str = OWNER,
+        unasked: bool = True,
+        was_asked: bool = False,
     ) -> Receipt:
-        """Returns when the answer is in the store. settles: it counts, whatever the votes say."""
+        """Returns when the answer is in the store. settles: it counts, whatever the votes say; for
+        the others see Coordinator.answer. Raises NotAllowed or AnswerRefused (answer_rules).
+        """
         check_annotator(annotator)
         answer = QueuedAnswer(
             annotator,
             check_text(id, "id"),
             label,
             settles,
+            role=check_role(role),
+            unasked=check_flag(unasked, "unasked"),
+            was_asked=check_flag(was_asked, "was_asked"),
         )
         return self._group_commit.commit(answer)
 
-    def _events_of(self, answer: QueuedAnswer) -> list[RunEvent]:
-        """What an answer changes, checked."""
+    def _events_of(self, answer: QueuedAnswer, others: Collection[QueuedAnswer]) -> list[RunEvent]:
+        """What an answer changes, checked. others: those that are written with it."""
         session = self._session
         run_state = session.run_state
         position = session.position_of(answer.id)
         label = checked_label(run_state.task, answer.id, answer.label)
         annotator = answer.annotator
+        self.rules.check(answer, position)
+        answer.spends_budget = self.rules.spends_budget(answer, position)
+        if answer.spends_budget:
+            labels = sum(other.spends_budget for other in others)
+            self.rules.check_budget(labels + 1)
         if not answer.settles and self._is_vote(annotator, position):
             vote = session.vote_event(
                 answer.id,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tailor.annotation.act_history import ActHistory
 from tailor.annotation.annotators import Annotators, check_annotator
 from tailor.annotation.answer_collector import AnswerCollector
 from tailor.annotation.assignment import Assignment
@@ -24,6 +25,7 @@ from tailor.annotation.overview import Overview
 from tailor.annotation.pick_explanation import explain_pick
 from tailor.annotation.planner import Planner
 from tailor.annotation.review import Review
+from tailor.annotation.roles import OWNER
 from tailor.common.checks import (
     check_function,
     check_instance,
@@ -53,6 +55,7 @@ class Coordinator:
     planner       prepares rounds
     review        looks through what is labelled, with agreement and disagreements
     class_editor  adds, renames and merges classes
+    act_history   who has decided what over others or for all, and takes it back
     """
 
     def __init__(
@@ -122,6 +125,7 @@ class Coordinator:
         )
         self.review = Review(self.session)
         self.class_editor = ClassEditor(self.session, self.planner)
+        self.act_history = ActHistory(self.session, self.planner, self._answer_collector.rules)
 
     def start(self) -> None:
         """Begin to prepare rounds in the background."""
@@ -183,26 +187,49 @@ class Coordinator:
         annotator: str,
         id: str,
         label: Sequence[str] | None,
+        *,
+        role: str = OWNER,
+        unasked: bool = True,
+        was_asked: bool = False,
     ) -> Receipt:
         """Take an answer in: class names (multi-class: exactly one; multi-label: none is an answer
         too), or None to skip.
 
-        It is in the store when this returns. Answering again corrects, whoever answered first.
+        It is in the store when this returns. Answering again corrects: one's own answer, and
+        another's where the role may. What was never asked of this annotator counts only where the
+        role may tell it unasked, and nothing counts that would exceed the budget. Raises
+        AnswerRefused (answer_rules).
+
+        role       what the annotator may do; whoever runs the program is owner
+        unasked    False: what was not asked of this annotator is refused, whatever the role may
+        was_asked  the caller has proof that this annotator was asked, from before a restart say
         """
-        return self._answer_collector.collect(annotator, id, label)
+        return self._answer_collector.collect(
+            annotator,
+            id,
+            label,
+            role=role,
+            unasked=unasked,
+            was_asked=was_asked,
+        )
 
     def settle(
         self,
         id: str,
         label: Sequence[str] | None,
         by: str,
+        *,
+        role: str = OWNER,
     ) -> Receipt:
-        """Take in the label that counts, whatever the votes say."""
+        """Take in the label that counts, whatever the votes say. Raises NotAllowed where the role
+        may not.
+        """
         return self._answer_collector.collect(
             by,
             id,
             label,
             settles=True,
+            role=role,
         )
 
     def history(self, annotator: str, n: int = 20) -> list[Item]:

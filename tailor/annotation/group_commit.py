@@ -5,10 +5,11 @@ a queue.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from tailor.annotation.items import Receipt
+from tailor.annotation.roles import OWNER
 from tailor.run.events import RunEvent
 from tailor.run.session import Session
 
@@ -21,6 +22,10 @@ class QueuedAnswer:
     id: str
     label: Sequence[str] | None
     settles: bool = False  # counts at once, whatever the votes say
+    role: str = OWNER  # of the annotator
+    unasked: bool = True  # counts without being asked for, where the role may
+    was_asked: bool = False  # it is known otherwise that this person was asked
+    spends_budget: bool = False  # a label beside those that wait; whoever checks it says so
     receipt: Receipt | None = None
     error: BaseException | None = None
 
@@ -37,11 +42,12 @@ class GroupCommit:
     def __init__(
         self,
         session: Session,
-        events_of: Callable[[QueuedAnswer], list[RunEvent]],
+        events_of: Callable[[QueuedAnswer, Collection[QueuedAnswer]], list[RunEvent]],
         receipt_of: Callable[[QueuedAnswer], Receipt],
     ) -> None:
-        """events_of checks an answer and says what it changes; receipt_of is called once it is in
-        the store. Both are called under the session's lock.
+        """events_of checks an answer, beside those that are written with it, and says what it
+        changes; receipt_of is called once it is in the store. Both are called under the session's
+        lock.
         """
         self._session = session
         self._events_of = events_of
@@ -69,7 +75,7 @@ class GroupCommit:
                 postponed.append(answer)
                 continue
             try:
-                events += self._events_of(answer)
+                events += self._events_of(answer, group.values())
                 group[answer.id] = answer
             except Exception as error:
                 answer.error = error

@@ -75,6 +75,20 @@ def label(
         list[str] | None,
         typer.Option(help="Another name of this server, as a proxy calls it; may be repeated."),
     ] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The address or network of a proxy whose X-Forwarded-For and X-Forwarded-Proto "
+            "are believed; may be repeated."
+        ),
+    ] = None,
+    tls_certificate: Annotated[
+        Path | None,
+        typer.Option(help="A PEM file with the server's certificate and its chain, for https."),
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(help="A PEM file with the certificate's private key.")
+    ] = None,
     overlap: Annotated[
         int, typer.Option(min=1, help="How many people answer a shared example.")
     ] = 1,
@@ -96,10 +110,12 @@ def label(
 
     try:
         from tailor.web.serve import serve
+        from tailor.web.tls import tls_files
     except ModuleNotFoundError as error:
         raise InputError(
             f"{error.name} is not installed: labelling needs {pip_install('web')}"
         ) from error
+    tls = tls_files(tls_certificate, tls_key)
     project = find_or_begin(
         path,
         run,
@@ -127,6 +143,8 @@ def label(
             name=name,
             token=token or None,
             hosts=allow_host or [],
+            proxies=proxy or [],
+            tls=tls,
             overlap=overlap,
             overlap_share=overlap_share,
             lease=lease,

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from tailor.common.checks import check_list, check_whole, shown
+from tailor.common.checks import check_list, check_text, check_whole, shown
 from tailor.errors import InputError, UnknownName
-from tailor.run import class_merges
+from tailor.run import acts, class_merges
 from tailor.run.events import (
+    ActUndone,
     AnswersTold,
     AnswersWithdrawn,
     ClassesChanged,
@@ -248,6 +249,23 @@ class AnswerWriter(RecordedRun):
         change = merge.change(self.run_state.task)
         self._change_classes(change, by, undoes=merge.event)
 
+    def undo(self, event: int, of: str, by: str | None = None) -> None:
+        """Take back what `of` has decided in the event with this number: labels settled,
+        overwritten or told unasked are what they were before, a class that was added, renamed or
+        merged too. Raises InputError where it can't be, since others have come to depend on it.
+        """
+        _check_annotator(by)
+        event = check_whole(event, "event")
+        check_text(of, "of")
+        act = acts.find(self.run_state, event, of)
+        if act.before:
+            self._record(ActUndone(event, of, by))
+        elif act.kind == "merged":
+            self.undo_merge(event, by)
+        else:
+            change = acts.class_edit_back(self.run_state, act)
+            self._change_classes(change, by, undoes=event)
+
     def _change_classes(
         self,
         change: ClassEdit,
@@ -257,7 +275,7 @@ class AnswerWriter(RecordedRun):
         """Labels, posteriors and counts follow. Nothing is changed where arms, selector or reward
         can't.
 
-        undoes: the event of the merge that is taken back
+        undoes: the event of the change that is taken back
         """
         _check_annotator(by)
         # In a copy first: what is in the store must be possible.
@@ -265,7 +283,7 @@ class AnswerWriter(RecordedRun):
         if undoes is None:
             class_merges.reclass(trial, change)
         else:
-            class_merges.undo(trial, undoes, change)
+            class_merges.take_back(trial, undoes, change)
         trial.learner.check_can_plan()
         event = ClassesChanged(
             change.after.classes,

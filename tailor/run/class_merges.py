@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tailor.errors import InputError
+from tailor.run import acts
 from tailor.run.merge_memory import Merge
 from tailor.run.merge_restoring import restore
 from tailor.run.state import RunState
@@ -24,17 +25,18 @@ def reclass(run_state: RunState, change: ClassEdit) -> None:
     learner = run_state.learner
     after = change.after
     # The learner first: it knows what each arm has become, which all others follow.
-    arms = learner.reclass(change)
+    arms_after = learner.reclass(change)
     arm_count = len(learner.arms)
     run_state.task = after
     run_state.settings = replace(run_state.settings, classes=after.classes)
     for record in run_state.rounds:
-        record.reclass(change, arms, arm_count)
+        record.reclass(change, arms_after, arm_count)
     current = run_state.current
     if current is not None and not change.only_names:
         current.drop_rest()
     run_state.consensus.reclass(change)
-    run_state.arm_statistics.reclass(arms, after.size)
+    run_state.arm_statistics.reclass(arms_after, after.size)
+    acts.reclass(run_state, change)
     _count_anew(run_state)
 
 
@@ -70,6 +72,17 @@ def last_merge(run_state: RunState, event: int | None = None) -> Merge:
         "another merge came later or this one is taken back already: the latest is "
         f"{latest.old!r} into {latest.into!r}"
     )
+
+
+def take_back(run_state: RunState, event: int, change: ClassEdit) -> None:
+    """Take back what an event has done to the classes: a merge, which parts what was one, or what
+    needs nothing but the change, a new name or a new class.
+    """
+    parts_classes = change.after.size > change.before.size
+    if parts_classes:
+        undo(run_state, event, change)
+    else:
+        reclass(run_state, change)
 
 
 def undo(run_state: RunState, event: int, change: ClassEdit) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,6 +105,18 @@ class Consensus:
         self.disputed.pop(position, None)
         self.settled.discard(position)
 
+    def restore(self, position: int, votes: Mapping[str, Vote], asked: int, settled: bool) -> None:
+        """These are the votes on the example, and whether someone has settled it: whatever was
+        there before is gone. Where nobody has settled it, RunState.decide() counts them.
+        """
+        self.clear(position)
+        if not votes:
+            return
+        self._votes[position] = dict(votes)
+        self.asked[position] = asked
+        if settled:
+            self.settled.add(position)
+
     def everything(self) -> list[dict[str, Vote]]:
         """The votes on each example; safe to read while others vote."""
         return [dict(votes) for votes in self._votes.values()]
@@ -113,10 +125,11 @@ class Consensus:
         """The classes are others from now on."""
         for votes in self._votes.values():
             for person, vote in votes.items():
-                votes[person] = _reclassed(vote, change)
+                votes[person] = reclassed_vote(vote, change)
 
 
-def _reclassed(vote: Vote, change: ClassEdit) -> Vote:
+def reclassed_vote(vote: Vote, change: ClassEdit) -> Vote:
+    """The same vote in other classes."""
     # A skip is one in any class list.
     if vote.classes is None:
         return vote

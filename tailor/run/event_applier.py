@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailor.run import class_merges
+from tailor.run import acts, class_merges
 from tailor.run.consensus import Vote
 from tailor.run.events import (
+    ActUndone,
     AnswersTold,
     AnswersWithdrawn,
     ClassesChanged,
@@ -165,12 +166,13 @@ def _tell(event: AnswersTold, run_state: RunState, context: EventContext) -> Non
     for position, classes in event.answers:
         told.append(position)
         labels.append(classes)
+    told_or_skipped = [*told, *event.skipped]
+    _note_act(run_state, told_or_skipped, event.by, context)
     run_state.label(_array(told), labels)
     annotator_and_time = (event.by, context.time)
     for position in told:
         run_state.answered_by[position] = annotator_and_time
     run_state.skip(_array(event.skipped))
-    told_or_skipped = [*told, *event.skipped]
     class_merges.note_answers(run_state, told_or_skipped)
     for position in told_or_skipped:
         run_state.consensus.settle(position)
@@ -183,6 +185,7 @@ def _vote(event: VoteCast, run_state: RunState, context: EventContext) -> None:
     if event.classes is not None:
         classes = tuple(event.classes)
     vote = Vote(classes, context.time)
+    acts.overtake(run_state, [position], context.number)
     class_merges.note_answers(run_state, [position], event.by)
     run_state.consensus.cast(
         position,
@@ -196,6 +199,7 @@ def _vote(event: VoteCast, run_state: RunState, context: EventContext) -> None:
 @_apply.register
 def _withdraw(event: AnswersWithdrawn, run_state: RunState, context: EventContext) -> None:
     class_merges.note_answers(run_state, event.positions)
+    _note_act(run_state, event.positions, event.by, context)
     run_state.unlabel(_array(event.positions))
     for position in event.positions:
         run_state.consensus.clear(position)
@@ -204,9 +208,40 @@ def _withdraw(event: AnswersWithdrawn, run_state: RunState, context: EventContex
 @_apply.register
 def _offer_again(event: OfferedAgain, run_state: RunState, context: EventContext) -> None:
     class_merges.note_answers(run_state, event.positions)
+    acts.overtake(run_state, event.positions, context.number)
     run_state.offer_again(_array(event.positions))
     for position in event.positions:
         run_state.consensus.clear(position)
+
+
+@_apply.register
+def _undo_act(event: ActUndone, run_state: RunState, context: EventContext) -> None:
+    act = acts.find(run_state, event.act, event.of)
+    class_merges.note_answers(run_state, act.positions)
+    acts.undo_answers(run_state, act)
+    acts.mark_undone(
+        run_state,
+        event.act,
+        event.of,
+        by=event.by,
+        time=context.time,
+    )
+
+
+def _note_act(
+    run_state: RunState,
+    positions: Sequence[int],
+    by: str | None,
+    context: EventContext,
+) -> None:
+    """Before the answers are changed."""
+    acts.note_answers(
+        run_state,
+        positions,
+        event=context.number,
+        time=context.time,
+        by=by,
+    )
 
 
 def _array(positions: Sequence[int]) -> np.ndarray:
@@ -225,7 +260,14 @@ def _change_classes(event: ClassesChanged, run_state: RunState, context: EventCo
     place = tuple(event.place)
     change = ClassEdit(before, after, place)
     if event.undoes is not None:
-        class_merges.undo(run_state, event.undoes, change)
+        class_merges.take_back(run_state, event.undoes, change)
+        acts.mark_undone(
+            run_state,
+            event.undoes,
+            None,
+            by=event.by,
+            time=context.time,
+        )
         return
     # First: what is remembered is the state before the change.
     merge = remember(
@@ -233,6 +275,13 @@ def _change_classes(event: ClassesChanged, run_state: RunState, context: EventCo
         change,
         context.number,
         event.by,
+    )
+    acts.note_classes(
+        run_state,
+        change,
+        event=context.number,
+        time=context.time,
+        by=event.by,
     )
     class_merges.reclass(run_state, change)
     if merge is not None:

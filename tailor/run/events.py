@@ -206,7 +206,7 @@ class ClassesChanged(RunEvent):
     classes: Sequence[str]
     place: Sequence[int]
     by: str | None = None
-    undoes: int | None = None  # the event of the merge that is taken back
+    undoes: int | None = None  # the event of the change of classes that is taken back
 
     def body(self) -> Body:
         body: Body = {
@@ -226,6 +226,25 @@ class ClassesChanged(RunEvent):
             by=body.get("by"),
             undoes=body.get("undoes"),
         )
+
+
+@dataclass(frozen=True)
+class ActUndone(RunEvent):
+    """What a person had settled, overwritten or told unasked is taken back: the answers are what
+    they were before. act: the number of the event; of: whose act in it.
+    """
+
+    kind = "undone"
+    act: int
+    of: str
+    by: str | None = None
+
+    def body(self) -> Body:
+        return {"act": self.act, "of": self.of, "by": self.by}
+
+    @classmethod
+    def read(cls, body: Body, data: bytes | None) -> Self:
+        return cls(body["act"], body["of"], body.get("by"))
 
 
 @dataclass(frozen=True)
@@ -264,6 +283,7 @@ KINDS: dict[str, type[RunEvent]] = {
         AnswersWithdrawn,
         OfferedAgain,
         ClassesChanged,
+        ActUndone,
         SeveralEvents,
     )
 }

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tailor.errors import InputError
+from tailor.run.acts import Act
 from tailor.run.records import RoundRecord
 from tailor.run.state import RunState
 from tailor.selection.class_edits import ClassEdit
@@ -44,6 +45,7 @@ class Merge:
     rounds: list[RoundRecord]
     learned: list[LearnedRound]
     weights: np.ndarray | None
+    acts: list[Act]
     #: (position, annotator) voted since, (position, None) told, skipped or withdrawn since: these
     #: stand as they are
     since: set[tuple[int, str | None]] = field(default_factory=set)
@@ -120,6 +122,7 @@ def remember(
         rounds=[copy(record) for record in run_state.rounds],
         learned=list(history.rounds),
         weights=history.weights,
+        acts=list(run_state.acts),
     )
 
 

@@ -6,6 +6,7 @@ from copy import copy
 
 import numpy as np
 
+from tailor.run import acts
 from tailor.run.merge_memory import Merge, arm_keys
 from tailor.run.state import RunState
 from tailor.selection.class_edits import ClassEdit
@@ -19,13 +20,13 @@ def restore(run_state: RunState, merge: Merge) -> None:
     # Each class is where it was: those that were added since are at the end.
     same_place = tuple(range(before.size))
     later = ClassEdit(before, run_state.task, same_place)
-    arms = _arms_today(run_state, merge)
-    _restore_picks(run_state, merge, arms)
+    arms_today = _arms_today(run_state, merge)
+    _restore_picks(run_state, merge, arms_today)
     arm_count = len(run_state.learner.arms)
     for record, remembered in zip(run_state.rounds, merge.rounds):
         # A copy: what is remembered may be restored in another copy of the state, too.
         parted = copy(remembered)
-        parted.reclass(later, arms, arm_count)
+        parted.reclass(later, arms_today, arm_count)
         record.weights = parted.weights
         record.chances = parted.chances
         record.pulled = parted.pulled
@@ -34,11 +35,12 @@ def restore(run_state: RunState, merge: Merge) -> None:
         merge.learned,
         merge.weights,
         later,
-        arms,
+        arms_today,
     )
     _restore_votes(run_state, merge)
     # After the votes: a label that they have given is left to them.
     _restore_labels(run_state, merge)
+    acts.part_again(run_state, merge.acts, later)
 
 
 def _arms_today(run_state: RunState, merge: Merge) -> np.ndarray:

@@ -130,10 +130,14 @@ class RoundRecord:
             self.weights = change.weights(self.weights)
         if self.chances is not None:
             # Arms that have become one are drawn as often as they were together.
-            self.chances = np.bincount(arms, weights=self.chances, minlength=size)
+            is_there = arms != NOBODY
+            chances = self.chances[is_there]
+            self.chances = np.bincount(arms[is_there], weights=chances, minlength=size)
         pulled_arms = arms[self.pulled]
         pulled, first = np.unique(pulled_arms, return_index=True)
-        self.pulled = pulled
+        # Arms of a class that is gone are nobody's.
+        is_arm = pulled != NOBODY
+        self.pulled = pulled[is_arm]
         if self.beliefs is not None:
             beliefs = self.beliefs.astype(np.float32)
-            self.beliefs = change.shares(beliefs)[first]
+            self.beliefs = change.shares(beliefs)[first[is_arm]]

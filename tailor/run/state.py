@@ -1,4 +1,4 @@
-"""The state of a run, as its events have made it. Only tailor.run.event_applier,
+"""The state of a run, as its events have made it. Only tailor.run.event_applier, tailor.run.acts,
 tailor.run.class_merges and tailor.run.merge_restoring change it.
 """
 
@@ -20,6 +20,7 @@ from tailor.selection.label_table import LabelTable
 from tailor.selection.learner import Learner
 
 if TYPE_CHECKING:
+    from tailor.run.acts import Act
     from tailor.run.merge_memory import Merge
 
 
@@ -55,6 +56,10 @@ class RunState:
         self.arm_statistics = ArmStatistics(self.task.size)
         #: merges that can be taken back, the latest last
         self.merges: list[Merge] = []
+        #: what was decided over others or changed for all, the latest last
+        self.acts: list[Act] = []
+        #: positions that an act was ever about
+        self.acted_on: set[int] = set()
 
     def copy(self) -> RunState:
         """A state of its own, as this one stands now; no round is open in it."""
@@ -72,6 +77,8 @@ class RunState:
         twin.consensus = self.consensus.copy()
         twin.arm_statistics = self.arm_statistics.copy()
         twin.merges = [merge.copy() for merge in self.merges]
+        twin.acts = list(self.acts)
+        twin.acted_on = set(self.acted_on)
         return twin
 
     @property

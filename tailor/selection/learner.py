@@ -21,7 +21,7 @@ from tailor.common.checks import (
     check_whole,
 )
 from tailor.selection.array_view import Dropout, FineTune
-from tailor.selection.class_edits import ClassEdit
+from tailor.selection.class_edits import GONE, ClassEdit
 from tailor.selection.label_table import LabelTable
 from tailor.selection.learner_round import LearnerRound
 from tailor.selection.pool_view import PredictionSource
@@ -33,6 +33,7 @@ from tailor.selection.round_planner import (
     reward_weights,
 )
 from tailor.selection.selector_history import SelectorHistory
+from tailor.selection.slot_filling import NOBODY
 from tailor.selection.view_checks import check_distinct_positions
 from tailor.strategies import NARROW, StrategyLike, make_arms
 from tailor.task import Task
@@ -362,7 +363,9 @@ class Learner:
 
 
 def _arms_after(change: ClassEdit, before: Contest, after: Contest) -> np.ndarray:
-    """(M,) the arm of `after` that each arm of `before` has become."""
+    """(M,) the arm of `after` that each arm of `before` has become; NOBODY where its class is
+    gone.
+    """
     # Family and class tell arms apart: names of classes may have changed.
     arm_of = {}
     keys_after = zip(after.families, after.classes)
@@ -373,6 +376,7 @@ def _arms_after(change: ClassEdit, before: Contest, after: Contest) -> np.ndarra
         new_class = klass
         if klass >= 0:
             new_class = change.place[klass]
-        arm = arm_of[family, new_class]
+        is_gone = klass >= 0 and new_class == GONE
+        arm = NOBODY if is_gone else arm_of[family, new_class]
         arms.append(arm)
     return np.array(arms, np.int64)

@@ -12,6 +12,7 @@ import numpy as np
 from tailor.bandits import Contest, Fit, Outcomes, Selector
 from tailor.selection.class_edits import ClassEdit
 from tailor.selection.label_table import LabelTable
+from tailor.selection.slot_filling import NOBODY
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class LearnedRound:
 
     def reclassed(self, change: ClassEdit, arms: np.ndarray) -> LearnedRound:
         """The same in other classes. arms (M,): what each arm has become."""
+        arms_now = arms[self.outcomes.arms]
+        is_there = arms_now != NOBODY
+        if not is_there.all():
+            # Arms of a class that is gone have nothing to learn.
+            return self.only(is_there).reclassed(change, arms)
         outcomes = self.outcomes
         fit = outcomes.fit
         if fit is not None:
@@ -54,7 +60,7 @@ class LearnedRound:
         reclassed = replace(
             outcomes,
             weights=change.weights(outcomes.weights),
-            arms=arms[outcomes.arms],
+            arms=arms_now,
             labels=change.labels(outcomes.labels),
             predicted=predicted,
             fit=fit,

@@ -11,9 +11,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
+from tailor.annotation.roles import OWNER, Right, may
 from tailor.errors import InputError
 from tailor.web.limits import Limits, RateLimiter, client_network
 from tailor.web.sessions import OF_ONE_ADDRESS, OF_ONE_USER, Sessions, csrf_token
+from tailor.web.sign_in_log import SignInLog
 from tailor.web.users import Users, check_name
 
 SHORTEST_TOKEN = 16
@@ -26,11 +28,18 @@ class Visitor:
 
     name: str
     cookie: str  # the value of the session's cookie
+    role: str = OWNER
 
     @property
     def csrf(self) -> str:
         """What changes must send along; see sessions.csrf_token."""
         return csrf_token(self.cookie)
+
+    def may(self, right: Right | str) -> bool:
+        """Whether this visitor's role has the right, or the right of this name."""
+        if not isinstance(right, Right):
+            right = Right[right]
+        return may(self.role, right)
 
 
 class TooManyTries(InputError):
@@ -59,11 +68,13 @@ def _per_minute(tries: float) -> RateLimiter:
 class Access:
     """Sign-in to one project.
 
-    host   where the server listens: without users and token only this machine's own address will do
-    hosts  further names under which it is called, by a proxy that lets others in: they need users
-           or a token too
-    token  a shared secret
-    name   what a visitor is called who has given no name
+    host     where the server listens: without users and token only this machine's own address will
+             do
+    hosts    further names under which it is called, by a proxy that lets others in: they need users
+             or a token too
+    proxies  addresses of proxies before it: whoever they let in needs users or a token too
+    token    a shared secret
+    name     what a visitor is called who has given no name
     """
 
     def __init__(
@@ -74,11 +85,13 @@ class Access:
         token: str | None = None,
         name: str = "me",
         hosts: Sequence[str] = (),
+        proxies: Sequence[str] = (),
         limits: Limits | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.users = Users(folder)
         self.sessions = Sessions(folder)
+        self.sign_in_log = SignInLog(folder)
         self.token = token or None
         self.name = check_name(name)
         self.host = host
@@ -89,13 +102,13 @@ class Access:
         self._tries_by_name = _per_minute(self.limits.tries)
         self._tries_by_address = _per_minute(self.limits.tries_in_all)
         has_users = len(self.users) > 0
-        is_local = is_loopback(host) and not hosts
+        is_local = is_loopback(host) and not hosts and not proxies
         self._may_be_open = is_local and not has_users
         self._check_token()
         if not is_local and not has_users and not self.token:
             option = f"--host {host}"
             if is_loopback(host):
-                option = f"--allow-host {hosts[0]}"
+                option = f"--allow-host {hosts[0]}" if hosts else f"--proxy {proxies[0]}"
             raise InputError(
                 f"{option} lets others in: add users with `tailor users add NAME`, or give a "
                 "--token; without them the page is for this machine alone (127.0.0.1)"
@@ -128,7 +141,18 @@ class Access:
             return None
         if session.stamp != self._stamp(session.name):
             return None
-        return Visitor(session.name, cookie)
+        role = self._role(session.name)
+        if role is None:  # removed this very moment
+            return None
+        return Visitor(session.name, cookie, role)
+
+    def _role(self, name: str) -> str | None:
+        """Looked up with every request, so that a new one counts at once. Without users everybody
+        is owner: names are free, and whoever is let in is trusted with all.
+        """
+        if self.mode == "users":
+            return self.users.role(name)
+        return OWNER
 
     def enter(self, address: str) -> str:
         """Open a session for whoever comes, where that is allowed; returns the cookie's value."""
@@ -139,6 +163,37 @@ class Access:
     def sign_in(self, name: str, secret: str, address: str) -> str | None:
         """The cookie's value, or None where name and secret don't fit; raises TooManyTries."""
         name = name.strip()
+        if self.mode != "users":
+            name = check_name(name)
+        is_right = self._try_secret(name, secret, address)
+        if not is_right:
+            self._log("wrong password or token", name, address)
+            return None
+        cookie = self._open_session(name, address)
+        self._log("signed in", name, address)
+        return cookie
+
+    def sign_out(self, visitor: Visitor, address: str) -> None:
+        self.sessions.close(visitor.cookie)
+        self._log("signed out", visitor.name, address)
+
+    def change_password(self, visitor: Visitor, old: str, new: str, address: str) -> str | None:
+        """A user's new password, which ends all his sessions but the one that replaces this one:
+        its cookie's value, or None where the old password is not right. Raises TooManyTries.
+        """
+        if self.mode != "users":
+            raise InputError("there are no passwords here: visitors sign in without, or by a token")
+        is_right = self._try_secret(visitor.name, old, address)
+        if not is_right:
+            self._log("wrong password or token", visitor.name, address)
+            return None
+        self.users.change_password(visitor.name, new)
+        cookie = self._open_session(visitor.name, address, instead_of=visitor.cookie)
+        self._log("password changed", visitor.name, address)
+        return cookie
+
+    def _try_secret(self, name: str, secret: str, address: str) -> bool:
+        """Whether this password or token lets the visitor in. Raises TooManyTries."""
         client = client_network(address)
         name_at_client = f"{client} {name}"
         wait = self._tries_by_address.take(client)
@@ -152,14 +207,17 @@ class Access:
         if self.mode == "users":
             is_right = self.users.check(name, secret)
         else:
-            name = check_name(name)
             is_right = self._is_token(secret)
-        if not is_right:
-            return None
-        # Only those who fail are slowed: a class may come in at once.
-        self._tries_by_address.give_back(client)
-        self._tries_by_name.give_back(name_at_client)
-        return self._open_session(name, address)
+        if is_right:
+            # Only those who fail are slowed: a class may come in at once.
+            self._tries_by_address.give_back(client)
+            self._tries_by_name.give_back(name_at_client)
+        return is_right
+
+    def _log(self, what: str, name: str, address: str) -> None:
+        # What is no user's name may be a password in the wrong field.
+        is_known = self.mode != "users" or self.users.role(name) is not None
+        self.sign_in_log.write(what, name if is_known else None, address)
 
     def _is_token(self, secret: str) -> bool:
         if self.token is None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
 
-from tailor.annotation.items import ItemPage
+from tailor.annotation.items import Item, ItemPage
+from tailor.annotation.roles import Right, check_may
 from tailor.pools.base import Unreadable
 from tailor.web import schemas
+from tailor.web.access import Visitor
 from tailor.web.examples import EncodedPicture
 from tailor.web.explanations import explain_to_annotator
 from tailor.web.schemas import Count, Id, Offset, Problem
@@ -20,11 +23,12 @@ from tailor.web.site import (
     PlainJSON,
     Site,
     check_same_session,
+    needs,
     visitor_of_api,
 )
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 413, 421, 422, 429, 503)
+    status: {"model": Problem} for status in (400, 401, 403, 404, 409, 413, 421, 422, 429, 503)
 }
 router = APIRouter(
     prefix="/api",
@@ -46,8 +50,8 @@ pictures = APIRouter(dependencies=[Depends(visitor_of_api)], responses=REFUSALS)
 
 @router.get("/session")
 def session(visitor: ApiVisitor) -> PlainJSON:
-    """Who I am, and the token that changes need."""
-    return PlainJSON({"name": visitor.name, "csrf": visitor.csrf})
+    """Who I am, what I may do, and the token that changes need."""
+    return PlainJSON({"name": visitor.name, "role": visitor.role, "csrf": visitor.csrf})
 
 
 @router.get("/next")
@@ -60,12 +64,20 @@ def next_examples(
     next_items = site.coordinator.next(visitor.name, n)
     return PlainJSON(
         {
-            "items": site.show(next_items.items),
+            "items": _with_tickets(site, visitor, next_items.items),
             "state": next_items.state,
             "reason": next_items.reason,
             "classes": site.coordinator.classes,
         }
     )
+
+
+def _with_tickets(site: Site, visitor: Visitor, items: Sequence[Item]) -> list[dict[str, Any]]:
+    """Each with what says later, after a restart too, that it was handed to this visitor."""
+    shown_items = site.show(items)
+    for item in shown_items:
+        item["ticket"] = site.tickets.issue(visitor.name, item["id"])
+    return shown_items
 
 
 @router.get("/history")
@@ -77,8 +89,21 @@ def history(site: CurrentSite, visitor: ApiVisitor, n: Count = 20) -> PlainJSON:
 
 @changes.post("/answer")
 def answer(site: CurrentSite, visitor: ApiVisitor, body: schemas.AnswerBody) -> PlainJSON:
-    """Take an answer in, or correct one. It is safe when this returns."""
-    receipt = site.coordinator.answer(visitor.name, body.id, body.label)
+    """Take an answer in, or correct one. It is safe when this returns.
+
+    Refused (409): what was not asked of me and is not marked as unasked by one who may, what
+    another has answered where I may not overwrite it, and what would exceed the budget.
+    """
+    if body.unasked:
+        check_may(visitor.role, Right.TELL_UNASKED)
+    receipt = site.coordinator.answer(
+        visitor.name,
+        body.id,
+        body.label,
+        role=visitor.role,
+        unasked=body.unasked,
+        was_asked=site.tickets.is_valid(visitor.name, body.id, body.ticket),
+    )
     return PlainJSON(asdict(receipt))
 
 
@@ -155,28 +180,28 @@ def _page_response(site: Site, page: ItemPage) -> PlainJSON:
 # ---------------------------------------------------------------------- changing
 
 
-@changes.post("/settle")
-def settle(site: CurrentSite, visitor: ApiVisitor, body: schemas.AnswerBody) -> PlainJSON:
+@changes.post("/settle", dependencies=[needs(Right.SETTLE)])
+def settle(site: CurrentSite, visitor: ApiVisitor, body: schemas.SettleBody) -> PlainJSON:
     """Decide an example about which people differ."""
-    receipt = site.coordinator.settle(body.id, body.label, visitor.name)
+    receipt = site.coordinator.settle(body.id, body.label, visitor.name, role=visitor.role)
     return PlainJSON(asdict(receipt))
 
 
-@changes.post("/classes/add")
+@changes.post("/classes/add", dependencies=[needs(Right.CHANGE_CLASSES)])
 def add_class(site: CurrentSite, visitor: ApiVisitor, body: schemas.AddClass) -> PlainJSON:
     """A new class, at the end of the list."""
     classes = site.coordinator.class_editor.add(body.name, visitor.name)
     return PlainJSON({"classes": classes})
 
 
-@changes.post("/classes/rename")
+@changes.post("/classes/rename", dependencies=[needs(Right.CHANGE_CLASSES)])
 def rename_class(site: CurrentSite, visitor: ApiVisitor, body: schemas.RenameClass) -> PlainJSON:
     """Another name for a class; its labels stay."""
     classes = site.coordinator.class_editor.rename(body.old, body.new, visitor.name)
     return PlainJSON({"classes": classes})
 
 
-@changes.post("/classes/merge")
+@changes.post("/classes/merge", dependencies=[needs(Right.CHANGE_CLASSES)])
 def merge_classes(site: CurrentSite, visitor: ApiVisitor, body: schemas.MergeClasses) -> PlainJSON:
     """Make one class part of another."""
     classes = site.coordinator.class_editor.merge(body.old, body.into, visitor.name)
@@ -192,11 +217,27 @@ def last_merge(site: CurrentSite, visitor: ApiVisitor) -> PlainJSON:
     return PlainJSON({"merge": merge})
 
 
-@changes.post("/classes/undo")
+@changes.post("/classes/undo", dependencies=[needs(Right.CHANGE_CLASSES)])
 def undo_merge(site: CurrentSite, visitor: ApiVisitor, body: schemas.UndoMerge) -> PlainJSON:
     """Take the latest merge back."""
     classes = site.coordinator.class_editor.undo_merge(body.merge, visitor.name)
     return PlainJSON({"classes": classes})
+
+
+@router.get("/acts")
+def latest_acts(site: CurrentSite, visitor: ApiVisitor, n: Count = 100) -> PlainJSON:
+    """What was settled, overwritten, told unasked and done to the classes, with its author, newest
+    first.
+    """
+    act_items = site.coordinator.act_history.latest(n, role=visitor.role)
+    return PlainJSON({"acts": [asdict(act) for act in act_items]})
+
+
+@changes.post("/acts/undo")
+def undo_act(site: CurrentSite, visitor: ApiVisitor, body: schemas.UndoAct) -> PlainJSON:
+    """Take an act back, by one who could have done it."""
+    site.coordinator.act_history.undo(body.event, body.of, visitor.name, role=visitor.role)
+    return PlainJSON({"classes": site.coordinator.classes})
 
 
 # ---------------------------------------------------------------------- description

@@ -8,13 +8,21 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from tailor.annotation.roles import Right
 from tailor.errors import InputError
 from tailor.web.access import Visitor
 from tailor.web.charts import class_bars
 from tailor.web.flash_messages import FlashMessage
 from tailor.web.rendering import is_multi_label, render
 from tailor.web.schemas import NewName
-from tailor.web.site import CurrentSite, PageVisitor, Site, check_same_session, visitor_of_page
+from tailor.web.site import (
+    CurrentSite,
+    PageVisitor,
+    Site,
+    check_same_session,
+    needs,
+    visitor_of_page,
+)
 
 router = APIRouter(
     dependencies=[Depends(visitor_of_page)],
@@ -40,7 +48,7 @@ def classes(site: CurrentSite, visitor: PageVisitor, request: Request) -> Respon
     )
 
 
-@changes.post("/classes/merge")
+@changes.post("/classes/merge", dependencies=[needs(Right.CHANGE_CLASSES)])
 def merge_classes(
     site: CurrentSite,
     visitor: PageVisitor,
@@ -75,7 +83,7 @@ def merge_classes(
     )
 
 
-@changes.post("/classes/undo")
+@changes.post("/classes/undo", dependencies=[needs(Right.CHANGE_CLASSES)])
 def undo_merge(
     site: CurrentSite, visitor: PageVisitor, merge: Annotated[int, Form(ge=1)]
 ) -> Response:
@@ -85,7 +93,7 @@ def undo_merge(
     return _change(site, visitor, undo, "The merge is taken back: its labels are what they were.")
 
 
-@changes.post("/classes/add")
+@changes.post("/classes/add", dependencies=[needs(Right.CHANGE_CLASSES)])
 def add_class(
     site: CurrentSite, visitor: PageVisitor, name: Annotated[NewName, Form()]
 ) -> Response:
@@ -95,7 +103,7 @@ def add_class(
     return _change(site, visitor, add, f"{name} is a class now.")
 
 
-@changes.post("/classes/rename")
+@changes.post("/classes/rename", dependencies=[needs(Right.CHANGE_CLASSES)])
 def rename_class(
     site: CurrentSite,
     visitor: PageVisitor,

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tailor.web.limits import client_network
+from tailor.web.proxies import Proxies
 
 #: connections that wait to be accepted
 BACKLOG = 128
@@ -33,8 +34,9 @@ class Patience:
     # seconds for a whole request, head and body, from its first byte (or from the connection)
     seconds: float = 20.0
     connections: int = 512  # in all
-    of_address: int | None = 256  # from one address; None: no limit, since all come from a proxy
+    of_address: int | None = 256  # from one address, unless it is a proxy's; None: no limit
     head: int = 64 * 1024  # bytes before a request's head is complete
+    proxies: Proxies = field(default_factory=Proxies)
 
 
 class Transport(Protocol):
@@ -81,6 +83,8 @@ class Connections:
         """Whether there is a place for it, if need be that of another one."""
         client = client_network(address)
         of_address = self.patience.of_address
+        if self.patience.proxies.include(address):
+            of_address = None
         neighbours = [other for other, owner in self._clients.items() if owner == client]
         has_place = True
         if of_address is not None and len(neighbours) >= of_address:

@@ -10,8 +10,9 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
+from tailor.annotation.roles import Right
 from tailor.web.rendering import render
-from tailor.web.site import CurrentSite, PageVisitor, visitor_of_page
+from tailor.web.site import CurrentSite, PageVisitor, client_address, needs, visitor_of_page
 
 router = APIRouter(dependencies=[Depends(visitor_of_page)], include_in_schema=False)
 
@@ -22,17 +23,20 @@ MEDIA_TYPES = {
 }
 
 
-@router.get("/export")
+@router.get("/export", dependencies=[needs(Right.EXPORT)])
 def export_page(site: CurrentSite, visitor: PageVisitor, request: Request) -> Response:
     overview = site.coordinator.overview()
     return render(site, request, visitor, "export.html", overview=overview)
 
 
-@router.get("/export/labels.{form}")
+@router.get("/export/labels.{form}", dependencies=[needs(Right.EXPORT)])
 def download(
-    site: CurrentSite, visitor: PageVisitor, form: Literal["csv", "jsonl", "parquet"]
+    site: CurrentSite,
+    visitor: PageVisitor,
+    request: Request,
+    form: Literal["csv", "jsonl", "parquet"],
 ) -> Response:
-    """Every label with its provenance, as `tailor export` writes it."""
+    """Every label with its provenance, as `tailor export` writes it; who took it is logged."""
     from tailor.run.export import export
 
     folder = tempfile.TemporaryDirectory(prefix="tailor-export-")
@@ -42,6 +46,7 @@ def download(
     except BaseException:
         folder.cleanup()
         raise
+    site.access.sign_in_log.write(f"exported {out.name}", visitor.name, client_address(request))
     return FileResponse(
         out,
         media_type=MEDIA_TYPES[form],

@@ -12,7 +12,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
+from tailor.annotation.answer_rules import AnswerRefused
 from tailor.annotation.planner import NO_DATABASE
+from tailor.annotation.roles import NotAllowed
 from tailor.errors import InputError, TailorError, without_paths
 from tailor.storage import StoreUnreachable
 from tailor.web.problems import respond, standalone
@@ -51,6 +53,10 @@ class _ErrorHandlers:
 
     def tailor_error(self, request: Request, error: Exception) -> Response:
         reason = _without_paths(request, error)
+        if isinstance(error, NotAllowed):
+            return respond(request, 403, reason)
+        if isinstance(error, AnswerRefused):
+            return respond(request, 409, reason)
         if isinstance(error, InputError):
             return respond(request, 422, reason)
         self._log(error)

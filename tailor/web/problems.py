@@ -17,6 +17,7 @@ TITLES = {
     403: "That is not allowed",
     404: "There is nothing here",
     405: "That is not allowed",
+    409: "That does not count",
     413: "That is too much",
     421: "Not by this name",
     422: "That can't be used",

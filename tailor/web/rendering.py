@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import Request, Response
 
+from tailor.annotation.roles import Right
 from tailor.web.access import Visitor
 from tailor.web.site import Site
 
@@ -32,6 +33,7 @@ def render(
             "project": site.key,
             "classes": list(site.coordinator.classes),
             "multi": is_multi_label(site),
+            "mayExport": visitor.may(Right.EXPORT),
         }
     context = {
         "site": site,

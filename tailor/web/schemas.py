@@ -45,11 +45,20 @@ class RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class AnswerBody(RequestBody):
+class SettleBody(RequestBody):
     """An answer: the classes; an empty list for none of them (multi-label); null to skip."""
 
     id: Id
     label: Annotated[list[KnownName], Field(max_length=10_000)] | None
+
+
+class AnswerBody(SettleBody):
+    """ticket: what came with the example, which says that it was handed to this person.
+    unasked: a label that comes from elsewhere, by one who may tell it.
+    """
+
+    ticket: Annotated[str, StringConstraints(max_length=100)] | None = None
+    unasked: bool = False
 
 
 class AddClass(RequestBody):
@@ -70,6 +79,13 @@ class UndoMerge(RequestBody):
     """merge: the number of its event."""
 
     merge: Annotated[int, Field(ge=1, le=2**53)]
+
+
+class UndoAct(RequestBody):
+    """event: the number of the act's event; of: whose act it is."""
+
+    event: Annotated[int, Field(ge=1, le=2**53)]
+    of: Annotated[str, StringConstraints(max_length=200), AfterValidator(_encodable)]
 
 
 class Problem(BaseModel):

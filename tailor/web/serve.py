@@ -20,6 +20,8 @@ from tailor.run.project import Project
 from tailor.web.access import Access, is_loopback
 from tailor.web.app import create_app
 from tailor.web.connections import BACKLOG, Patience, impatient_protocol
+from tailor.web.proxies import Proxies
+from tailor.web.tls import TlsFiles
 from tailor.web.users import Users
 
 PORT = 8765  # where it listens if nobody says otherwise
@@ -36,6 +38,8 @@ def serve(
     name: str = "",
     token: str | None = None,
     hosts: Sequence[str] = (),
+    proxies: Sequence[str] = (),
+    tls: TlsFiles | None = None,
     overlap: int = 1,
     overlap_share: float = 0.0,
     lease: float = 300.0,
@@ -43,21 +47,31 @@ def serve(
 ) -> None:
     """Serve until Ctrl-C. Everything acknowledged is in the store by then.
 
-    port   None for the usual one, or where it is in use one of the next; 0 for any that is free
-    hosts  further names under which the server is called, by a proxy
-    say    is told where the page is
+    port     None for the usual one, or where it is in use one of the next; 0 for any that is free
+    hosts    further names under which the server is called, by a proxy
+    proxies  addresses of proxies, whose X-Forwarded-For and X-Forwarded-Proto are believed
+    tls      certificate and key, for https
+    say      is told where the page is
     """
     _check_token_is_of_use(project, token)
-    access = Access(project.folder, host=host, token=token, name=name or _login_name(), hosts=hosts)
+    known_proxies = Proxies.parse(proxies)
+    access = Access(
+        project.folder,
+        host=host,
+        token=token,
+        name=name or login_name(),
+        hosts=hosts,
+        proxies=proxies,
+    )
     with listening(host, port) as sock:
         coordinator = Coordinator(
             project, overlap=overlap, overlap_share=overlap_share, lease=lease
         )
         try:
             app = create_app(project, coordinator, access, hosts=hosts)
-            server = make_server(app, behind_proxy=bool(hosts))
+            server = make_server(app, proxies=known_proxies, tls=tls)
             listening_port = sock.getsockname()[1]
-            address = url(host, listening_port)
+            address = url(host, listening_port, is_encrypted=tls is not None)
             if port is None and listening_port != PORT:
                 say(
                     f"Port {PORT} is in use, by another run perhaps: this one is at "
@@ -65,10 +79,15 @@ def serve(
                 )
             sign_in = sign_in_path(token) if access.mode == "token" and token else ""
             say(f"Label at {address}{sign_in}")
-            if not is_loopback(host):
+            if not is_loopback(host) and tls is None:
                 say(
-                    "Names and answers travel unencrypted: put a proxy with TLS before it on any "
-                    "net you don't trust."
+                    "Names and answers travel unencrypted: give --tls-certificate and --tls-key, "
+                    "or put a proxy with TLS before it, on any net you don't trust."
+                )
+            if hosts and not known_proxies:
+                say(
+                    "No --proxy is named: what a proxy says of where visitors come from is "
+                    "ignored, and all that it lets in count as one address."
                 )
             say("Ctrl-C ends it; everything answered is saved.")
             if open_browser:
@@ -89,12 +108,17 @@ def _check_token_is_of_use(project: Project, token: str | None) -> None:
 
 
 def make_server(
-    app: FastAPI, *, behind_proxy: bool = False, patience: Patience | None = None
+    app: FastAPI,
+    *,
+    proxies: Proxies | None = None,
+    tls: TlsFiles | None = None,
+    patience: Patience | None = None,
 ) -> uvicorn.Server:
-    """A server that waits for nobody too long. behind_proxy: all connections are the proxy's."""
-    patience = patience or Patience()
-    if behind_proxy:
-        patience = replace(patience, of_address=None)
+    """A server that waits for nobody too long. proxies: whose headers are believed, and whose
+    connections are not counted by address.
+    """
+    proxies = proxies or Proxies()
+    patience = replace(patience or Patience(), proxies=proxies)
     config = uvicorn.Config(
         app,
         http=impatient_protocol(patience),
@@ -102,7 +126,11 @@ def make_server(
         access_log=False,
         server_header=False,
         date_header=False,
-        proxy_headers=behind_proxy,  # without a proxy anyone could claim to come from anywhere
+        # Anyone else could claim to come from anywhere.
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies.addresses,
+        ssl_certfile=tls.certificate if tls else None,
+        ssl_keyfile=tls.key if tls else None,
         # there are none, and a connection that is handed over to them would be counted for ever
         ws="none",
         timeout_graceful_shutdown=GRACE,
@@ -138,14 +166,15 @@ def listening(host: str, port: int | None) -> socket.socket:
     raise InputError(f"{busy} in use: name another --port, or 0 for any that is free")
 
 
-def url(host: str, port: int) -> str:
+def url(host: str, port: int, *, is_encrypted: bool = False) -> str:
     """The page's address, as a browser takes it."""
+    scheme = "https" if is_encrypted else "http"
     everywhere = ("0.0.0.0", "::")
     name = socket.gethostname() if host in everywhere else host
     is_ipv6 = ":" in name
     if is_ipv6:
         name = f"[{name}]"
-    return f"http://{name}:{port}"
+    return f"{scheme}://{name}:{port}"
 
 
 def sign_in_path(token: str) -> str:
@@ -165,7 +194,8 @@ def _open(server: uvicorn.Server, address: str) -> None:
     webbrowser.open(address)
 
 
-def _login_name() -> str:
+def login_name() -> str:
+    """Who is logged in on this machine."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # no such user on this machine

@@ -18,6 +18,7 @@ from tailor.web.site import (
     Site,
     check_same_session,
     check_same_site,
+    client_address,
     find_visitor,
     set_cookie,
 )
@@ -41,16 +42,16 @@ def rename(
     name: Annotated[str, Form(max_length=200)],
 ) -> Response:
     # What the old name holds stays: another browser may use it too.
-    cookie = site.access.rename(name, visitor.cookie, _address(request))
+    cookie = site.access.rename(name, visitor.cookie, client_address(request))
     response = RedirectResponse("/", 303)
     set_cookie(response, request, cookie)
     return response
 
 
 @changes.post("/logout")
-def logout(site: CurrentSite, visitor: PageVisitor) -> Response:
+def logout(site: CurrentSite, visitor: PageVisitor, request: Request) -> Response:
     site.coordinator.release(visitor.name)
-    site.access.sessions.close(visitor.cookie)
+    site.access.sign_out(visitor, client_address(request))
     response = RedirectResponse("/login", 303)
     response.delete_cookie(site.access.cookie_name)
     return response
@@ -85,7 +86,7 @@ def login(
         raise HTTPException(403, "this page can't be part of another")
     query = urlencode({"to": own_page(to), "entered": "true"})
     response = RedirectResponse(f"/login?{query}", 303)
-    cookie = site.access.enter(_address(request))
+    cookie = site.access.enter(client_address(request))
     set_cookie(response, request, cookie)
     return response
 
@@ -109,7 +110,7 @@ async def sign_in(
             site.access.sign_in,
             name,
             secret,
-            _address(request),
+            client_address(request),
             limiter=site.hashing,
         )
     except InputError as error:
@@ -167,12 +168,6 @@ def _no_cookies(site: Site, request: Request) -> Response:
     return response
 
 
-def _address(request: Request) -> str:
-    if request.client is None:
-        return "nobody"
-    return request.client.host
-
-
 def _is_embedded(request: Request) -> bool:
     """Another site's picture, frame or script, as browsers say: each would open a session that
     nobody asked for.
@@ -184,6 +179,6 @@ def _is_embedded(request: Request) -> bool:
 
 def own_page(path: str) -> str:
     """One of the pages to go to after signing in; never another site, however it is written."""
-    if path in ("/review", "/classes", "/team", "/export"):
+    if path in ("/review", "/classes", "/team", "/history", "/export", "/users", "/password"):
         return path
     return "/"

@@ -18,12 +18,14 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.templating import Jinja2Templates
 
 from tailor.annotation import Coordinator, Item
+from tailor.annotation.roles import Right, check_may
 from tailor.pools.image_decoding import THREADS
 from tailor.run.project import Project
 from tailor.web.access import Access, Visitor
 from tailor.web.examples import Examples
 from tailor.web.flash_messages import FlashMessages
 from tailor.web.sessions import LIFETIME
+from tailor.web.tickets import Tickets
 
 #: templates and static files lie here
 WEB_FOLDER = Path(__file__).parent
@@ -38,6 +40,11 @@ class Site:
     examples: Examples
     access: Access
     templates: Jinja2Templates
+
+    @cached_property
+    def tickets(self) -> Tickets:
+        """Proof of who was handed what."""
+        return Tickets(self.project.folder)
 
     @cached_property
     def flash_messages(self) -> FlashMessages:
@@ -124,6 +131,18 @@ async def visitor_of_api(request: Request) -> Visitor:
     return visitor
 
 
+def needs(right: Right) -> Any:
+    """A dependency of a route: whoever asks must have the right."""
+
+    async def check_right(request: Request) -> None:
+        visitor = find_visitor(request)
+        # Strangers are sent to sign in by what every route depends on.
+        if visitor is not None:
+            check_may(visitor.role, right)
+
+    return Depends(check_right)
+
+
 async def check_same_session(request: Request) -> None:
     """A change must come from a page of this session: no other site can make a browser send it."""
     visitor = await visitor_of_api(request)
@@ -153,6 +172,13 @@ def check_same_site(request: Request) -> None:
     _, _, origin_host = origin.partition("://")
     if origin_host != request.headers.get("host"):
         raise HTTPException(403, "this request came from another site")
+
+
+def client_address(request: Request) -> str:
+    """Where a request comes from: what a listed proxy says, else the connection's other end."""
+    if request.client is None:
+        return "nobody"
+    return request.client.host
 
 
 def set_cookie(response: Response, request: Request, value: str) -> None:

@@ -271,6 +271,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
     "Session.rename_class": {"old": [*TEXTS, "d"], "new": [*TEXTS, "", "b"], **SAID},
     "Session.merge_classes": {"old": [*TEXTS, "d"], "into": [*TEXTS, "d", "a"], **SAID},
     "Session.undo_merge": {"event": SIZES, **SAID},
+    "Session.undo": {"event": COUNTS, "of": ["bob", *TEXTS], **SAID},
     "Coordinator": {
         "source": ["run", 3, None, Thing()],
         "overlap": COUNTS,
@@ -284,8 +285,16 @@ WRONG: dict[str, dict[str, list[Any]]] = {
         "annotator": ANNOTATORS,
         "id": ["nobody", *TEXTS],
         "label": ANNOTATOR_LABELS,
+        "role": ["king", *TEXTS],
+        "unasked": FLAGS,
+        "was_asked": FLAGS,
     },
-    "Coordinator.settle": {"id": ["nobody", *TEXTS], "label": ANNOTATOR_LABELS, "by": ANNOTATORS},
+    "Coordinator.settle": {
+        "id": ["nobody", *TEXTS],
+        "label": ANNOTATOR_LABELS,
+        "by": ANNOTATORS,
+        "role": ["king", *TEXTS],
+    },
     "Coordinator.history": {"annotator": ANNOTATORS, "n": COUNTS},
     "Coordinator.release": {"annotator": ANNOTATORS},
     "Coordinator.heartbeat": {"annotator": ANNOTATORS},
@@ -525,6 +534,7 @@ GOOD = {
     "Session.rename_class": {"old": "a", "new": "d"},
     "Session.merge_classes": {"old": "a", "into": "b"},
     "Session.undo_merge": {},
+    "Session.undo": {"of": "ann"},
     "Coordinator": {},
     "Coordinator.next": {"annotator": "ann"},
     "Coordinator.answer": {"annotator": "ann", "id": "p00001", "label": ["a"]},
@@ -561,6 +571,9 @@ class Maker:
             made = self._object(cls)
             if name == "Session.undo_merge":
                 made.merge_classes("c", "b", "ann")
+            if name == "Session.undo":
+                made.rename_class("c", "d", "ann")
+                arguments = {"event": made.run_state.event} | arguments
             if name == "ClassEditor.undo_merge":
                 made.merge("c", "b", "ann")
                 arguments = {"event": made.last_merge()["event"]} | arguments

@@ -11,7 +11,7 @@ import sites
 from browsing import Tab, expect, running
 from fruit import orchard
 
-PAGES = ("/", "/review", "/classes", "/team", "/export")
+PAGES = ("/", "/review", "/classes", "/team", "/history", "/export", "/users", "/password")
 
 CHECKS = (Path(__file__).parent / "accessible.js").read_text()
 CONTRAST, NAMELESS = (

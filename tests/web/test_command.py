@@ -154,7 +154,7 @@ def test_users_are_added_and_removed(tmp_path):
     assert users("add", "anna", stdin="correct horse\n").exit_code == 0
     assert isinstance(users("add", "bert", stdin="short\n").exception, InputError)
     assert isinstance(users("add", "bert", stdin="").exception, InputError)
-    assert users("list").stdout == "anna\n"
+    assert users("list").stdout == "anna\towner\n"
     assert Users(project.folder).check("anna", "correct horse")
     assert not Users(project.folder).check("anna", "correct horse ")
     assert stat.S_IMODE((project.folder / "web" / "users.json").stat().st_mode) == 0o600

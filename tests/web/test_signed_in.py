@@ -34,7 +34,7 @@ def test_a_new_password_or_a_removed_user_ends_sessions(with_users):
     users.add("anna", "another horse")
     assert with_users.client.get("/api/session").status_code == 401
     assert sign_in(with_users, secret="another horse").status_code == 200
-    users.add("bert", "some password")
+    users.add("bert", "some password", "owner")
     users.remove("anna")
     assert with_users.client.get("/api/session").status_code == 401
 

@@ -235,7 +235,8 @@ class Labelling {
     if (state === "stopped") {
       const text = reason ? sentence(reason) : "Nothing is left to label.";
       const links = element("div", { class: "next" },
-        element("a", { href: "/review", class: "button" }, "Look through the labels"), element("a", { href: "/export", class: "button" }, "Export them"));
+        element("a", { href: "/review", class: "button" }, "Look through the labels"));
+      if (page.mayExport) links.append(element("a", { href: "/export", class: "button" }, "Export them"));
       this.drawMessage("That's it", text, links, true);
     } else if (state === "preparing") {
       const [ordinal, text] = this.past.length ? ["next", "The model learns from your answers. This takes a moment."] : ["first", "This takes a moment."];
@@ -288,7 +289,7 @@ class Labelling {
     const item = this.shown;
     if (!item || !this.mayAnswer(label, none)) return;
     setAside.remember(item.id, none && !page.multi);
-    this.outbox.put({ id: item.id, label, shown: item.shown });
+    this.outbox.put({ id: item.id, label, ticket: item.ticket, shown: item.shown });
     announce(label === null && !none ? "Skipped" : label?.length ? label.join(", ") : "None of these");
     if (this.back) {
       this.past[this.past.length - this.back].label = label;

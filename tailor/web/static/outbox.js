@@ -14,7 +14,7 @@ export class Outbox {
     this.prefix = prefix;
     this.changed = changed;
     this.elsewhere = elsewhere;
-    this.entries = new Map(); // key -> {id, label, shown}, in the order in which they were given
+    this.entries = new Map(); // key -> {id, label, ticket, shown}, in the order in which they were given
     this.others = new Map(); // the same, of other windows, which send them
     this.inherited = new Set(); // keys of answers that were given in another window, or before a reload
     this.refused = []; // {id, label, why}: the server will not take these
@@ -75,7 +75,7 @@ export class Outbox {
     if (this.doneAt.size > REMEMBERED) this.doneAt.delete(this.doneAt.keys().next().value);
   }
 
-  // entry: {id, label, shown}. What was shown is kept for going back to it after a reload; the server gets the rest.
+  // entry: {id, label, ticket, shown}. What was shown is kept for going back to it after a reload; the server gets the rest.
   put(entry) {
     const stamp = String(Date.now()).padStart(15, "0") + String(this.count++).padStart(6, "0");
     const key = this.prefix + stamp + Math.random().toString(36).slice(2, 8);
@@ -85,8 +85,8 @@ export class Outbox {
     this.pump();
   }
 
-  store(key, { id, label, shown }) {
-    for (const entry of [{ id, label, shown }, { id, label }]) { // a long text may be what does not fit
+  store(key, { id, label, ticket, shown }) {
+    for (const entry of [{ id, label, ticket, shown }, { id, label, ticket }]) { // a long text may be what does not fit
       try {
         localStorage.setItem(key, JSON.stringify(entry));
         return;
@@ -124,11 +124,11 @@ export class Outbox {
         continue;
       }
       try {
-        const receipt = await call("/api/answer", { id: entry.id, label: entry.label });
+        const receipt = await call("/api/answer", { id: entry.id, label: entry.label, ticket: entry.ticket ?? null });
         this.acknowledged += 1;
         this.latest = receipt;
       } catch (error) {
-        const final = error instanceof Refused && [400, 413, 422].includes(error.status);
+        const final = error instanceof Refused && [400, 409, 413, 422].includes(error.status);
         if (!final) throw error;
         this.refused.push({ ...entry, why: error.message });
       }
