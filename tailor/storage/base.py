@@ -29,6 +29,24 @@ class StoreMissing(StoreError):
     """There is nothing to read: no run was begun here."""
 
 
+class StoreDamaged(StoreError):
+    """Something that was written is lost or changed. The store was left as it is."""
+
+
+class StoreOutdated(StoreError):
+    """The store has an earlier format, which `tailor upgrade` brings up to date.
+
+    version  its format
+    """
+
+    def __init__(self, place: object, version: int, newest: int) -> None:
+        super().__init__(
+            f"{place} has format {version}, and this tailor works with {newest}: `tailor upgrade "
+            "RUN` brings it up to date, and makes a backup first; nothing was changed"
+        )
+        self.version = version
+
+
 @dataclass(frozen=True)
 class Event:
     """Something that happened in a run.
@@ -55,6 +73,10 @@ class Store(ABC):
     have no holes: what was rolled back leaves none. An append that raises was not taken in, but for
     one whose connection broke meanwhile: events() tells.
 
+    Events carry a chain of checksums (chain.py), which is checked as they are read. Where anything
+    that was written is lost or changed, opening or reading raises StoreDamaged, and nothing is
+    written before the whole chain was checked.
+
     All methods raise StoreError where the store can't be read or written.
     """
 
@@ -64,8 +86,8 @@ class Store(ABC):
 
     @abstractmethod
     def add_examples(self, ids: Sequence[str]) -> None:
-        """Add ids at the positions that follow the last, with an event "examples" that counts them;
-        all or none.
+        """Add ids at the positions that follow the last, with an event "examples" that counts them
+        and whose data is their ids_digest(); all or none.
         """
 
     @abstractmethod
@@ -99,6 +121,30 @@ class Store(ABC):
         verify  may read what is here before it counts: where it raises, nothing came in
         """
 
+    def checkpoint(self) -> None:
+        """Make what lies at the store's place complete, should it be spread over several files."""
+        return
+
+    def database_problems(self) -> list[str]:
+        """What the database's own check finds wrong, in words."""
+        return []
+
+    def problems(self) -> list[str]:
+        """What the chain, the ids and the database's own check find wrong, in words; empty where
+        all is whole.
+        """
+        messages: list[str] = []
+        for read in (self._read_events, self.examples):
+            try:
+                read()
+            except StoreDamaged as error:
+                messages.append(str(error))
+        return messages + self.database_problems()
+
+    def _read_events(self) -> None:
+        for _ in self.events():
+            pass
+
     @abstractmethod
     def close(self) -> None:
         """Let go of the store. May be called again."""
@@ -124,7 +170,7 @@ def decode(row: tuple[int, float, str, str, bytes | None], place: object) -> Eve
     try:
         body = json.loads(encoded_body)
     except (TypeError, ValueError, RecursionError) as error:
-        raise StoreError(
+        raise StoreDamaged(
             f"event {number} of {place} is damaged: {error}; restore a copy"
         ) from error
     has_right_types = (
@@ -134,7 +180,7 @@ def decode(row: tuple[int, float, str, str, bytes | None], place: object) -> Eve
         and isinstance(data, bytes | None)
     )
     if not has_right_types:
-        raise StoreError(
+        raise StoreDamaged(
             f"event {number} of {place} is damaged: it is not what was written; restore a copy"
         )
     return Event(number, time, kind, body, data)

@@ -26,6 +26,7 @@ from tailor.storage import (
     StoreError,
     StoreMissing,
 )
+from tailor.storage.chain import ids_digest
 from tailor.testing.odd_ids import ODD_IDS
 
 
@@ -313,6 +314,7 @@ def check_restore(place: Place) -> None:
     something.
     """
     # Times that a decimal fraction rounds, and the last one earlier than the one before.
+    counted = {"first": 0, "count": len(ODD_IDS)}
     events = [
         Event(
             1,
@@ -324,12 +326,19 @@ def check_restore(place: Place) -> None:
         Event(
             2,
             1e9 / 3,
+            "examples",
+            counted,
+            ids_digest(ODD_IDS),
+        ),
+        Event(
+            3,
+            1e9 / 7,
             "told",
             {},
             b"\0\1",
         ),
         Event(
-            3,
+            4,
             5.0,
             "asked",
             {},
@@ -350,9 +359,9 @@ def check_restore(place: Place) -> None:
         store.restore(ODD_IDS, iter(events), lambda: None)
         with refused():
             store.restore([], events, lambda: None)
-        assert store.append("told", {}) == 4
+        assert store.append("told", {}) == 5
     with open_it(True) as store:
-        assert list(store.events())[:3] == events
+        assert list(store.events())[:4] == events
         assert store.examples() == ODD_IDS
 
 
