@@ -229,6 +229,21 @@ class ClassesChanged(RunEvent):
 
 
 @dataclass(frozen=True)
+class EventLost(RunEvent):
+    """In the place of an event that was damaged and could not be saved: nothing changes."""
+
+    kind = "lost"
+    lost_kind: str
+
+    def body(self) -> Body:
+        return {"kind": self.lost_kind}
+
+    @classmethod
+    def read(cls, body: Body, data: bytes | None) -> Self:
+        return cls(body["kind"])
+
+
+@dataclass(frozen=True)
 class SeveralEvents(RunEvent):
     """What came at the same time and was written at once. None of these events has arrays."""
 
@@ -264,6 +279,7 @@ KINDS: dict[str, type[RunEvent]] = {
         AnswersWithdrawn,
         OfferedAgain,
         ClassesChanged,
+        EventLost,
         SeveralEvents,
     )
 }

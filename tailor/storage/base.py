@@ -36,15 +36,24 @@ class StoreDamaged(StoreError):
 class StoreOutdated(StoreError):
     """The store has an earlier format, which `tailor upgrade` brings up to date.
 
+    place    of the store, for the message
     version  its format
+    newest   today's
+    folder   of the run, as far as it is known
     """
 
-    def __init__(self, place: object, version: int, newest: int) -> None:
+    def __init__(self, place: object, version: int, newest: int, folder: object = "RUN") -> None:
         super().__init__(
             f"{place} has format {version}, and this tailor works with {newest}: `tailor upgrade "
-            "RUN` brings it up to date, and makes a backup first; nothing was changed"
+            f"{folder}` brings it up to date, and makes a backup first; nothing was changed"
         )
+        self.place = place
         self.version = version
+        self.newest = newest
+
+    def of_run(self, folder: object) -> StoreOutdated:
+        """The same error, with the folder of the run in its message."""
+        return StoreOutdated(self.place, self.version, self.newest, folder)
 
 
 @dataclass(frozen=True)

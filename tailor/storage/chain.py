@@ -73,13 +73,17 @@ def verify_rows(head: ChainHead, rows: Iterable[StoredRow], place: object) -> Ch
             raise StoreDamaged(f"event {number} of {place} is lost; {ADVICE}")
         try:
             digest = event_digest(digest, number, time, kind, body, data)
-        except (TypeError, AttributeError, ValueError, struct.error):
-            digest = b""
+        except (TypeError, AttributeError, ValueError, struct.error) as error:
+            raise _changed(number, kind, place) from error
         if digest != stored_digest:
-            raise StoreDamaged(
-                f"event {number} of {place} is damaged: it is not what was written; {ADVICE}"
-            )
+            raise _changed(number, kind, place)
     return ChainHead(number, digest)
+
+
+def _changed(number: int, kind: object, place: object) -> StoreDamaged:
+    return StoreDamaged(
+        f"event {number} ({kind}) of {place} is damaged: it is not what was written; {ADVICE}"
+    )
 
 
 def is_whole(previous: bytes, row: Sequence[Any]) -> bool:
@@ -123,6 +127,4 @@ def check_ids(ids: Sequence[str], joined: Iterable[Event], place: object) -> Non
             )
         count = end
     if count != len(ids):
-        raise StoreDamaged(
-            f"{place} has {len(ids)} ids where its events count {count}; {ADVICE}"
-        )
+        raise StoreDamaged(f"{place} has {len(ids)} ids where its events count {count}; {ADVICE}")

@@ -32,9 +32,7 @@ def check_old_events(rows: Iterable[tuple[Any, ...]], ids: int) -> Iterator[OldE
     Raises StoreDamaged where a number is missing, a body is no JSON object, or ids are missing.
     """
     count = 0
-    expected = 0
-    for row in rows:
-        expected += 1
+    for expected, row in enumerate(rows, 1):
         event = OldEvent(*row)
         if event.number != expected:
             raise StoreDamaged(f"event {expected} is lost: the run was left as it is")

@@ -247,9 +247,7 @@ class PostgresStore(Store):
                     nonlocal restored
                     for event in events:
                         body = encode(event.body)
-                        row, restored = next_row(
-                            restored, event.time, event.kind, body, event.data
-                        )
+                        row, restored = next_row(restored, event.time, event.kind, body, event.data)
                         yield row
 
                 _copy(cursor, COPY_EVENTS, rows())
@@ -281,7 +279,9 @@ class PostgresStore(Store):
         """The chain up to an event, which is not checked."""
         if number <= 0:
             return BEGINNING
-        row = db.execute("SELECT number, digest FROM events WHERE number = %s", (number,)).fetchone()
+        row = db.execute(
+            "SELECT number, digest FROM events WHERE number = %s", (number,)
+        ).fetchone()
         if row is None:
             raise StoreDamaged(f"event {number} of {self.address} is lost; {ADVICE}")
         return ChainHead(*row)
@@ -329,14 +329,15 @@ class PostgresStore(Store):
         """Raises StoreDamaged where it is not the one that the head knows."""
         with self._session.answering(db):
             row = db.execute(READ_NEWEST).fetchone()
-        number, *content, digest, head_number, head_digest = row or (None,) * 7
-        newest = BEGINNING if number is None else ChainHead(number, digest)
-        if newest != (head_number, head_digest):
+        columns: tuple[Any, ...] = row or (None,) * 7
+        number, seconds, kind, body, digest, head_number, head_digest = columns
+        newest = ChainHead(number, digest) if number else BEGINNING
+        if tuple(newest) != (head_number, head_digest):
             raise StoreDamaged(
                 f"{self.address} ends at event {newest.number} of {head_number or 0} that were "
                 f"written; {ADVICE}"
             )
-        return NewestEvent(newest, tuple(content))
+        return NewestEvent(newest, (seconds, kind, body))
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from tailor.storage.base import StoreDamaged, StoreError
 from tailor.storage.chain import ADVICE as DAMAGE_ADVICE
@@ -161,7 +162,7 @@ class FileInUse:
     """
 
     _lock = threading.Lock()
-    _users: Counter[tuple[int, int]] = Counter()
+    _users: ClassVar[Counter[tuple[int, int]]] = Counter()
 
     def __init__(self, file: Path) -> None:
         self._path = file
@@ -191,4 +192,3 @@ class FileInUse:
 def _identity(file: Path) -> tuple[int, int]:
     status = os.stat(file)
     return status.st_dev, status.st_ino
-

@@ -15,7 +15,7 @@ from tailor.storage.old_events import check_old_events
 APPLICATION_ID = 0x5441494C
 
 
-def _make_tables(db: sqlite3.Connection) -> None:
+def make_first_tables(db: sqlite3.Connection) -> None:
     db.execute(
         """
         CREATE TABLE events (
@@ -46,13 +46,15 @@ def _add_digests(db: sqlite3.Connection) -> None:
             data = ids_digest(ids[row.first : row.end])
         stored, head = next_row(head, row.time, row.kind, row.body, data)
         number, *_, digest = stored
-        db.execute("UPDATE events SET data = ?, digest = ? WHERE number = ?", (data, digest, number))
+        db.execute(
+            "UPDATE events SET data = ?, digest = ? WHERE number = ?", (data, digest, number)
+        )
     if head != BEGINNING:
         note_closed(db, head)
 
 
 #: Each step brings a file from version i to i + 1, in one transaction with the record of it.
-MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_make_tables, _add_digests]
+MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [make_first_tables, _add_digests]
 VERSION = len(MIGRATIONS)
 
 

@@ -365,6 +365,51 @@ def check_restore(place: Place) -> None:
         assert store.examples() == ODD_IDS
 
 
+def check_kinds(place: Place) -> None:
+    """find() gives the events of a kind as events() does."""
+    with place()() as store:
+        assert list(store.find("told")) == []
+        for number in range(30):
+            store.append("told" if number % 3 else "asked", {"n": number})
+        for kind in ("told", "asked", "nothing"):
+            expected = [event for event in store.events() if event.kind == kind]
+            assert list(store.find(kind)) == expected
+
+
+def check_whole(place: Place) -> None:
+    """A store in which nothing was damaged says so: when it is new, in use, complete by itself, and
+    open for reading. The event that counts ids knows their checksum.
+    """
+    open_it = place()
+    with open_it() as store:
+        assert store.problems() == []
+        store.checkpoint()
+        store.add_examples(ODD_IDS)
+        store.append("told", {}, b"\0" * 100_000)
+        store.checkpoint()
+        store.append("told", {})
+        assert store.problems() == []
+        with open_it(True) as reader:
+            reader.checkpoint()
+            assert reader.problems() == []
+        store.add_examples([])
+    with open_it(True) as store:
+        assert store.problems() == []
+        data = [event.data for event in store.find("examples")]
+    assert data == [ids_digest(ODD_IDS), ids_digest([])]
+
+
+def check_writing_at_once(place: Place) -> None:
+    """Writing goes on from what is there, also where nothing was read before."""
+    open_it = place()
+    for number in range(1, 6):
+        with open_it() as store:
+            assert store.append("told", {}) == number
+    with open_it(True) as store:
+        assert event_numbers(store) == [1, 2, 3, 4, 5]
+        assert store.problems() == []
+
+
 STORE_CHECKS = [
     check_events,
     check_many_events,
@@ -375,4 +420,7 @@ STORE_CHECKS = [
     check_closing,
     check_threads,
     check_restore,
+    check_kinds,
+    check_whole,
+    check_writing_at_once,
 ]
