@@ -215,5 +215,5 @@ def test_nothing_can_be_saved_of_an_empty_file(file_run, tmp_path):
     message = refused("check", file_run, "--salvage", tmp_path / "new")
     assert "no event can be read" in message
     assert not (tmp_path / "new").exists()
-    with pytest.raises(StoreDamaged, match="though .* events were written to it"):
+    with pytest.raises(StoreDamaged, match=r"though .* events were written to it"):
         open_store(file_run / "run.db")
