@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tailor.common.atomic_files import write_atomically
+from tailor.common.toml_tables import as_toml
 from tailor.errors import InputError
 from tailor.run import config
 from tailor.run.export import check_fresh
@@ -29,6 +30,10 @@ from tailor.storage.writer_lock import take_lock
 
 #: a line of tailor.toml that names the store
 _STORE_LINE = re.compile(r"^\s*store\s*=.*$", re.MULTILINE)
+#: all up to the line of [pool] that names its path, and the value of that
+_PATH_LINE = re.compile(
+    r"""(^\s*\[pool\][^\[]*?^\s*)path\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*')""", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -76,11 +81,17 @@ def _remove_content(folder: Path) -> None:
 
 def copy_settings(folder: Path, out: Path) -> None:
     """Copy the tailor.toml of a run to a folder that holds its store as a file. It names no other
-    store, and no password, there.
+    store, and no password, there, and the same pool.
     """
     text = (folder / config.FILE).read_text(encoding="utf-8")
-    without_store = _STORE_LINE.sub("# store =", text)
-    write_atomically(out / config.FILE, without_store)
+    text = _STORE_LINE.sub("# store =", text)
+    pool_path = config.read(folder).section("pool")["path"]
+    is_address = "://" in pool_path
+    if not is_address and not Path(pool_path).is_absolute():
+        seen_from_copy = os.path.relpath((folder / pool_path).absolute(), out.resolve())
+        line = f"path = {as_toml(seen_from_copy)}"
+        text = _PATH_LINE.sub(lambda match: match[1] + line, text, count=1)
+    write_atomically(out / config.FILE, text)
 
 
 def restore(backup: Path, folder: Path, *, replace: bool = False) -> Restored:

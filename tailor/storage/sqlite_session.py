@@ -148,12 +148,14 @@ class SqliteSession:
                 yield db
             is_first = self.checked == BEGINNING
             self.checked = self.pending
-            assert self._head is not None
-            self._head.write(self.checked)
             self._is_in_doubt = False
-            if is_first or not is_marked_open:
-                # The file itself, without its log, says from now on that it is open.
-                self._move_log()
+            # What was added is safe now, and nothing that fails here may say otherwise.
+            with contextlib.suppress(OSError, sqlite3.Error):
+                assert self._head is not None
+                self._head.write(self.checked)
+                if is_first or not is_marked_open:
+                    # The file itself, without its log, says from now on that it is open.
+                    self._move_log()
 
     def _writable(self) -> sqlite3.Connection:
         db = self.connection

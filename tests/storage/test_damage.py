@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -222,3 +224,49 @@ def test_what_can_be_read_but_not_understood_is_no_damage_of_the_store(tmp_path)
     append_raw(tmp_path / "run.db", "told", "[1, 2]")
     with SqliteStore(tmp_path / "run.db", readonly=True) as store:
         assert "event 43" in store.problems()[0]
+
+
+DIES = """
+import os, signal, sys
+from tailor.storage import SqliteStore, run_head, sqlite_schema, sqlite_session
+left = [int(sys.argv[2])]
+def dies(function):
+    def wrapped(*args, **options):
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left[0] -= 1
+        return function(*args, **options)
+    return wrapped
+for owner, name in (
+    (run_head.HeadWriter, "write"), (sqlite_session, "connect"), (sqlite_session, "migrate"),
+    (sqlite_session, "note_closed"), (sqlite_session, "sha256_of"),
+    (sqlite_session.SqliteSession, "_move_log"), (sqlite_session.SqliteSession, "_check_newest"),
+):
+    setattr(owner, name, dies(getattr(owner, name)))
+with SqliteStore(sys.argv[1]) as store:
+    for _ in range(3):
+        print(store.append("told", {}), flush=True)
+"""
+
+
+def test_killed_at_any_step_of_writing_nothing_is_damaged(tmp_path):
+    """From the first file of a new run to the last note of a closed one, and again later."""
+    acknowledged = 0
+    path = tmp_path / "run.db"
+    steps_of_whole = []
+    for step in range(60):
+        child = subprocess.run(
+            [sys.executable, "-c", DIES, str(path), str(step)], capture_output=True, text=True
+        )
+        assert child.returncode in (0, -9), child.stderr
+        acknowledged = max([acknowledged, *map(int, child.stdout.split())])
+        if child.returncode == 0:
+            steps_of_whole.append(step)
+        with SqliteStore(path) if acknowledged else contextlib.nullcontext() as store:
+            if store is not None:
+                numbers = [event.number for event in store.events()]
+                assert len(numbers) - acknowledged in (0, 1)
+                acknowledged = store.append("told", {})
+        if len(steps_of_whole) == 2:
+            break
+    assert steps_of_whole[0] > 8
