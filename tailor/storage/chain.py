@@ -102,7 +102,7 @@ def is_whole(previous: bytes, row: Sequence[Any]) -> bool:
 
 #: what to do about damage
 ADVICE = (
-    "nothing was changed. `tailor check RUN` says what is lost; `tailor restore` brings a backup "
+    "it was left as it is. `tailor check RUN` says what is lost; `tailor restore` brings a backup "
     "back, and `tailor check RUN --salvage NEW` saves what is whole"
 )
 

@@ -19,6 +19,7 @@ from tailor.storage.run_head import head_path, read_head
 from tailor.storage.sqlite_file import connect
 
 COLUMNS = "number, time, kind, body, data, digest"
+OLD_COLUMNS = "number, time, kind, body, data, NULL"
 #: Of an event without a row, or of an id that can't be read.
 UNREADABLE = "it can't be read"
 #: Of an event whose predecessor can't be read.
@@ -132,13 +133,47 @@ def _read_file(path: Path) -> tuple[dict[int, Row], int, list[str | None]]:
         return {}, newest, []
     with contextlib.closing(connect(file, "ro")) as db:
         newest = max(newest, _highest(db, "number", "events"))
-        query = f"SELECT {COLUMNS} FROM events WHERE number"
+        has_digests = _has_digests(db)
+        columns = COLUMNS if has_digests else OLD_COLUMNS
+        query = f"SELECT {columns} FROM events WHERE number"
         rows = {int(row[0]): row for row in _readable_rows(db, query, 1, newest)}
         last_position = _highest(db, "position", "examples")
         query = "SELECT position, id FROM examples WHERE position"
         id_rows = dict(_readable_rows(db, query, 0, last_position))
     ids = [_readable_id(id_rows.get(position)) for position in range(_position_count(id_rows))]
+    if not has_digests:
+        rows = _with_digests(rows, ids)
     return rows, newest, ids
+
+
+def _has_digests(db: sqlite3.Connection) -> bool:
+    """Whether events carry checksums; those of format 1 do not."""
+    try:
+        db.execute("SELECT digest FROM events LIMIT 0")
+    except sqlite3.Error as error:
+        return "no such column" not in str(error)
+    return True
+
+
+def _with_digests(rows: dict[int, Row], ids: Sequence[str | None]) -> dict[int, Row]:
+    """Rows of format 1, taken as they are where they can be understood, with the checksums that
+    they would have.
+    """
+    previous = BEGINNING.digest
+    with_digests: dict[int, Row] = {}
+    for number, row in sorted(rows.items()):
+        *content, _ = row
+        try:
+            body = json.loads(content[3])
+            if content[2] == "examples":
+                end = body["first"] + body["count"]
+                content[4] = ids_digest([str(name) for name in ids[body["first"] : end]])
+            digest = event_digest(previous, *content)
+        except Exception:  # whatever a damaged row may hold
+            continue
+        with_digests[number] = (*content, digest)
+        previous = digest
+    return with_digests
 
 
 def _position_count(id_rows: dict[int, Any]) -> int:

@@ -385,7 +385,7 @@ def test_damaged_pages_are_told_in_one_sentence(run):
     assert sum("damaged" in text for text in said) > len(said) / 2
     path.write_bytes(whole[:4096] + noise * (len(whole) // 4096 - 1))
     message = refused("run", "--run", run)
-    assert "is damaged; nothing was changed" in message
+    assert "is damaged; it was left as it is" in message
 
 
 BAD_SETTINGS = {

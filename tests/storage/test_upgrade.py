@@ -17,6 +17,7 @@ from runs import edit, refused, tailor
 
 from tailor.models.base import Notice
 from tailor.run.project import Project
+from tailor.run.salvage import salvage
 from tailor.run.upgrading import upgrade_run
 from tailor.storage import (
     StoreBusy,
@@ -187,5 +188,11 @@ def test_what_is_damaged_or_in_use_is_not_upgraded(tmp_path):
     before = (old_run / "run.db").read_bytes()
     with pytest.raises(StoreDamaged, match="event 3 is lost"):
         upgrade_run(old_run)
+    salvaged = salvage(old_run, tmp_path / "saved")
+    assert salvaged.events == 2
+    assert salvaged.losses[0].number == 3
+    assert len(salvaged.left_out) > 5
+    with open_store(tmp_path / "saved" / "run.db") as store:
+        assert store.problems() == []
     assert (old_run / "run.db").read_bytes() == before
     assert re.search("has format 1", refused("status", "--run", old_run))
