@@ -273,7 +273,7 @@ class PostgresStore(Store):
                 with self._session.lock:
                     if self._arrived is not None and row[0] == self._arrived.number:
                         self._acknowledge(self._arrived)
-                yield decode(row[:5], self.address)
+                yield decode(row, self.address)
 
     def _chain_at(self, db: Connection[Any], number: int) -> ChainHead:
         """The chain up to an event, which is not checked."""
@@ -307,10 +307,11 @@ class PostgresStore(Store):
             cursor.execute(FIND_EVENTS, (kind,))
             rows = cursor.fetchall()
         for row in rows:
-            *stored, digest_before = row
-            before = ChainHead(stored[0] - 1, digest_before or BEGINNING.digest)
-            verify_rows(before, [tuple(stored)], self.address)
-            yield decode(tuple(stored[:5]), self.address)
+            number, seconds, kind, body, data, digest, digest_before = row
+            before = ChainHead(number - 1, digest_before or BEGINNING.digest)
+            stored = (number, seconds, kind, body, data, digest)
+            verify_rows(before, [stored], self.address)
+            yield decode(stored, self.address)
 
     def last(self) -> Event | None:
         with self._session.use("read") as db:

@@ -129,7 +129,7 @@ class SqliteStore(Store):
                     if session.checked == before and not session.is_writable:
                         session.checked = chain
                 for row in page:
-                    yield decode(row[:5], self.path)
+                    yield decode(row, self.path)
 
     def _chain_at(self, number: int) -> ChainHead:
         """The chain up to an event, which is not checked."""
@@ -158,7 +158,7 @@ class SqliteStore(Store):
         before = ChainHead(number - 1, digest_before or BEGINNING.digest)
         stored = (number, seconds, kind, body, data, digest)
         verify_rows(before, [stored], self.path)
-        return decode(stored[:5], self.path)
+        return decode(stored, self.path)
 
     def examples(self) -> list[str]:
         with explained_errors("read", self.path), self._session.lock:
