@@ -10,6 +10,8 @@ import typer
 
 from tailor.cli.arms import arms
 from tailor.cli.ask import ask
+from tailor.cli.backup import backup
+from tailor.cli.check import check
 from tailor.cli.export import export
 from tailor.cli.group import CommandGroup
 from tailor.cli.init import init
@@ -18,14 +20,20 @@ from tailor.cli.label_studio import label_studio
 from tailor.cli.move import move
 from tailor.cli.plan import plan
 from tailor.cli.predict import predict
+from tailor.cli.restore import restore
 from tailor.cli.run import run
 from tailor.cli.status import status
 from tailor.cli.tell import tell
 from tailor.cli.train import train
 from tailor.cli.trust import trust
+from tailor.cli.upgrade import upgrade
 from tailor.cli.users import users
 
-COMMANDS = (init, label, run, ask, tell, status, export, train, predict, move, plan, arms, trust)
+COMMANDS = (
+    *(init, label, run, ask, tell, status, export, train, predict),
+    *(backup, restore, check, upgrade, move),
+    *(plan, arms, trust),
+)
 #: other packages add commands and groups of commands under this entry-point group
 PLUGINS = "tailor.commands"
 

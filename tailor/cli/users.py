@@ -36,8 +36,6 @@ def add(
     from a line.
     """
     from tailor.annotation.roles import check_role
-    from tailor.run.reaches import user_reaches
-    from tailor.run.trust import remember
 
     if role:
         check_role(role)
@@ -45,11 +43,7 @@ def add(
     password = _read_password()
     if not password:
         raise InputError("no password was given")
-    is_first = not users_of_run.names
     is_new = users_of_run.add(name, password, role or None, by=_author())
-    if is_first:
-        # All of them were made here; of those that were there before, nobody knows who made them.
-        remember(run, user_reaches(run))
     name = name.strip()
     role_now = users_of_run.role(name)
     listed = ", ".join(users_of_run.names)

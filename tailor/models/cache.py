@@ -23,6 +23,8 @@ DESCRIPTION = "meta.json"
 LOCK = "lock"
 #: of the files; a folder of another one counts as empty
 FORMAT = 1
+#: rows that a check looks at together
+CHECKED_AT_ONCE = 4096
 
 
 def key_digest(key: str | bytes) -> bytes:
@@ -32,6 +34,44 @@ def key_digest(key: str | bytes) -> bytes:
         key = key.encode("utf-8", "surrogatepass")
     checksum = hashlib.blake2b(key, digest_size=DIGEST)
     return checksum.digest()
+
+
+def cache_problems(folder: Path) -> list[str]:
+    """What is wrong with a cache's files, in words: a description that can't be read, keys without
+    their rows, rows that are no numbers. Empty where all is whole; a crash leaves nothing wrong.
+
+    folder  of one cache
+    """
+    try:
+        description = json.loads((folder / DESCRIPTION).read_text())
+        dtype = np.dtype(description["dtype"])
+        shape = tuple(int(length) for length in description["shape"])
+        row_bytes = math.prod(shape) * dtype.itemsize
+        keys = (folder / KEYS).stat().st_size // DIGEST
+        rows_path = folder / ROWS
+        rows = rows_path.stat().st_size // row_bytes
+    except FileNotFoundError as error:
+        missing = Path(error.filename).name
+        return [f"{missing} is missing"] if missing != KEYS else []
+    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+        return [f"{DESCRIPTION} is damaged: {error!r}"]
+    if rows < keys:
+        return [f"{ROWS} has {rows} rows for {keys} keys"]
+    if keys == 0 or dtype.kind != "f":
+        return []
+    values = np.memmap(rows_path, dtype, "r", shape=(keys, *shape))
+    return _rows_that_are_no_numbers(values)
+
+
+def _rows_that_are_no_numbers(rows: np.ndarray) -> list[str]:
+    """rows (R, *shape)"""
+    for start in range(0, len(rows), CHECKED_AT_ONCE):
+        piece = rows[start : start + CHECKED_AT_ONCE]
+        is_finite = np.isfinite(piece.reshape(len(piece), -1)).all(1)
+        if not is_finite.all():
+            row = start + int(np.argmin(is_finite))
+            return [f"row {row} of {ROWS} holds what is no number"]
+    return []
 
 
 class RowCache:

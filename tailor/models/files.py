@@ -116,6 +116,26 @@ def read_model(
     return settings, tensors
 
 
+def model_problems(folder: Path) -> list[str]:
+    """What is wrong with the files that write_model() wrote, in words; empty where all is whole."""
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        read_settings(folder)
+        tensors = load_file(folder / WEIGHTS)
+    except InputError as error:
+        return [str(error)]
+    except (OSError, ValueError, SafetensorError) as error:
+        return [f"{WEIGHTS}: {error}"]
+    problems = []
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            problems.append(f"{WEIGHTS}: {name} holds what is no number")
+    return problems
+
+
 def _check_purpose(
     folder: Path,
     settings: dict[str, Any],

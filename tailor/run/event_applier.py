@@ -17,6 +17,7 @@ from tailor.run.events import (
     AnswersTold,
     AnswersWithdrawn,
     ClassesChanged,
+    EventLost,
     ExamplesAdded,
     ExamplesSetAside,
     ExamplesVanished,
@@ -99,8 +100,9 @@ def _apply_several(event: SeveralEvents, run_state: RunState, context: EventCont
 
 @_apply.register(RunOpened)
 @_apply.register(PoolDescribed)
+@_apply.register(EventLost)
 def _change_nothing(event: RunEvent, run_state: RunState, context: EventContext) -> None:
-    """For whoever opens the run or its pool: nothing changes."""
+    """For whoever opens the run or its pool, or looks for what was lost: nothing changes."""
 
 
 @_apply.register

@@ -248,6 +248,21 @@ class ActUndone(RunEvent):
 
 
 @dataclass(frozen=True)
+class EventLost(RunEvent):
+    """In the place of an event that was damaged and could not be saved: nothing changes."""
+
+    kind = "lost"
+    lost_kind: str
+
+    def body(self) -> Body:
+        return {"kind": self.lost_kind}
+
+    @classmethod
+    def read(cls, body: Body, data: bytes | None) -> Self:
+        return cls(body["kind"])
+
+
+@dataclass(frozen=True)
 class SeveralEvents(RunEvent):
     """What came at the same time and was written at once. None of these events has arrays."""
 
@@ -284,6 +299,7 @@ KINDS: dict[str, type[RunEvent]] = {
         OfferedAgain,
         ClassesChanged,
         ActUndone,
+        EventLost,
         SeveralEvents,
     )
 }

@@ -29,7 +29,15 @@ from tailor.run.settings import Settings
 from tailor.run.state import RunState
 from tailor.run.stopping import Budget, ClassCounts, Plateau, StoppingRule, TargetAccuracy
 from tailor.run.trust import check_trusted
-from tailor.storage import Event, Store, StoreError, is_begun, open_store, parse_place
+from tailor.storage import (
+    Event,
+    Store,
+    StoreError,
+    StoreOutdated,
+    is_begun,
+    open_store,
+    parse_place,
+)
 from tailor.task import Task
 
 #: stopping rules by their keys in [stop]
@@ -60,12 +68,7 @@ class Project:
         reaches = run_reaches(self.config)
         check_trusted(self.folder, reaches, trust=trust)
         self._trust = trust
-        # The environment wins: a password is better kept out of tailor.toml.
-        store = os.environ.get("TAILOR_STORE")
-        if not store:
-            run_options = self.config.section("run")
-            store = run_options.get("store", STORE)
-        self.place = parse_place(store, self.folder)
+        self.place = store_place(self.config)
         self.settings = self._settings()
         #: what a user should know about tailor.toml and the run, in words
         self.notes: list[str] = []
@@ -90,10 +93,16 @@ class Project:
         """Where the answers are kept; in PostgreSQL the folder's name is the run's, unless the URL
         names one.
         """
-        return open_store(self.place, run=_run_name(self.folder), readonly=readonly)
+        try:
+            return open_store(self.place, run=run_name(self.folder), readonly=readonly)
+        except StoreOutdated as error:
+            raise error.of_run(self.folder) from error
 
     def begun(self) -> bool:
-        return is_begun(self.place, _run_name(self.folder))
+        try:
+            return is_begun(self.place, run_name(self.folder))
+        except StoreOutdated as error:
+            raise error.of_run(self.folder) from error
 
     def _settings(self) -> Settings:
         task = self.config.section("task")
@@ -289,7 +298,23 @@ class Project:
             return rebuild(self.settings, store)
 
 
-def _run_name(folder: Path) -> str:
+def store_place(settings: config.Config) -> str | Path:
+    """Where the store of a run is."""
+    # The environment wins: a password is better kept out of tailor.toml.
+    store = os.environ.get("TAILOR_STORE")
+    if not store:
+        run_options = settings.section("run")
+        store = run_options.get("store", STORE)
+    return parse_place(store, settings.folder)
+
+
+def trusted_store_place(settings: config.Config) -> str | Path:
+    """store_place() of a run that is trusted with what it reaches; raises NotTrusted of others."""
+    check_trusted(settings.folder, run_reaches(settings))
+    return store_place(settings)
+
+
+def run_name(folder: Path) -> str:
     """What a run is called where several share a database."""
     return folder.resolve().name
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from tailor.run.event_applier import EventContext, apply
 from tailor.run.events import RunEvent, RunOpened, SeveralEvents
 from tailor.run.replay import rebuild
+from tailor.run.round_events import RoundOpened
 from tailor.run.settings import Settings
 from tailor.storage.base import Store, StoreError
 
@@ -55,6 +56,10 @@ class RecordedRun:
             return
         context = EventContext(number=number, time=time.time(), store=self.store)
         apply(self.run_state, event, context)
+        if isinstance(event, RoundOpened):
+            # Once a round the store's file is complete by itself. The event is safe without that.
+            with contextlib.suppress(StoreError):
+                self.store.checkpoint()
 
     def _append(self, event: RunEvent) -> int:
         try:

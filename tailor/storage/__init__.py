@@ -11,8 +11,10 @@ from tailor.storage.base import (
     Event,
     Store,
     StoreBusy,
+    StoreDamaged,
     StoreError,
     StoreMissing,
+    StoreOutdated,
     StoreUnreachable,
 )
 from tailor.storage.postgres import PostgresStore
@@ -44,7 +46,8 @@ def open_store(place: str | Path, *, run: str | None = None, readonly: bool = Fa
     readonly  open it for reading; StoreMissing where there is nothing
 
     Raises StoreBusy where another process writes to it, StoreUnreachable where the server does not
-    answer, and StoreError where it was moved elsewhere or can't be opened.
+    answer, StoreDamaged where it lost anything, StoreOutdated where it has an earlier format, and
+    StoreError where it was moved elsewhere or can't be opened.
     """
     check_operating_system()
     store = open_even_if_moved(place, run=run, readonly=readonly)
@@ -94,8 +97,10 @@ __all__ = [
     "SqliteStore",
     "Store",
     "StoreBusy",
+    "StoreDamaged",
     "StoreError",
     "StoreMissing",
+    "StoreOutdated",
     "StoreUnreachable",
     "describe_place",
     "is_begun",

@@ -29,6 +29,33 @@ class StoreMissing(StoreError):
     """There is nothing to read: no run was begun here."""
 
 
+class StoreDamaged(StoreError):
+    """Something that was written is lost or changed. The store was left as it is."""
+
+
+class StoreOutdated(StoreError):
+    """The store has an earlier format, which `tailor upgrade` brings up to date.
+
+    place    of the store, for the message
+    version  its format
+    newest   today's
+    folder   of the run, as far as it is known
+    """
+
+    def __init__(self, place: object, version: int, newest: int, folder: object = "RUN") -> None:
+        super().__init__(
+            f"{place} has format {version}, and this tailor works with {newest}: `tailor upgrade "
+            f"{folder}` brings it up to date, and makes a backup first; nothing was changed"
+        )
+        self.place = place
+        self.version = version
+        self.newest = newest
+
+    def of_run(self, folder: object) -> StoreOutdated:
+        """The same error, with the folder of the run in its message."""
+        return StoreOutdated(self.place, self.version, self.newest, folder)
+
+
 @dataclass(frozen=True)
 class Event:
     """Something that happened in a run.
@@ -55,6 +82,10 @@ class Store(ABC):
     have no holes: what was rolled back leaves none. An append that raises was not taken in, but for
     one whose connection broke meanwhile: events() tells.
 
+    Events carry a chain of checksums (chain.py), which is checked as they are read. Where anything
+    that was written is lost or changed, opening or reading raises StoreDamaged, and nothing is
+    written before the whole chain was checked.
+
     All methods raise StoreError where the store can't be read or written.
     """
 
@@ -64,8 +95,8 @@ class Store(ABC):
 
     @abstractmethod
     def add_examples(self, ids: Sequence[str]) -> None:
-        """Add ids at the positions that follow the last, with an event "examples" that counts them;
-        all or none.
+        """Add ids at the positions that follow the last, with an event "examples" that counts them
+        and whose data is their ids_digest(); all or none.
         """
 
     @abstractmethod
@@ -99,6 +130,30 @@ class Store(ABC):
         verify  may read what is here before it counts: where it raises, nothing came in
         """
 
+    def checkpoint(self) -> None:
+        """Make what lies at the store's place complete, should it be spread over several files."""
+        return
+
+    def database_problems(self) -> list[str]:
+        """What the database's own check finds wrong, in words."""
+        return []
+
+    def problems(self) -> list[str]:
+        """What the chain, the ids and the database's own check find wrong, in words; empty where
+        all is whole.
+        """
+        messages: list[str] = []
+        for read in (self._read_events, self.examples):
+            try:
+                read()
+            except StoreDamaged as error:
+                messages.append(str(error))
+        return messages + self.database_problems()
+
+    def _read_events(self) -> None:
+        for _ in self.events():
+            pass
+
     @abstractmethod
     def close(self) -> None:
         """Let go of the store. May be called again."""
@@ -115,26 +170,21 @@ def encode(body: dict[str, Any]) -> str:
     return json.dumps(body, separators=(",", ":"), allow_nan=False)
 
 
-def decode(row: tuple[int, float, str, str, bytes | None], place: object) -> Event:
-    """An event from a row (number, time, kind, body, data). Raises StoreError where it is damaged.
+def decode(row: tuple[int, float, str, str, bytes | None, bytes], place: object) -> Event:
+    """The event in a row (number, time, kind, body, data, digest) whose checksum is right. Raises
+    StoreDamaged where its body is no JSON object.
 
     place  of the store, for the message
     """
-    number, time, kind, encoded_body, data = row
+    number, time, kind, encoded_body, data, _ = row
     try:
         body = json.loads(encoded_body)
     except (TypeError, ValueError, RecursionError) as error:
-        raise StoreError(
+        raise StoreDamaged(
             f"event {number} of {place} is damaged: {error}; restore a copy"
         ) from error
-    has_right_types = (
-        isinstance(body, dict)
-        and isinstance(kind, str)
-        and isinstance(time, int | float)
-        and isinstance(data, bytes | None)
-    )
-    if not has_right_types:
-        raise StoreError(
+    if not isinstance(body, dict):
+        raise StoreDamaged(
             f"event {number} of {place} is damaged: it is not what was written; restore a copy"
         )
     return Event(number, time, kind, body, data)

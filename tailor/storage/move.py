@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tailor.storage import MOVED, describe_place, open_even_if_moved
-from tailor.storage.base import Event, Store, StoreError, StoreMissing, encode
+from tailor.storage.base import Event, Store, StoreDamaged, StoreError, StoreMissing, encode
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,32 @@ def fingerprint(ids: Sequence[str], events: Iterable[Event]) -> Fingerprint:
     return Fingerprint(len(ids), event_count, digest.hexdigest())
 
 
+def transfer(
+    ids: Sequence[str], read_events: Callable[[], Iterable[Event]], target: Store
+) -> Fingerprint:
+    """Write ids and events to an empty store, and compare all of it before it counts.
+
+    read_events  gives the same events each time
+
+    Raises StoreError where what arrived differs; nothing is in the target then.
+    """
+    sent = fingerprint(ids, read_events())
+
+    def verify() -> None:
+        try:
+            arrived = fingerprint(target.examples(), target.events())
+        except StoreDamaged as error:
+            raise StoreError(f"what arrived differs from what was sent: {error}") from error
+        if arrived != sent:
+            raise StoreError(
+                f"what arrived differs from what was sent ({arrived}, {sent}): nothing was taken "
+                "over"
+            )
+
+    target.restore(ids, read_events(), verify)
+    return sent
+
+
 def move(source: str | Path, target: str | Path, *, run: str | None = None) -> Fingerprint:
     """Move everything at `source` to `target`, which must be empty. Nobody can write to either
     meanwhile.
@@ -68,17 +94,7 @@ def move(source: str | Path, target: str | Path, *, run: str | None = None) -> F
         open_even_if_moved(target, run=run) as new_store,
     ):
         ids = old_store.examples()
-        sent = fingerprint(ids, _events_to_move(old_store))
-
-        def verify() -> None:
-            arrived = fingerprint(new_store.examples(), new_store.events())
-            if arrived != sent:
-                raise StoreError(
-                    f"what arrived differs from what was sent ({arrived}, {sent}): nothing was "
-                    "moved"
-                )
-
-        new_store.restore(ids, _events_to_move(old_store), verify)
+        sent = transfer(ids, lambda: _events_to_move(old_store), new_store)
         try:
             old_store.append(MOVED, {"to": target_name})
         except StoreError as error:

@@ -4,20 +4,32 @@ its own.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tailor.errors import InputError
-from tailor.storage.address import Address
+from tailor.storage.address import Address, driver
 from tailor.storage.base import (
     Event,
     Store,
+    StoreDamaged,
     StoreError,
     check_empty,
     check_storable,
     decode,
     encode,
+)
+from tailor.storage.chain import (
+    ADVICE,
+    BEGINNING,
+    ChainHead,
+    StoredRow,
+    check_ids,
+    ids_digest,
+    next_row,
+    verify_rows,
 )
 from tailor.storage.postgres_connection import take_lock
 from tailor.storage.postgres_schema import bring_up_to_date
@@ -36,7 +48,7 @@ FIRST_PAGE_ROWS = 8
 LOCK_PATIENCE = 1.0
 
 READ_PAGE = """
-    SELECT number, time, kind, body, data FROM (
+    SELECT number, time, kind, body, data, digest FROM (
         SELECT *, sum(octet_length(body) + coalesce(octet_length(data), 0))
             OVER (ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes
         FROM (
@@ -44,13 +56,37 @@ READ_PAGE = """
         ) AS chosen
     ) AS sized WHERE coalesce(bytes, 0) < %s ORDER BY number
 """
-#: One writer and the largest number plus one: a number that was rolled back is given again.
+#: With the checksum of the event before, which an event's own follows from.
+FIND_EVENTS = """
+    SELECT event.number, event.time, event.kind, event.body, event.data, event.digest,
+        before.digest
+    FROM events AS event LEFT JOIN events AS before ON before.number = event.number - 1
+    WHERE event.kind = %s ORDER BY event.number
+"""
+#: The head in the same statement, so that both are there or neither is.
 INSERT_EVENT = """
-    INSERT INTO events (number, time, kind, body, data)
-    SELECT coalesce(max(number), 0) + 1, %s, %s, %s, %s FROM events RETURNING number
+    WITH added AS (
+        INSERT INTO events (number, time, kind, body, data, digest)
+        VALUES (%s, %s, %s, %s, %s, %s) RETURNING number, digest
+    )
+    UPDATE head SET number = added.number, digest = added.digest FROM added
+"""
+READ_NEWEST = """
+    SELECT event.number, event.time, event.kind, event.body, event.digest, head.number, head.digest
+    FROM head LEFT JOIN (SELECT * FROM events ORDER BY number DESC LIMIT 1) AS event ON true
 """
 COPY_EXAMPLES = "COPY examples (position, id) FROM STDIN"
-COPY_EVENTS = "COPY events (number, time, kind, body, data) FROM STDIN"
+COPY_EVENTS = "COPY events (number, time, kind, body, data, digest) FROM STDIN"
+
+
+class NewestEvent(NamedTuple):
+    """The newest event in the database.
+
+    content  its (time, kind, body)
+    """
+
+    chain: ChainHead
+    content: tuple[float, str, str]
 
 
 class PostgresStore(Store):
@@ -68,12 +104,14 @@ class PostgresStore(Store):
     def __init__(self, url: str, run: str | None = None, *, readonly: bool = False) -> None:
         self.address = Address.parse(url, run)
         self._readonly = readonly
-        #: The newest event's number, as far as this store knows; None until it is open.
-        self._known_number: int | None = None
+        #: The newest event, as far as this store knows; None until it is open.
+        self._known: ChainHead | None = None
         #: (time, kind, body, data) of the event on its way to the server.
         self._in_flight: tuple[float, str, str, bytes | None] | None = None
-        #: The number of that event, where the connection broke and it did arrive; else 0.
-        self._arrived_number = 0
+        #: That event, where the connection broke and it did arrive.
+        self._arrived: ChainHead | None = None
+        #: How far the chain was checked.
+        self._checked = BEGINNING
         self._outdated = ""
         self._session = PostgresSession(
             self.address,
@@ -83,7 +121,7 @@ class PostgresStore(Store):
         )
         try:
             with self._session.use("open") as db:
-                self._known_number = self._newest(db)[0]
+                self._known = self._newest(db).chain
         except BaseException:
             self.close()
             raise
@@ -98,19 +136,20 @@ class PostgresStore(Store):
         on its way when the last one was lost.
         """
         if not self._readonly:
-            is_first = self._known_number is None
+            is_first = self._known is None
             take_lock(db, self.address, patience=0.0 if is_first else LOCK_PATIENCE)
         bring_up_to_date(db, self.address, self._readonly)
-        if self._known_number is None or self._readonly:
+        if self._known is None or self._readonly:
             return
-        number, *newest = self._newest(db)
+        newest = self._newest(db)
         sent = None if self._in_flight is None else self._in_flight[:3]
-        if number == self._known_number + 1 and tuple(newest) == sent:
-            self._arrived_number = number
-        elif number != self._known_number:
+        is_next = newest.chain.number == self._known.number + 1
+        if is_next and newest.content == sent:
+            self._arrived = newest.chain
+        elif newest.chain != self._known:
             self._outdated = (
-                f"{self.address} has {number} events where this process knows of "
-                f"{self._known_number}"
+                f"{self.address} has {newest.chain.number} events where this process knows of "
+                f"{self._known.number}"
             )
 
     def _forget_in_flight(self) -> None:
@@ -125,12 +164,20 @@ class PostgresStore(Store):
                 f"{self._outdated}: it was written to while the connection was lost; open the "
                 "run again"
             )
-        if self._arrived_number:
+        if self._arrived is not None:
             raise StoreError(
-                f"event {self._arrived_number} of {self.address} was on its way when the "
+                f"event {self._arrived.number} of {self.address} was on its way when the "
                 "connection was lost, and did arrive: read the events, or open the run again, "
                 "before you add to them"
             )
+        self._check_rest()
+
+    def _check_rest(self) -> None:
+        """Check what was not read yet, before the first event is written."""
+        assert self._known is not None
+        if self._checked.number < self._known.number:
+            for page in self._pages(self._checked, self._known.number):
+                self._checked = verify_rows(self._checked, page, self.address)
 
     # ------------------------------------------------------------------ writing
 
@@ -138,17 +185,16 @@ class PostgresStore(Store):
         encoded_body = encode(body)
         _check_storable(kind)
         with self._session.use("write to") as db:
-            if self._has_arrived(kind, encoded_body, data):
-                return self._acknowledge(self._arrived_number)
+            if self._arrived is not None and self._was_sent(kind, encoded_body, data):
+                return self._acknowledge(self._arrived)
             self._check_writable()
             with self._session.answering(db, len(encoded_body) + len(data or b"")):
-                return self._acknowledge(self._insert(db.cursor(), kind, encoded_body, data))
+                added = self._insert(db.cursor(), kind, encoded_body, data)
+            return self._acknowledge(added)
 
-    def _has_arrived(self, kind: str, encoded_body: str, data: bytes | None) -> bool:
-        """Whether an event that is given again after an error had arrived at the first try."""
-        if not self._arrived_number or self._in_flight is None:
-            return False
-        return self._in_flight[1:] == (kind, encoded_body, data)
+    def _was_sent(self, kind: str, encoded_body: str, data: bytes | None) -> bool:
+        """Whether an event is given again whose connection was lost at the first try."""
+        return self._in_flight is not None and self._in_flight[1:] == (kind, encoded_body, data)
 
     def add_examples(self, ids: Sequence[str]) -> None:
         _check_storable(*ids)
@@ -159,8 +205,8 @@ class PostgresStore(Store):
                 (first,) = _fetch_row(cursor)
                 _copy(cursor, COPY_EXAMPLES, enumerate(ids, first))
                 body = encode({"first": first, "count": len(ids)})
-                number = self._insert(cursor, "examples", body, None)
-            self._acknowledge(number)
+                added = self._insert(cursor, "examples", body, ids_digest(ids))
+            self._acknowledge(added)
 
     def _insert(
         self,
@@ -168,17 +214,20 @@ class PostgresStore(Store):
         kind: str,
         encoded_body: str,
         data: bytes | None,
-    ) -> int:
+    ) -> ChainHead:
+        assert self._known is not None
         self._in_flight = (time.time(), kind, encoded_body, data)
-        cursor.execute(INSERT_EVENT, self._in_flight)
-        (number,) = _fetch_row(cursor)
-        return int(number)
+        row, added = next_row(self._known, *self._in_flight)
+        cursor.execute(INSERT_EVENT, row)
+        return added
 
-    def _acknowledge(self, number: int) -> int:
-        self._known_number = number
+    def _acknowledge(self, added: ChainHead) -> int:
+        if self._checked == self._known:
+            self._checked = added
+        self._known = added
         self._in_flight = None
-        self._arrived_number = 0
-        return number
+        self._arrived = None
+        return added.number
 
     def restore(
         self,
@@ -192,58 +241,116 @@ class PostgresStore(Store):
             with db.transaction(), db.cursor() as cursor:
                 check_empty(self, self.address)
                 _copy(cursor, COPY_EXAMPLES, enumerate(ids))
-                rows = (
-                    (event.number, event.time, event.kind, encode(event.body), event.data)
-                    for event in events
-                )
-                _copy(cursor, COPY_EVENTS, rows)
+                restored = BEGINNING
+
+                def rows() -> Iterator[StoredRow]:
+                    nonlocal restored
+                    for event in events:
+                        body = encode(event.body)
+                        row, restored = next_row(restored, event.time, event.kind, body, event.data)
+                        yield row
+
+                _copy(cursor, COPY_EVENTS, rows())
+                cursor.execute("UPDATE head SET number = %s, digest = %s", restored)
                 verify()
-            self._known_number = self._newest(db)[0]
+            self._known = restored
+            self._checked = restored
 
     # ------------------------------------------------------------------ reading
 
     def events(self, after: int = 0) -> Iterator[Event]:
         with self._session.use("read") as db:
-            newest_number = self._newest(db)[0]
-        rows = FIRST_PAGE_ROWS
-        while after < newest_number:
-            page = self._read_page(after, newest_number, rows)
-            if not page:
-                return
-            for event in page:
+            newest = self._newest(db).chain
+            chain = self._chain_at(db, min(after, newest.number))
+        for page in self._pages(chain, newest.number):
+            before = chain
+            chain = verify_rows(before, page, self.address)
+            with self._session.lock:
+                if self._checked == before:
+                    self._checked = chain
+            for row in page:
                 # Another thread may have it acknowledged, and more written, meanwhile.
                 with self._session.lock:
-                    if event.number == self._arrived_number:
-                        self._acknowledge(event.number)
-                yield event
-            after = page[-1].number
-            rows = min(4 * rows, PAGE_ROWS)
+                    if self._arrived is not None and row[0] == self._arrived.number:
+                        self._acknowledge(self._arrived)
+                yield decode(row, self.address)
 
-    def _read_page(self, after: int, newest_number: int, rows: int) -> list[Event]:
-        """The next events: so many, or fewer where they are large. No transaction stays open
-        between pages.
+    def _chain_at(self, db: Connection[Any], number: int) -> ChainHead:
+        """The chain up to an event, which is not checked."""
+        if number <= 0:
+            return BEGINNING
+        row = db.execute(
+            "SELECT number, digest FROM events WHERE number = %s", (number,)
+        ).fetchone()
+        if row is None:
+            raise StoreDamaged(f"event {number} of {self.address} is lost; {ADVICE}")
+        return ChainHead(*row)
+
+    def _pages(self, chain: ChainHead, newest: int) -> Iterator[list[StoredRow]]:
+        """The rows after a place of the chain: so many at once, or fewer where they are large. No
+        transaction stays open between pages.
         """
+        last = chain.number
+        count = FIRST_PAGE_ROWS
+        while last < newest:
+            with self._session.use("read") as db, db.cursor(binary=True) as cursor:
+                cursor.execute(READ_PAGE, (last, newest, count, PAGE_BYTES))
+                page = cursor.fetchall()
+            if not page:
+                raise StoreDamaged(f"event {last + 1} of {self.address} is lost; {ADVICE}")
+            yield page
+            last = page[-1][0]
+            count = min(4 * count, PAGE_ROWS)
+
+    def find(self, kind: str) -> Iterator[Event]:
         with self._session.use("read") as db, db.cursor(binary=True) as cursor:
-            cursor.execute(READ_PAGE, (after, newest_number, rows, PAGE_BYTES))
-            page = cursor.fetchall()
-        return [decode(row, self.address) for row in page]
+            cursor.execute(FIND_EVENTS, (kind,))
+            rows = cursor.fetchall()
+        for row in rows:
+            number, seconds, kind, body, data, digest, digest_before = row
+            before = ChainHead(number - 1, digest_before or BEGINNING.digest)
+            stored = (number, seconds, kind, body, data, digest)
+            verify_rows(before, [stored], self.address)
+            yield decode(stored, self.address)
 
     def last(self) -> Event | None:
         with self._session.use("read") as db:
-            newest_number = self._newest(db)[0]
+            newest_number = self._newest(db).chain.number
         return next(self.events(newest_number - 1), None) if newest_number else None
 
     def examples(self) -> list[str]:
-        with self._session.use("read") as db:
+        with self._session.use("read") as db, _snapshot(db):
             rows = db.execute("SELECT id FROM examples ORDER BY position").fetchall()
-        return [example_id for (example_id,) in rows]
+            joined = list(self.find("examples"))
+        ids = [example_id for (example_id,) in rows]
+        check_ids(ids, joined, self.address)
+        return ids
 
-    def _newest(self, db: Connection[Any]) -> tuple[Any, ...]:
-        """(number, time, kind, body) of the last event; number 0 where there is none."""
-        query = "SELECT number, time, kind, body FROM events ORDER BY number DESC LIMIT 1"
+    def _newest(self, db: Connection[Any]) -> NewestEvent:
+        """Raises StoreDamaged where it is not the one that the head knows."""
         with self._session.answering(db):
-            row = db.execute(query).fetchone()
-        return row or (0, 0.0, "", "")
+            row = db.execute(READ_NEWEST).fetchone()
+        columns: tuple[Any, ...] = row or (None,) * 7
+        number, seconds, kind, body, digest, head_number, head_digest = columns
+        newest = ChainHead(number, digest) if number else BEGINNING
+        if tuple(newest) != (head_number, head_digest):
+            raise StoreDamaged(
+                f"{self.address} ends at event {newest.number} of {head_number or 0} that were "
+                f"written; {ADVICE}"
+            )
+        return NewestEvent(newest, (seconds, kind, body))
+
+
+@contextlib.contextmanager
+def _snapshot(db: Connection[Any]) -> Iterator[None]:
+    """What the block reads is of one moment."""
+    in_transaction = db.info.transaction_status == driver().pq.TransactionStatus.INTRANS
+    if in_transaction:  # it is the writer's own
+        yield
+        return
+    with db.transaction():
+        db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        yield
 
 
 def _copy(cursor: Cursor[Any], statement: str, rows: Iterable[tuple[Any, ...]]) -> None:

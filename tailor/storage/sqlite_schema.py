@@ -4,31 +4,64 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tailor.storage.base import StoreError, StoreMissing
+from tailor.storage.base import StoreError, StoreOutdated
+from tailor.storage.chain import BEGINNING, ChainHead, ids_digest, next_row
+from tailor.storage.old_events import check_old_events
 
 #: Marks a file as one of ours: "TAIL".
 APPLICATION_ID = 0x5441494C
-#: Each step brings a file from version i to i + 1, in one transaction with the record of it.
-MIGRATIONS = [
+
+
+def make_first_tables(db: sqlite3.Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE events (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, kind TEXT NOT NULL,
+            body TEXT NOT NULL, data BLOB
+        ) STRICT
+        """
+    )
+    db.execute(
+        "CREATE TABLE examples (position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE) STRICT"
+    )
+
+
+def _add_digests(db: sqlite3.Connection) -> None:
+    """Format 2: each event carries a checksum, and a file that was closed knows its newest event.
+
+    The table `closed` has a row only where nobody writes: a file that was copied without its log
+    while the run was open has none, or not the newest event.
     """
-    CREATE TABLE events (
-        number INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, kind TEXT NOT NULL,
-        body TEXT NOT NULL, data BLOB
-    ) STRICT;
-    CREATE TABLE examples (position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE) STRICT;
-    """,
-]
+    db.execute("ALTER TABLE events ADD COLUMN digest BLOB NOT NULL DEFAULT x''")
+    db.execute("CREATE TABLE closed (number INTEGER NOT NULL, digest BLOB NOT NULL) STRICT")
+    ids = [example_id for (example_id,) in db.execute("SELECT id FROM examples ORDER BY position")]
+    head = BEGINNING
+    rows = db.execute("SELECT number, time, kind, body, data FROM events ORDER BY number")
+    for row in check_old_events(rows, len(ids)):
+        data = row.data
+        if row.kind == "examples":
+            data = ids_digest(ids[row.first : row.end])
+        stored, head = next_row(head, row.time, row.kind, row.body, data)
+        number, *_, digest = stored
+        db.execute(
+            "UPDATE events SET data = ?, digest = ? WHERE number = ?", (data, digest, number)
+        )
+    if head != BEGINNING:
+        note_closed(db, head)
+
+
+#: Each step brings a file from version i to i + 1, in one transaction with the record of it.
+MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [make_first_tables, _add_digests]
 VERSION = len(MIGRATIONS)
 
 
-def bring_up_to_date(db: sqlite3.Connection, path: Path, readonly: bool) -> None:
-    """Check that the file is a run that can be used, and for a writer make what is missing.
+def read_version(db: sqlite3.Connection, path: Path) -> int:
+    """The format of a run's file; 0 where it holds nothing yet.
 
-    Raises StoreMissing where there is nothing to read, and StoreError where the file is newer than
-    this program, older than a reader can use, or no run at all.
+    Raises StoreError where it is another program's, or newer than this one.
     """
     (application_id,) = db.execute("PRAGMA application_id").fetchone()
     (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -40,27 +73,32 @@ def bring_up_to_date(db: sqlite3.Connection, path: Path, readonly: bool) -> None
             f"{path} was written by a newer tailor (format {version}, this one knows {VERSION}): "
             "upgrade"
         )
-    if readonly:
-        # A process that was killed when it had just made the file leaves it empty.
-        if not tables:
-            raise StoreMissing(
-                f"{path} is empty: start a run with `tailor init`, or name the right folder"
-            )
-        if version < VERSION:
-            raise StoreError(
-                f"{path} has format {version}: open it once for writing to bring it to {VERSION}"
-            )
-        return
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = FULL")  # flushed to disk before a commit returns
+    return int(version) if tables else 0
+
+
+def check_version(db: sqlite3.Connection, path: Path) -> bool:
+    """Whether a file holds a run of today's format; False where it holds nothing.
+
+    Raises StoreOutdated for an earlier one.
+    """
+    version = read_version(db, path)
+    if 0 < version < VERSION:
+        raise StoreOutdated(path, version, VERSION)
+    return version > 0
+
+
+def migrate(db: sqlite3.Connection, version: int) -> None:
+    """Bring a file from a version to today's, inside the caller's transaction."""
     for step in range(version, VERSION):
-        with transaction(db):
-            # executescript() would commit the transaction first.
-            for statement in MIGRATIONS[step].split(";"):
-                if statement.strip():
-                    db.execute(statement)
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version = {step + 1}")
+        MIGRATIONS[step](db)
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def note_closed(db: sqlite3.Connection, head: ChainHead) -> None:
+    """Note that nobody writes, and which event is the newest."""
+    db.execute("DELETE FROM closed")
+    db.execute("INSERT INTO closed VALUES (?, ?)", head)
 
 
 @contextlib.contextmanager
@@ -74,3 +112,17 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
         with contextlib.suppress(sqlite3.Error):
             db.execute("ROLLBACK")
         raise
+
+
+@contextlib.contextmanager
+def snapshot(db: sqlite3.Connection) -> Iterator[None]:
+    """What the block reads is of one moment."""
+    if db.in_transaction:
+        yield
+        return
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(sqlite3.Error):
+            db.execute("COMMIT")

@@ -26,6 +26,7 @@ from tailor.storage import (
     StoreError,
     StoreMissing,
 )
+from tailor.storage.chain import ids_digest
 from tailor.testing.odd_ids import ODD_IDS
 
 
@@ -313,6 +314,7 @@ def check_restore(place: Place) -> None:
     something.
     """
     # Times that a decimal fraction rounds, and the last one earlier than the one before.
+    counted = {"first": 0, "count": len(ODD_IDS)}
     events = [
         Event(
             1,
@@ -324,12 +326,19 @@ def check_restore(place: Place) -> None:
         Event(
             2,
             1e9 / 3,
+            "examples",
+            counted,
+            ids_digest(ODD_IDS),
+        ),
+        Event(
+            3,
+            1e9 / 7,
             "told",
             {},
             b"\0\1",
         ),
         Event(
-            3,
+            4,
             5.0,
             "asked",
             {},
@@ -350,10 +359,55 @@ def check_restore(place: Place) -> None:
         store.restore(ODD_IDS, iter(events), lambda: None)
         with refused():
             store.restore([], events, lambda: None)
-        assert store.append("told", {}) == 4
+        assert store.append("told", {}) == 5
     with open_it(True) as store:
-        assert list(store.events())[:3] == events
+        assert list(store.events())[:4] == events
         assert store.examples() == ODD_IDS
+
+
+def check_kinds(place: Place) -> None:
+    """find() gives the events of a kind as events() does."""
+    with place()() as store:
+        assert list(store.find("told")) == []
+        for number in range(30):
+            store.append("told" if number % 3 else "asked", {"n": number})
+        for kind in ("told", "asked", "nothing"):
+            expected = [event for event in store.events() if event.kind == kind]
+            assert list(store.find(kind)) == expected
+
+
+def check_whole(place: Place) -> None:
+    """A store in which nothing was damaged says so: when it is new, in use, complete by itself, and
+    open for reading. The event that counts ids knows their checksum.
+    """
+    open_it = place()
+    with open_it() as store:
+        assert store.problems() == []
+        store.checkpoint()
+        store.add_examples(ODD_IDS)
+        store.append("told", {}, b"\0" * 100_000)
+        store.checkpoint()
+        store.append("told", {})
+        assert store.problems() == []
+        with open_it(True) as reader:
+            reader.checkpoint()
+            assert reader.problems() == []
+        store.add_examples([])
+    with open_it(True) as store:
+        assert store.problems() == []
+        data = [event.data for event in store.find("examples")]
+    assert data == [ids_digest(ODD_IDS), ids_digest([])]
+
+
+def check_writing_at_once(place: Place) -> None:
+    """Writing goes on from what is there, also where nothing was read before."""
+    open_it = place()
+    for number in range(1, 6):
+        with open_it() as store:
+            assert store.append("told", {}) == number
+    with open_it(True) as store:
+        assert event_numbers(store) == [1, 2, 3, 4, 5]
+        assert store.problems() == []
 
 
 STORE_CHECKS = [
@@ -366,4 +420,7 @@ STORE_CHECKS = [
     check_closing,
     check_threads,
     check_restore,
+    check_kinds,
+    check_whole,
+    check_writing_at_once,
 ]

@@ -12,6 +12,8 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from tailor.annotation.roles import ANNOTATOR, OWNER, REVIEWER, check_role
 from tailor.errors import InputError, UnknownName
+from tailor.run.reaches import user_reaches
+from tailor.run.trust import remember
 from tailor.web.private_files import locked_file, read_private, write_private
 from tailor.web.user_changes import KEPT, UserChange
 
@@ -82,6 +84,7 @@ class Users:
     """The users of a project, their roles, and what was done to them."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
+        self.folder = folder
         self.path = folder / FILE
         self._clock = clock
         self._version: tuple[int, int] | None = None  # of the file that was read last
@@ -142,6 +145,10 @@ class Users:
             _check_has_owner(changed)
             what = "added" if before is None else "password"
             self._write(changed, self._change(changed, by, what, name, before, after))
+            if not users.hashes:
+                # All of them are made here; of those that were there before, nobody knows who
+                # made them.
+                remember(self.folder, user_reaches(self.folder))
         return before is None
 
     def set_role(self, name: str, role: str, *, by: str, undoes: int | None = None) -> None:

@@ -82,7 +82,7 @@ def test_kill_at_random_moments(tmp_path):
     assert run_state.answered() >= len(acknowledged) // 2
     assert kills >= 3
     # the round that was open goes on with the same picks, however often it is opened again
-    for end in ("", "-wal"):
+    for end in ("", "-wal", ".head"):
         if (tmp_path / f"a.db{end}").exists():
             shutil.copyfile(tmp_path / f"a.db{end}", tmp_path / f"b.db{end}")
     other = open_session(tmp_path / "b.db", Points(300), strategies=FAMILIES)

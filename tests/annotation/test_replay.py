@@ -166,7 +166,7 @@ class Play:
         """Against a second process that opens a copy of the store."""
         session = self.coordinator.session
         copy = tmp / "copy.db"
-        for end in ("", "-wal", "-shm"):
+        for end in ("", "-wal", "-shm", ".head"):
             (tmp / f"copy.db{end}").unlink(missing_ok=True)
             source = self.path.with_name(self.path.name + end)
             if source.exists():

@@ -4,11 +4,12 @@ changed.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from runs import (
     write_csv,
     write_jsonl,
 )
+from stores import append_raw, rewrite
 from typer.testing import CliRunner
 
 from tailor.errors import InputError, TailorError
@@ -344,12 +346,7 @@ BAD_EVENTS = {
 @pytest.mark.parametrize("kind", list(BAD_EVENTS))
 def test_an_event_that_cant_be_understood_is_told_in_one_sentence(run, kind):
     name, body, expected = BAD_EVENTS[kind]
-    store = sqlite3.connect(run / "run.db")
-    with store:
-        store.execute(
-            "INSERT INTO events (time, kind, body, data) VALUES (0.0, ?, ?, x'01')", (name, body)
-        )
-    store.close()
+    append_raw(run / "run.db", name, body, b"\x01")
     for words in (("status",), ("export", run / "x.csv")):
         assert expected in refusal(*words, "--run", run)
     message = refused("run", "--run", run)
@@ -359,10 +356,11 @@ def test_an_event_that_cant_be_understood_is_told_in_one_sentence(run, kind):
 
 @pytest.mark.parametrize("first", ["{}", '{"settings": {"classes": ["a", "b"]}}'])
 def test_a_store_that_does_not_begin_as_a_run_does(run, first):
-    store = sqlite3.connect(run / "run.db")
-    with store:
-        store.execute("UPDATE events SET body = ? WHERE number = 1", (first,))
-    store.close()
+
+    def change(event):
+        return replace(event, body=json.loads(first)) if event.number == 1 else event
+
+    rewrite(run / "run.db", change)
     assert "event 1 (opened) is" in refusal("status", "--run", run)
     assert "event 1 (opened) is" in refused("run", "--run", run)
 
@@ -383,10 +381,11 @@ def test_damaged_pages_are_told_in_one_sentence(run):
                 result.exception
             )
             said.append(str(result.exception))
-    assert sum("damaged" in text for text in said) > len(said) / 3
+    # A page may be one that reading does not need: the index of ids.
+    assert sum("damaged" in text for text in said) > len(said) / 2
     path.write_bytes(whole[:4096] + noise * (len(whole) // 4096 - 1))
     message = refused("run", "--run", run)
-    assert "damaged and was left as it is: restore a copy" in message
+    assert "is damaged; it was left as it is" in message
 
 
 BAD_SETTINGS = {

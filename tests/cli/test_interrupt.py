@@ -102,7 +102,8 @@ def test_interrupted_while_the_pool_is_read_what_was_read_is_kept(
     if command == "predict":
         tailor("train", model, "--run", run)
     else:
-        (run / "run.db").unlink()
+        for name in ("run.db", "run.db.head"):
+            (run / name).unlink()
     shutil.rmtree(run / "cache")
     words = {
         "run": ("run", "--run", run),

@@ -4,9 +4,12 @@ knowledge.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small import Points, answer, settings
+from stores import rewrite
 from test_session import begin, play
 
 from tailor.errors import InputError
@@ -187,8 +190,13 @@ def test_wrong_types_are_input_errors(tmp_path, call, word):
 def test_a_damaged_event_is_named(tmp_path):
     session = begin(tmp_path / "a.db")
     session.ask()
-    session.store._connection.execute("UPDATE events SET data = x'00ff' WHERE kind = 'asked'")
     session.store.close()
+    whole = tmp_path / "a.db"
+
+    def change(event):
+        return replace(event, data=b"\x00\xff") if event.kind == "asked" else event
+
+    rewrite(whole, change)
     with pytest.raises(StoreError, match=r"event \d+ \(asked\)"):
         begin(tmp_path / "a.db")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 
 import pytest
-from test_odd_moments import reopened
+from stores import rewrite
 from test_session import begin, play
 
 from tailor.storage import StoreError
@@ -26,20 +26,18 @@ def test_rounds_without_as_of_and_without_what_was_learned(tmp_path):
     old = begin(tmp_path / "b.db")
     play(old, 3)
     old.tell({i: "a" for i in old.ask(5).ids})
-    db = old.store._connection
-    for number, body, data in db.execute(
-        "SELECT number, body, data FROM events WHERE kind = 'round'"
-    ).fetchall():
-        arrays = unpack(data)
-        kept = json.loads(body)
+    old.store.close()
+
+    def as_then(event):
+        if event.kind != "round":
+            return event
+        arrays = unpack(event.data)
         arrays.pop("learned", None)
-        for name in ("as_of", "labels"):
-            kept.pop(name)
-        db.execute(
-            "UPDATE events SET body = ?, data = ? WHERE number = ?",
-            (json.dumps(kept), pack(arrays), number),
-        )
-    old = reopened(old)
+        body = {key: value for key, value in event.body.items() if key not in ("as_of", "labels")}
+        return replace(event, body=body, data=pack(arrays))
+
+    rewrite(tmp_path / "b.db", as_then)
+    old = begin(tmp_path / "b.db")
     assert old.ask(4).ids == expected
     for name, value in old.run_state.learner.selector.state().items():
         assert (value == state[name]).all()

@@ -14,6 +14,7 @@ import pytest
 from tailor.models.base import Notice
 from tailor.run.export import rows
 from tailor.run.project import Project
+from tailor.run.upgrading import upgrade_run
 
 WRITTEN = Path(__file__).parent / "written_before"
 
@@ -24,6 +25,7 @@ def project(request, tmp_path):
     its classes.
     """
     shutil.copytree(WRITTEN / request.param, tmp_path / "run")
+    upgrade_run(tmp_path / "run")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Notice)  # the classes were changed in the run
         yield Project(tmp_path / "run")

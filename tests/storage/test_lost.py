@@ -120,8 +120,8 @@ def test_reading_what_arrived_never_undoes_what_another_thread_wrote(wire):
         wire.passed = False
         noted = []
         real = store._acknowledge
-        store._acknowledge = lambda number: (
-            noted.append((number, store._session.lock._is_owned())) or real(number)
+        store._acknowledge = lambda added: (
+            noted.append((added.number, store._session.lock._is_owned())) or real(added)
         )
         assert numbers(store) == [1, 2]
         assert noted == [(2, True)]

@@ -6,7 +6,9 @@ import sqlite3
 
 import pytest
 
-from tailor.storage import SqliteStore, StoreError, StoreMissing
+from tailor.storage import SqliteStore, StoreDamaged, StoreError, StoreMissing
+from tailor.storage.chain import BEGINNING
+from tailor.storage.run_head import HeadWriter
 from tailor.storage.sqlite_schema import VERSION
 
 
@@ -67,12 +69,26 @@ def test_a_full_disk_is_explained_and_nothing_is_half_written(tmp_path):
 
 
 def test_a_file_that_was_only_just_made_is_no_run_yet(tmp_path):
-    """As kill -9 leaves it between making the file and the tables in it."""
-    (tmp_path / "a.db").touch()
-    with pytest.raises(StoreMissing, match="is empty"):
-        SqliteStore(tmp_path / "a.db", readonly=True)
-    with SqliteStore(tmp_path / "a.db") as store:
+    """As kill -9 leaves it between making the head, the file, and the tables in it."""
+    path = tmp_path / "a.db"
+    writer = HeadWriter(path)
+    writer.write(BEGINNING)
+    writer.close()
+    for content in (None, b""):
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(StoreMissing, match="is empty"):
+            SqliteStore(path, readonly=True)
+    with SqliteStore(path) as store:
         assert store.append("told", {}) == 1
+
+
+def test_an_empty_file_that_nobody_just_made_is_no_new_run(tmp_path):
+    (tmp_path / "a.db").touch()
+    for readonly in (True, False):
+        with pytest.raises(StoreDamaged, match="nothing tells whether a run was in it"):
+            SqliteStore(tmp_path / "a.db", readonly=readonly)
+    assert [path.name for path in tmp_path.glob("*.head")] == []
 
 
 def test_an_id_that_is_there_is_named_as_the_reason(tmp_path):
