@@ -22,6 +22,10 @@ from tailor.cli import NOT_TRUSTED
 
 COMMANDS = {
     "status": ("status", "--run", "RUN"),
+    "backup": ("backup", "RUN-copy", "--run", "RUN"),
+    "check": ("check", "RUN"),
+    "salvage": ("check", "RUN", "--salvage", "RUN-saved"),
+    "upgrade": ("upgrade", "RUN"),
     "ask": ("ask", "--run", "RUN", "--out", "OUT.csv"),
     "tell": ("tell", "RUN/answers.csv", "--run", "RUN"),
     "run": ("run", "--run", "RUN"),

@@ -18,6 +18,7 @@ from runs import edit, refused, tailor
 from tailor.models.base import Notice
 from tailor.run.project import Project
 from tailor.run.salvage import salvage
+from tailor.run.trust import remember_settings
 from tailor.run.upgrading import upgrade_run
 from tailor.storage import (
     StoreBusy,
@@ -67,6 +68,7 @@ def old_run(request, tmp_path, monkeypatch):
         load_schema(postgres, url, 1)
         (run / "run.db").unlink()
         edit(run, store=url)
+        remember_settings(run)  # the address is new in the file
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Notice)
         yield run
