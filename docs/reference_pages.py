@@ -238,7 +238,8 @@ def _family_facts(family: type[strategies.Strategy]) -> str:
     count = "one arm for each class" if family.per_class else "one arm"
     tasks = " and ".join(sorted(family.tasks))
     needs = ", ".join(sorted(need.value for need in family.needs)) or "nothing of the model"
-    return f"For {tasks} tasks · {count} · needs: {needs}."
+    assert family.idea is not None  # the contract of families sees to it
+    return f"Idea: {family.idea.value} · for {tasks} tasks · {count} · needs: {needs}."
 
 
 def _options_table(section: ReferenceSection, name: str, parsed: Docstring) -> str:

@@ -10,7 +10,7 @@ from tailor.common.checks import check_list
 from tailor.common.lazy_import import lazy_import
 from tailor.errors import InputError
 from tailor.registry import Registry
-from tailor.strategies.base import Arm, Cursor, SeparateArms, Strategy
+from tailor.strategies.base import Arm, Cursor, Idea, SeparateArms, Strategy
 from tailor.strategies.score_strategy import ScoreStrategy
 from tailor.task import Task
 
@@ -155,6 +155,7 @@ __all__ = [
     "Galaxy",
     "GalaxyAll",
     "Herding",
+    "Idea",
     "Margin",
     "MostLikelyPositive",
     "Probcover",

@@ -4,6 +4,7 @@ examples.
 
 from __future__ import annotations
 
+import enum
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,32 @@ from tailor.task import Task
 BOTH = frozenset({"multi-class", "multi-label"})
 MULTI_CLASS = frozenset({"multi-class"})
 MULTI_LABEL = frozenset({"multi-label"})
+
+
+class Idea(enum.Enum):
+    """What a family goes by. `tailor arms` and the docs group families by it, in this order."""
+
+    UNCERTAIN = "uncertain"
+    REPRESENTATIVE = "representative"
+    BOTH = "both"
+    RARE_CLASSES = "rare classes"
+    SEARCH = "search"
+    LEARNED = "learned"
+
+    @property
+    def meaning(self) -> str:
+        """The idea in a sentence."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Idea.UNCERTAIN: "What the model is least sure of.",
+    Idea.REPRESENTATIVE: "What stands for the rest of the pool, whatever the model says.",
+    Idea.BOTH: "What the model is unsure of and what stands for much, or differs from the rest.",
+    Idea.RARE_CLASSES: "What helps classes that have few examples.",
+    Idea.SEARCH: "What is likely to be of a class: to find examples, not to teach a model.",
+    Idea.LEARNED: "What a rule that was learned on other pools expects most of.",
+}
 
 
 @dataclass(frozen=True)
@@ -102,6 +129,8 @@ class Strategy(ABC):
     """
 
     name: ClassVar[str]
+    #: what it goes by; a plugin may leave it out, and is listed apart then
+    idea: ClassVar[Idea | None] = None
     #: kinds of task that it has arms for
     tasks: ClassVar[frozenset[str]] = BOTH
     #: what it reads of the view

@@ -221,6 +221,18 @@ def test_a_broken_strategy_is_found(how, message):
         check_strategy(Broken(how), TASKS[0])
 
 
+def test_a_built_in_family_without_an_idea_is_found(monkeypatch):
+    with monkeypatch.context() as changed:
+        changed.setattr(Broken, "__module__", "tailor.strategies.broken")
+        with pytest.raises(
+            AssertionError, match=r"Broken has no idea: set `idea` to one of Idea\."
+        ):
+            check_strategy(Broken("not at all"), TASKS[0])
+    monkeypatch.setattr(Broken, "idea", "uncertain")
+    with pytest.raises(AssertionError, match="idea is 'uncertain': set `idea` to one of"):
+        check_strategy(Broken("not at all"), TASKS[0])
+
+
 class BrokenSelector(RandomMeta):
     how = ""
 
