@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tailor.strategies.most_likely_positive import MostLikelyPositive as MostLikelyPositive
     from tailor.strategies.probcover import Probcover as Probcover
     from tailor.strategies.random import Random as Random
+    from tailor.strategies.seals import Seals as Seals
     from tailor.strategies.submodular import Submodular as Submodular
     from tailor.strategies.typiclust import Typiclust as Typiclust
     from tailor.strategies.uncertainty import Uncertainty as Uncertainty
@@ -58,6 +59,7 @@ registry: Registry[Strategy] = Registry(
         "typiclust": "tailor.strategies.typiclust:Typiclust",
         "probcover": "tailor.strategies.probcover:Probcover",
         "direct": "tailor.strategies.direct:Direct",
+        "seals": "tailor.strategies.seals:Seals",
     },
 )
 
@@ -161,6 +163,7 @@ __all__ = [
     "Probcover",
     "Random",
     "ScoreStrategy",
+    "Seals",
     "SeparateArms",
     "Strategy",
     "Submodular",
