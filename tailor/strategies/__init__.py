@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tailor.strategies.galaxy.galaxy import Galaxy as Galaxy
     from tailor.strategies.galaxy.galaxy_all import GalaxyAll as GalaxyAll
     from tailor.strategies.herding import Herding as Herding
+    from tailor.strategies.learned import Learned as Learned
     from tailor.strategies.margin import Margin as Margin
     from tailor.strategies.most_likely_positive import MostLikelyPositive as MostLikelyPositive
     from tailor.strategies.probcover import Probcover as Probcover
@@ -60,6 +61,7 @@ registry: Registry[Strategy] = Registry(
         "probcover": "tailor.strategies.probcover:Probcover",
         "direct": "tailor.strategies.direct:Direct",
         "seals": "tailor.strategies.seals:Seals",
+        "learned": "tailor.strategies.learned:Learned",
     },
 )
 
@@ -158,6 +160,7 @@ __all__ = [
     "GalaxyAll",
     "Herding",
     "Idea",
+    "Learned",
     "Margin",
     "MostLikelyPositive",
     "Probcover",
