@@ -68,7 +68,7 @@ class Learned(SeparateArms):
     def __init__(
         self,
         *,
-        candidates: int = 16384,
+        candidates: int = 8192,
         budget: int = 0,
         weights: str = "",
     ) -> None:

@@ -26,8 +26,9 @@ DISTANCE_UNITS = 2**28
 TIE_BITS = 31
 #: larger than the key of any neighbour
 NO_NEIGHBOUR = 2**63 - 1
-#: Lists of the approximate index that a search looks through, and rows for each list that it
-#: learns from.
+#: Lists of the approximate index at most, so that building it stays linear in N; those that a
+#: search looks through, and rows for each list that it learns from.
+MOST_LISTS = 1024
 PROBES = 16
 TRAINING_ROWS = 40
 
@@ -80,6 +81,11 @@ def uses_faiss(index: str, examples: int) -> bool:
     if index == "auto":
         return examples >= LARGE_POOL
     return index == "faiss"
+
+
+def list_count(examples: int) -> int:
+    """Lists of the approximate index of so many examples, one at least."""
+    return min(MOST_LISTS, int(examples**0.5))
 
 
 def make_search(view: PoolView, index: str) -> ExactSearch | FaissSearch:
@@ -141,7 +147,8 @@ class ExactSearch:
 class FaissSearch:
     """Looks through the inverted lists whose centres are nearest: some neighbours are missed.
 
-    The lists are as many as the square root of N, their centres learned from a fixed random sample.
+    The lists are as many as the square root of N, 1,024 at most, their centres learned from a fixed
+    random sample.
 
     centre  (d,) float64: the pool's mean features
     """
@@ -149,7 +156,7 @@ class FaissSearch:
     def __init__(self, view: PoolView, centre: torch.Tensor) -> None:
         faiss = import_faiss()
         self._centre = centre
-        lists = max(1, int(view.size**0.5))
+        lists = list_count(view.size)
         dims = len(centre)
         # The index does not keep its coarse quantiser alive by itself.
         self._quantiser = faiss.IndexFlatL2(dims)

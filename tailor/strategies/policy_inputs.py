@@ -78,6 +78,7 @@ class PolicyInputs:
         self._kernel = FeatureKernel(view, centre, LEAST_RADIUS)
         rows = [self._kernel.unit_rows(block) for block in blocks(candidates)]
         self._rows = torch.cat(rows)
+        self._row_norms = self._rows.square().sum(1)
         known = np.concatenate([view.labelled, view.pending, view.ledger.taken])
         spent = min(1.0, len(known) / budget)
         if len(known) > REFERENCES:
@@ -118,8 +119,10 @@ class PolicyInputs:
 
         for block in blocks(positions):
             rows = self._kernel.unit_rows(block)
-            squared = squared_distances(self._rows, rows)
-            self._nearest = torch.minimum(self._nearest, squared.amin(1))
+            # The candidates' own lengths are known: a take costs one product with their rows.
+            partial = rows.square().sum(1) - 2 * (self._rows @ rows.T)
+            squared = partial.amin(1) + self._row_norms
+            self._nearest = torch.minimum(self._nearest, squared.clamp(min=0))
 
     def _distance_column(self) -> torch.Tensor:
         import torch

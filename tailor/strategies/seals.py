@@ -14,7 +14,7 @@ from tailor.selection.pool_view import Need, PoolView
 from tailor.selection.subset_view import SubsetView
 from tailor.strategies.base import Arm, Cursor, Idea, Strategy
 from tailor.strategies.costs import HeldMemory, OpeningWork, PoolShape
-from tailor.strategies.neighbours import INDEXES, Neighbours, uses_faiss
+from tailor.strategies.neighbours import INDEXES, Neighbours, list_count, uses_faiss
 
 
 class Seals(Strategy):
@@ -150,7 +150,7 @@ class Seals(Strategy):
         measured = shape.labelled
         if uses_faiss(self.index, shape.examples):
             # Each example is compared with the centres of the lists once.
-            measured = int(shape.examples**0.5)
+            measured = list_count(shape.examples)
         return OpeningWork(
             bytes_read=shape.feature_bytes + family_work.bytes_read,
             flops=2.0 * shape.examples * measured * shape.features + family_work.flops,

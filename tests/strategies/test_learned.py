@@ -210,7 +210,7 @@ def test_its_cost_does_not_grow_with_the_pool():
     small = PoolShape(examples=100_000, classes=10, features=64, labelled=50)
     large = PoolShape(examples=10_000_000, classes=10, features=64, labelled=50)
     assert Learned().opening_work(small) == Learned().opening_work(large)
-    assert Learned().opening_work(small).flops == 2 * 16384 * (1024 + 50) * 64
+    assert Learned().opening_work(small).flops == 2 * 8192 * (1024 + 50) * 64
 
 
 def test_the_usual_budget_is_a_tenth_of_the_pool():
