@@ -10,11 +10,12 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tailor import bandits, models, pools, strategies
 from tailor.bandits import rewards
+from tailor.common.class_docstring import COST, FORMULA, WHEN, ClassDocstring, parse_docstring
 from tailor.registry import Registry
 
 
@@ -29,10 +30,6 @@ class ReferenceSection:
     intro: str
     parts: tuple[str, ...]  # labelled paragraphs that every class docstring must have
 
-
-FORMULA = "Formula"
-COST = "Cost"
-WHEN = "When to use"
 
 REFERENCE_SECTIONS = (
     ReferenceSection(
@@ -81,67 +78,6 @@ REFERENCE_SECTIONS = (
 )
 
 
-@dataclass
-class Docstring:
-    """A class docstring, taken apart."""
-
-    summary: str
-    prose: list[str] = field(default_factory=list)
-    parts: dict[str, str] = field(default_factory=dict)
-    options: dict[str, str] = field(default_factory=dict)
-    example: str = ""
-
-
-LABELLED = re.compile(rf"({FORMULA}|{COST}|{WHEN}):\s+(.*)", re.DOTALL)
-#: "name, other  what they mean", as the docstrings list their options
-OPTION = re.compile(r"(\w+(?:, \w+)*)(?::\s+| {2,}|$)(.*)")
-#: the same with a single space, for a name as long as the column
-TIGHT_OPTION = re.compile(r"(\w+) (.*)")
-
-
-def parse(docstring: str, names: set[str]) -> Docstring:
-    """Take a class docstring apart. `names` are the arguments of its constructor."""
-    paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(docstring))
-    parsed = Docstring(summary=_one_line(paragraphs[0]))
-    for paragraph in paragraphs[1:]:
-        labelled = LABELLED.fullmatch(paragraph)
-        if ">>>" in paragraph:
-            parsed.example += ("\n" if parsed.example else "") + paragraph
-        elif labelled:
-            parsed.parts[labelled[1]] = _one_line(labelled[2])
-        elif options := _options(paragraph, names):
-            parsed.options.update(options)
-        else:
-            parsed.prose.append(_one_line(paragraph))
-    return parsed
-
-
-def _one_line(paragraph: str) -> str:
-    return " ".join(paragraph.split())
-
-
-def _options(paragraph: str, names: set[str]) -> dict[str, str]:
-    """The options that a paragraph lists, one an unindented line; {} where it is no such list."""
-    meanings: dict[str, str] = {}
-    current: list[str] = []
-    for line in paragraph.splitlines():
-        if line.strip() in ("Args:", "Options:"):
-            continue
-        start = OPTION.fullmatch(line.strip() if paragraph.startswith("Args:") else line)
-        if start is None and current:
-            start = TIGHT_OPTION.fullmatch(line)
-        listed = start[1].split(", ") if start else []
-        if start and set(listed) & names:
-            current = listed
-            meanings |= dict.fromkeys(listed, start[2].strip())
-        elif current:
-            longer = f"{meanings[current[0]]} {line.strip()}".strip()
-            meanings |= dict.fromkeys(current, longer)
-        else:
-            return {}
-    return meanings
-
-
 def entries() -> Iterator[tuple[ReferenceSection, str]]:
     """Every (section, name) that has a page. Plugins that happen to be installed have none."""
     for section in REFERENCE_SECTIONS:
@@ -169,8 +105,8 @@ def arguments(section: ReferenceSection, name: str) -> dict[str, inspect.Paramet
     return {key: value for key, value in parameters.items() if key not in hidden}
 
 
-def docstring(section: ReferenceSection, name: str) -> Docstring:
-    return parse(section.registry.find(name).__doc__ or "", set(arguments(section, name)))
+def docstring(section: ReferenceSection, name: str) -> ClassDocstring:
+    return parse_docstring(section.registry.find(name).__doc__ or "", set(arguments(section, name)))
 
 
 def missing(section: ReferenceSection, name: str) -> list[str]:
@@ -238,10 +174,11 @@ def _family_facts(family: type[strategies.Strategy]) -> str:
     count = "one arm for each class" if family.per_class else "one arm"
     tasks = " and ".join(sorted(family.tasks))
     needs = ", ".join(sorted(need.value for need in family.needs)) or "nothing of the model"
-    return f"For {tasks} tasks · {count} · needs: {needs}."
+    assert family.idea is not None  # the contract of families sees to it
+    return f"Idea: {family.idea.value} · for {tasks} tasks · {count} · needs: {needs}."
 
 
-def _options_table(section: ReferenceSection, name: str, parsed: Docstring) -> str:
+def _options_table(section: ReferenceSection, name: str, parsed: ClassDocstring) -> str:
     options = arguments(section, name)
     if not options:
         return "None."

@@ -28,6 +28,8 @@ class Registry(Generic[T]):
     'Badge'
     >>> registry.parse("galaxy(pending=predicted)")
     ('galaxy', {'pending': 'predicted'})
+    >>> registry.parse("seals(galaxy(pending=predicted), neighbours=50)")
+    ('seals', {'family': 'galaxy(pending=predicted)', 'neighbours': 50})
     """
 
     def __init__(self, kind: str, group: str, builtin: Mapping[str, str]) -> None:
@@ -141,7 +143,9 @@ class Registry(Generic[T]):
     def parse(self, text: str) -> tuple[str, dict[str, Any]]:
         """ "galaxy(pending=predicted)" -> ("galaxy", {"pending": "predicted"}).
 
-        Values are numbers, true, false, none or plain words.
+        Values are numbers, true, false, none or plain words, which may have options in brackets of
+        their own. The first value may stand alone where the class says whose it is, in
+        `unnamed_option`: "seals(margin)".
         """
         text_before, bracket, in_brackets = text.strip().partition("(")
         name = text_before.strip()
@@ -152,17 +156,49 @@ class Registry(Generic[T]):
                 f"{text!r}: a closing bracket is missing; write name(option=value, ...)"
             )
         options: dict[str, Any] = {}
-        for listed in in_brackets[:-1].split(","):
+        for listed in split_outside_brackets(in_brackets[:-1]):
             assignment = listed.strip()
             # A comma may stand after the last option.
             if not assignment:
                 continue
-            key, equals, value = assignment.partition("=")
-            if not equals:
+            key, value = self._key_and_value(name, assignment, is_first=not options)
+            if not key:
                 raise InputError(f"{text!r}: {assignment!r} is not option=value")
-            key = key.strip()
-            options[key] = _value(value.strip())
+            options[key] = _value(value)
         return name, options
+
+    def _key_and_value(self, name: str, assignment: str, is_first: bool) -> tuple[str, str]:
+        """ "option=value" -> both. The key is empty where it is missing and `name` has no option
+        that may stand alone.
+        """
+        before_brackets, _, _ = assignment.partition("(")
+        if "=" in before_brackets:
+            key, _, value = assignment.partition("=")
+            return key.strip(), value.strip()
+        if not is_first or name not in self.names():
+            return "", assignment
+        unnamed_option = getattr(self.find(name), "unnamed_option", "")
+        return unnamed_option, assignment
+
+
+def split_outside_brackets(text: str) -> list[str]:
+    """Split at commas, but for those in brackets.
+
+    >>> split_outside_brackets("galaxy(a=1, b=2), neighbours=50")
+    ['galaxy(a=1, b=2)', ' neighbours=50']
+    """
+    pieces = [""]
+    depth = 0
+    for character in text:
+        if character == "," and depth == 0:
+            pieces.append("")
+            continue
+        if character == "(":
+            depth += 1
+        elif character == ")":
+            depth -= 1
+        pieces[-1] += character
+    return pieces
 
 
 def _has_plain_constructor(registered: Any) -> bool:

@@ -57,7 +57,7 @@ def test_every_public_name_is_on_the_python_page():
 
 
 def test_a_docstring_is_taken_apart():
-    parsed = reference_pages.parse(
+    parsed = reference_pages.parse_docstring(
         """Takes the best.
 
         Some more about it.

@@ -33,6 +33,7 @@ APART = {
     "tailor.selection.pool_view": "tailor.selection.pool_view",
     "tailor.selection.ledger": "tailor.selection.pool_view",
     "tailor.selection.view_checks": "tailor.selection.pool_view",
+    "tailor.selection.subset_view": "tailor.selection.pool_view",
 }
 #: what is in each box, in a few words
 CONTENTS = {
@@ -61,6 +62,7 @@ CONTENTS = {
     "tailor_experiments.demo": "what make demo runs",
     "tailor_experiments.figures": "curves and intervals",
     "tailor_experiments.metrics": "accuracy, precision",
+    "tailor_experiments.policy": "the learned family's weights",
     "tailor_experiments.regret": "regret, simulated",
     "tailor_experiments.speed": "speed, and how it grows",
 }

@@ -45,18 +45,36 @@ def explain_pick(run_state: RunState, position: int) -> dict[str, Any]:
         "predicted": predicted,
         "expected": expected,
         "worth": likeliest(run_state.task, pick_record.weights),
-        "sentences": _sentences(pick_record, predicted, expected),
+        "sentences": _sentences(
+            pick_record,
+            _family_words(run_state, pick_record.arm),
+            predicted,
+            expected,
+        ),
     }
 
 
+def _family_words(run_state: RunState, arm_name: str) -> str:
+    """What a family says of where its picks come from; empty where no arm of now has the name."""
+    for arm in run_state.learner.arms:
+        if arm.name == arm_name:
+            return arm.strategy.explanation()
+    return ""
+
+
 def _sentences(
-    pick_record: PickRecord, predicted: dict[str, float], expected: dict[str, float]
+    pick_record: PickRecord,
+    family_words: str,
+    predicted: dict[str, float],
+    expected: dict[str, float],
 ) -> list[str]:
     by_arm = (
         f"Chosen by {pick_record.arm}, which had a chance of {pick_record.chance:.0%} for "
         "each place in this round."
     )
     sentences = [RANDOM_PICKS.get(pick_record.arm, by_arm)]
+    if family_words:
+        sentences.append(family_words)
     if expected:
         name, share = next(iter(expected.items()))
         sentences.append(f"Of what it picks, about {share:.0%} is expected to be {name}.")

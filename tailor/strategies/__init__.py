@@ -10,7 +10,7 @@ from tailor.common.checks import check_list
 from tailor.common.lazy_import import lazy_import
 from tailor.errors import InputError
 from tailor.registry import Registry
-from tailor.strategies.base import Arm, Cursor, SeparateArms, Strategy
+from tailor.strategies.base import Arm, Cursor, Idea, SeparateArms, Strategy
 from tailor.strategies.score_strategy import ScoreStrategy
 from tailor.task import Task
 
@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from tailor.strategies.galaxy.galaxy import Galaxy as Galaxy
     from tailor.strategies.galaxy.galaxy_all import GalaxyAll as GalaxyAll
     from tailor.strategies.herding import Herding as Herding
+    from tailor.strategies.learned import Learned as Learned
     from tailor.strategies.margin import Margin as Margin
     from tailor.strategies.most_likely_positive import MostLikelyPositive as MostLikelyPositive
     from tailor.strategies.probcover import Probcover as Probcover
     from tailor.strategies.random import Random as Random
+    from tailor.strategies.seals import Seals as Seals
     from tailor.strategies.submodular import Submodular as Submodular
     from tailor.strategies.typiclust import Typiclust as Typiclust
     from tailor.strategies.uncertainty import Uncertainty as Uncertainty
@@ -58,6 +60,8 @@ registry: Registry[Strategy] = Registry(
         "typiclust": "tailor.strategies.typiclust:Typiclust",
         "probcover": "tailor.strategies.probcover:Probcover",
         "direct": "tailor.strategies.direct:Direct",
+        "seals": "tailor.strategies.seals:Seals",
+        "learned": "tailor.strategies.learned:Learned",
     },
 )
 
@@ -155,11 +159,14 @@ __all__ = [
     "Galaxy",
     "GalaxyAll",
     "Herding",
+    "Idea",
+    "Learned",
     "Margin",
     "MostLikelyPositive",
     "Probcover",
     "Random",
     "ScoreStrategy",
+    "Seals",
     "SeparateArms",
     "Strategy",
     "Submodular",

@@ -8,7 +8,7 @@ import numpy as np
 
 from tailor.errors import Exhausted
 from tailor.selection.pool_view import CHUNK, Need, PoolView
-from tailor.strategies.base import Cursor, SeparateArms, random_free
+from tailor.strategies.base import Cursor, Idea, SeparateArms, random_free
 from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.gradient_embeddings import Centres, parts, rough_squared_norms, squared_norms
 from tailor.strategies.lazy_maximum import SLACK, LazyLargest
@@ -49,6 +49,7 @@ class Badge(SeparateArms):
     """
 
     name = "badge"
+    idea = Idea.BOTH
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
     bytes_per_example = 72
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tailor.errors import InputError
 from tailor.selection.pool_view import Need, PoolView
+from tailor.strategies.base import Idea
 from tailor.strategies.entropies import label_entropy
 from tailor.strategies.score_strategy import ScoreStrategy
 
@@ -40,6 +41,7 @@ class Bald(ScoreStrategy):
     """
 
     name = "bald"
+    idea = Idea.UNCERTAIN
     needs = frozenset({Need.PROBABILITIES, Need.DROPOUT})
 
     def score(self, view: PoolView) -> torch.Tensor:

@@ -4,6 +4,7 @@ examples.
 
 from __future__ import annotations
 
+import enum
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,32 @@ from tailor.task import Task
 BOTH = frozenset({"multi-class", "multi-label"})
 MULTI_CLASS = frozenset({"multi-class"})
 MULTI_LABEL = frozenset({"multi-label"})
+
+
+class Idea(enum.Enum):
+    """What a family goes by. `tailor arms` and the docs group families by it, in this order."""
+
+    UNCERTAIN = "uncertain"
+    REPRESENTATIVE = "representative"
+    BOTH = "both"
+    RARE_CLASSES = "rare classes"
+    SEARCH = "search"
+    LEARNED = "learned"
+
+    @property
+    def meaning(self) -> str:
+        """The idea in a sentence."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Idea.UNCERTAIN: "What the model is least sure of.",
+    Idea.REPRESENTATIVE: "What stands for the rest of the pool, whatever the model says.",
+    Idea.BOTH: "What the model is unsure of and what stands for much, or differs from the rest.",
+    Idea.RARE_CLASSES: "What helps classes that have few examples.",
+    Idea.SEARCH: "What is likely to be of a class: to find examples, not to teach a model.",
+    Idea.LEARNED: "What a rule that was learned on other pools expects most of.",
+}
 
 
 @dataclass(frozen=True)
@@ -101,18 +128,23 @@ class Strategy(ABC):
     ['anything']
     """
 
-    name: ClassVar[str]
+    # Of the class, but for a wrapper, which has those of the family within it.
+    name: str
+    #: what it goes by; a plugin may leave it out, and is listed apart then
+    idea: ClassVar[Idea | None] = None
     #: kinds of task that it has arms for
-    tasks: ClassVar[frozenset[str]] = BOTH
+    tasks: frozenset[str] = BOTH
     #: what it reads of the view
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.PROBABILITIES})
+    needs: frozenset[Need] = frozenset({Need.PROBABILITIES})
     #: one arm for each class, named family[class], or a single arm named as the family
-    per_class: ClassVar[bool] = False
+    per_class: bool = False
     #: whether it takes what covers the pool best: a round that covers what its arms propose lets it
     #: choose from the whole pool, since its picks pass that test already
     covers_pool: ClassVar[bool] = False
+    #: the option whose value may stand alone in brackets: "seals(margin)"
+    unnamed_option: ClassVar[str] = ""
     #: memory that an opened family keeps for every example in the pool, besides the view's
-    bytes_per_example: ClassVar[int] = 0
+    bytes_per_example: int = 0
     #: epochs that it asks view.finetuned() for, if it needs Need.FINETUNE: over shards the copy is
     #: fine-tuned before they are visited
     finetune_epochs: int = 2
@@ -151,6 +183,12 @@ class Strategy(ABC):
     def hears_answers(self) -> bool:
         """Whether labels that come during the round change what its arms take."""
         return False
+
+    def explanation(self) -> str:
+        """A sentence that says where its picks come from, for the page that explains a pick; empty
+        where the family's name says enough.
+        """
+        return ""
 
     def opening_work(self, shape: PoolShape) -> OpeningWork:
         """The least that opening its arms takes, over shards."""

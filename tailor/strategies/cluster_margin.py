@@ -6,7 +6,7 @@ import numpy as np
 
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import MULTI_CLASS, Cursor, SeparateArms
+from tailor.strategies.base import MULTI_CLASS, Cursor, Idea, SeparateArms
 from tailor.strategies.margin import Margin
 
 
@@ -40,6 +40,7 @@ class ClusterMargin(SeparateArms):
     """
 
     name = "cluster-margin"
+    idea = Idea.BOTH
     tasks = MULTI_CLASS
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
 

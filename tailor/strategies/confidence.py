@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tailor.selection.pool_view import PoolView
-from tailor.strategies.base import MULTI_CLASS
+from tailor.strategies.base import MULTI_CLASS, Idea
 from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.score_strategy import ScoreStrategy
 
@@ -36,6 +36,7 @@ class Confidence(ScoreStrategy):
     """
 
     name = "confidence"
+    idea = Idea.UNCERTAIN
     tasks = MULTI_CLASS
 
     def score(self, view: PoolView) -> torch.Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tailor.errors import Exhausted
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Cursor, SeparateArms, random_free
+from tailor.strategies.base import Cursor, Idea, SeparateArms, random_free
 from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.lazy_maximum import SLACK, LazyLargest
 
@@ -50,6 +50,7 @@ class Coreset(SeparateArms):
     """
 
     name = "coreset"
+    idea = Idea.REPRESENTATIVE
     needs = frozenset({Need.FEATURES})
     bytes_per_example = 48
 

@@ -10,7 +10,7 @@ import numpy as np
 from tailor.common.checks import check_number
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import PoolView
-from tailor.strategies.base import Arm, Cursor, Strategy
+from tailor.strategies.base import Arm, Cursor, Idea, Strategy
 from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.direct_cut import ClassCut, LabelledScores
 from tailor.strategies.direct_ranking import AroundCut, Depths, RankAroundCuts
@@ -77,6 +77,7 @@ class Direct(Strategy):
     """
 
     name = "direct"
+    idea = Idea.RARE_CLASSES
     per_class = True
 
     def __init__(self, *, spread: float = 0.1) -> None:

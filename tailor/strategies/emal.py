@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tailor.selection.pool_view import PoolView
-from tailor.strategies.base import MULTI_LABEL
+from tailor.strategies.base import MULTI_LABEL, Idea
 from tailor.strategies.score_strategy import ScoreStrategy
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Emal(ScoreStrategy):
     """
 
     name = "emal"
+    idea = Idea.UNCERTAIN
     tasks = MULTI_LABEL
 
     def score(self, view: PoolView) -> torch.Tensor:

@@ -69,7 +69,7 @@ class FeatureKernel:
 
         sample  (n,) positions of random examples, one at least
         """
-        centre = _mean_features(view, sample)
+        centre = mean_features_of(view, sample)
         # Distances are measured by the kernel itself, which has its centre before its radius.
         kernel = cls(view, centre, radius=LEAST_RADIUS)
         if len(view.labelled) >= 2:
@@ -135,7 +135,7 @@ class FeatureKernel:
         return np.sqrt(on_host[pairs])
 
 
-def _mean_features(view: PoolView, positions: np.ndarray) -> torch.Tensor:
+def mean_features_of(view: PoolView, positions: np.ndarray) -> torch.Tensor:
     """(d,) float64: the mean features of positions (n,)."""
     import torch
 

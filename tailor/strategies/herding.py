@@ -7,7 +7,7 @@ import numpy as np
 from tailor.common.checks import check_number, check_whole
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Cursor, SeparateArms, random_free
+from tailor.strategies.base import Cursor, Idea, SeparateArms, random_free
 from tailor.strategies.costs import STORED, OpeningWork, PoolShape
 from tailor.strategies.cover_search import CoverSearch
 from tailor.strategies.feature_kernel import FeatureKernel
@@ -59,6 +59,7 @@ class Herding(SeparateArms):
     """
 
     name = "herding"
+    idea = Idea.BOTH
     covers_pool = True
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
     bytes_per_example = 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tailor.strategies.base import Idea
 from tailor.strategies.score_strategy import ScoreStrategy
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class MostLikelyPositive(ScoreStrategy):
     """
 
     name = "most-likely-positive"
+    idea = Idea.SEARCH
     per_class = True
 
     def class_score(self, column: torch.Tensor) -> torch.Tensor:

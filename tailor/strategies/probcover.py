@@ -10,7 +10,7 @@ from tailor.common.checks import check_number, check_whole
 from tailor.common.kmeans import kmeans
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Cursor, SeparateArms, random_free
+from tailor.strategies.base import Cursor, Idea, SeparateArms, random_free
 from tailor.strategies.costs import STORED, OpeningWork, PoolShape
 from tailor.strategies.feature_kernel import (
     block_slices,
@@ -68,6 +68,7 @@ class Probcover(SeparateArms):
     """
 
     name = "probcover"
+    idea = Idea.REPRESENTATIVE
     needs = frozenset({Need.FEATURES})
     bytes_per_example = 8
 

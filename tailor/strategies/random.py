@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tailor.selection.pool_view import PoolView
-from tailor.strategies.base import Cursor, SeparateArms, random_free
+from tailor.strategies.base import Cursor, Idea, SeparateArms, random_free
 
 
 class Random(SeparateArms):
@@ -30,6 +30,7 @@ class Random(SeparateArms):
     """
 
     name = "random"
+    idea = Idea.REPRESENTATIVE
     bytes_per_example = 8
 
     def cursor(

@@ -9,7 +9,7 @@ import numpy as np
 
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Cursor, SeparateArms
+from tailor.strategies.base import Cursor, Idea, SeparateArms
 from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.gradient_embeddings import Parts, cosines, parts, rough_parts, unit_parts
 from tailor.strategies.lazy_maximum import SLACK, LazyLargest
@@ -50,6 +50,7 @@ class Submodular(SeparateArms):
     """
 
     name = "submodular"
+    idea = Idea.RARE_CLASSES
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
     bytes_per_example = 40
 

@@ -10,7 +10,7 @@ from tailor.common.checks import check_whole
 from tailor.common.kmeans import Clusters, assign, kmeans
 from tailor.errors import Exhausted
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Cursor, SeparateArms
+from tailor.strategies.base import Cursor, Idea, SeparateArms
 from tailor.strategies.costs import STORED, OpeningWork, PoolShape
 from tailor.strategies.feature_kernel import block_slices, blocks, squared_distances
 from tailor.strategies.feature_sample import FeatureSample
@@ -61,6 +61,7 @@ class Typiclust(SeparateArms):
     """
 
     name = "typiclust"
+    idea = Idea.REPRESENTATIVE
     needs = frozenset({Need.FEATURES})
     bytes_per_example = 8
 

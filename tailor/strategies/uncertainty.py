@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tailor.strategies.base import MULTI_LABEL
+from tailor.strategies.base import MULTI_LABEL, Idea
 from tailor.strategies.score_strategy import ScoreStrategy
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Uncertainty(ScoreStrategy):
     """
 
     name = "uncertainty"
+    idea = Idea.UNCERTAIN
     tasks = MULTI_LABEL
     per_class = True
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tailor.errors import InputError
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import MULTI_LABEL
+from tailor.strategies.base import MULTI_LABEL, Idea
 from tailor.strategies.entropies import binary_entropy
 from tailor.strategies.score_strategy import ScoreStrategy
 
@@ -45,6 +45,7 @@ class WeakSupervision(ScoreStrategy):
     """
 
     name = "weak-supervision"
+    idea = Idea.UNCERTAIN
     tasks = MULTI_LABEL
     needs = frozenset({Need.PROBABILITIES, Need.FINETUNE})
 

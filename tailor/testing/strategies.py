@@ -11,7 +11,7 @@ import numpy as np
 from tailor.errors import Exhausted, InputError
 from tailor.selection.array_view import ArrayView
 from tailor.selection.learner import Learner
-from tailor.strategies.base import Arm, Strategy
+from tailor.strategies.base import Arm, Idea, Strategy
 from tailor.task import Task
 from tailor.testing.arm_pulls import (
     expect,
@@ -69,6 +69,19 @@ def _wanted_names(strategy: Strategy, task: Task) -> list[str]:
     for class_name in task.classes:
         wanted_names.append(f"{strategy.name}[{class_name}]")
     return wanted_names
+
+
+def declares_its_idea(strategy: Strategy, task: Task) -> None:
+    """`tailor arms` groups families by idea. A plugin may leave it out, a built-in family not."""
+    family = type(strategy)
+    idea = strategy.idea
+    listed = ", ".join(f"Idea.{known.name}" for known in Idea)
+    ways_out = f"set `idea` to one of {listed} (tailor.strategies.Idea)"
+    if idea is None:
+        is_builtin = family.__module__.startswith("tailor.strategies.")
+        require(not is_builtin, f"{family.__name__} has no idea: {ways_out}")
+        return
+    require(isinstance(idea, Idea), f"{family.__name__}.idea is {idea!r}: {ways_out}")
 
 
 def gives_every_free_example_once(strategy: Strategy, task: Task) -> None:
@@ -284,6 +297,7 @@ def single_and_half_precision(strategy: Strategy, task: Task) -> None:
 
 STRATEGY_CHECKS: tuple[Callable[[Strategy, Task], None], ...] = (
     names,
+    declares_its_idea,
     gives_every_free_example_once,
     same_seed_same_picks,
     respects_other_arms,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tailor.cli.group import CommandGroup
+from tailor_experiments.cli.policy import policy
 from tailor_experiments.cli.scale import scale
 from tailor_experiments.cli.speed import selection, training
 from tailor_experiments.cli.text_tables import show_tables
@@ -47,6 +48,7 @@ bench = CommandGroup(name="bench", help="Measure speed and results.")
 bench.command()(selection)
 bench.command()(training)
 bench.command()(scale)
+bench.add_typer(policy)
 
 
 @bench.callback()

@@ -167,6 +167,18 @@ def test_why_says_so_in_words(coordinator):
         assert len(said["sentences"]) == 3
 
 
+def test_why_says_where_a_wrapped_family_looks(tmp_path):
+    coordinator = open_coordinator(tmp_path / "s.db", strategies=["seals(margin, neighbours=3)"])
+    prepare(coordinator)
+    label(coordinator, 30)
+    answered = coordinator.review.labelled(limit=1000).items
+    said = [coordinator.why(item.id) for item in answered if item.arm == "seals(margin)"]
+    assert said
+    for explanation in said:
+        assert "as margin does, among the 3 nearest neighbours" in explanation["sentences"][1]
+    coordinator.close()
+
+
 def test_review_filters(coordinator):
     label(coordinator, 20, "ann")
     label(coordinator, 10, "bob")

@@ -54,6 +54,14 @@ def test_galaxy_in_all_modes(mode):
         check_strategy(families.make("galaxy", pending=mode), task)
 
 
+@pytest.mark.parametrize("name", ["margin", "galaxy(pending=revealed)", "herding", "submodular"])
+def test_seals_around_other_families(name):
+    for task in TASKS:
+        strategy = families.make("seals", family=name, neighbours=2)
+        if task.kind in strategy.tasks:
+            check_strategy(strategy, task)
+
+
 @pytest.mark.parametrize("name", list(families))
 def test_family_says_no_to_the_other_task(name):
     for task in TASKS:
@@ -94,7 +102,8 @@ def run_rounds(task, selector, names, rounds=3, size=90, batch=10):
 def test_every_selector_with_every_family(name, task):
     names = [family for family, t in PAIRS if t is task]
     learner = run_rounds(task, spelled(name, arm=names[-1]), names)
-    assert {arm.family for arm in learner.arms} == set(names)
+    # A wrapper is named after the family within it.
+    assert {arm.family for arm in learner.arms} == {families.make(name).name for name in names}
 
 
 class Darkest(ScoreStrategy):
@@ -219,6 +228,18 @@ def test_a_sound_strategy_passes():
 def test_a_broken_strategy_is_found(how, message):
     with pytest.raises(AssertionError, match=message):
         check_strategy(Broken(how), TASKS[0])
+
+
+def test_a_built_in_family_without_an_idea_is_found(monkeypatch):
+    with monkeypatch.context() as changed:
+        changed.setattr(Broken, "__module__", "tailor.strategies.broken")
+        with pytest.raises(
+            AssertionError, match=r"Broken has no idea: set `idea` to one of Idea\."
+        ):
+            check_strategy(Broken("not at all"), TASKS[0])
+    monkeypatch.setattr(Broken, "idea", "uncertain")
+    with pytest.raises(AssertionError, match="idea is 'uncertain': set `idea` to one of"):
+        check_strategy(Broken("not at all"), TASKS[0])
 
 
 class BrokenSelector(RandomMeta):

@@ -27,6 +27,7 @@ PARTS = {
     "site": (("mkdocs", "mkdocstrings", "material"), "docs"),
     "import-linter": (("importlinter",), "dev"),
     "mypy": (("mypy",), "dev"),
+    "faiss": (("faiss",), "neighbours"),
     "Ray": (("ray",), "ray"),
     "addresses": (("fsspec",), "cloud"),
     "S3": (("moto", "s3fs"), "cloud,cloud-test"),

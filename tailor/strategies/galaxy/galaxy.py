@@ -8,7 +8,7 @@ import numpy as np
 
 from tailor.errors import InputError
 from tailor.selection.pool_view import PoolView
-from tailor.strategies.base import Arm, Cursor, Strategy
+from tailor.strategies.base import Arm, Cursor, Idea, Strategy
 from tailor.strategies.costs import HeldMemory, OpeningWork, PoolShape
 from tailor.strategies.galaxy.class_graph import ClassGraph, GalaxyCursor, graphs_in_memory
 from tailor.strategies.galaxy.over_shards import graphs_over_shards
@@ -54,6 +54,7 @@ class Galaxy(Strategy):
     """
 
     name = "galaxy"
+    idea = Idea.RARE_CLASSES
     per_class = True
     bytes_per_example = 9
 

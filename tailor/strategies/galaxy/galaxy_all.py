@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tailor.selection.pool_view import PoolView
-from tailor.strategies.base import MULTI_CLASS, Arm, Cursor
+from tailor.strategies.base import MULTI_CLASS, Arm, Cursor, Idea
 from tailor.strategies.galaxy.class_graph import GalaxyCursor
 from tailor.strategies.galaxy.galaxy import Galaxy
 
@@ -39,6 +39,7 @@ class GalaxyAll(Galaxy):
     """
 
     name = "galaxy-all"
+    idea = Idea.RARE_CLASSES
     tasks = MULTI_CLASS
     per_class = False
 
