@@ -15,7 +15,7 @@ from tailor.models.cross_validation import (
     held_out_losses,
 )
 from tailor.models.prior_correction import Correction
-from tailor.models.stacked_solver import StackedProblem, solve_stacked
+from tailor.common.stacked_solver import StackedProblem, solve_stacked
 from tailor.task import MultiClass, Task
 
 #: labels that the choice is made on, at most: more are sampled

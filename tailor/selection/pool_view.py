@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from tailor.common.checks import check_instance, check_whole
+from tailor.common.linear_head import LinearHead
 from tailor.errors import InputError
 from tailor.selection.ledger import Ledger
 from tailor.selection.view_checks import check_distinct_positions, check_free
@@ -41,6 +42,7 @@ class Need(enum.Enum):
     FEATURES = "features"
     FINETUNE = "a model to fine-tune (finetune=)"
     DROPOUT = "dropout passes (dropout=)"
+    GRADIENTS = "distances through a network (boundary_distances=)"
 
 
 @dataclass(frozen=True)
@@ -100,9 +102,11 @@ class PoolView(ABC):
     pending   (m,) int64, positions asked earlier and not answered yet
     free      (N,) bool: what could be offered as the round began
     ledger    what has happened in the round so far
+    head      the model's last layer, on the features of this view; None where nobody knows it
     """
 
     start: int = 0
+    head: LinearHead | None = None
 
     def __init__(
         self,
@@ -161,6 +165,12 @@ class PoolView(ABC):
     @abstractmethod
     def dropout_passes(self) -> Iterator[torch.Tensor]:
         """The probabilities (N, K) of each of several passes with dropout on."""
+
+    @abstractmethod
+    def boundary_distances(self, positions: np.ndarray, steps: int) -> np.ndarray:
+        """(n,) float64: how far examples at positions (n,) lie from the nearest boundary between
+        two classes, as the network's input goes, by so many steps of DeepFool.
+        """
 
     @abstractmethod
     def has(self, need: Need) -> bool:

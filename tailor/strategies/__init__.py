@@ -16,16 +16,21 @@ from tailor.task import Task
 
 if TYPE_CHECKING:
     from tailor.strategies.badge import Badge as Badge
+    from tailor.strategies.bait import Bait as Bait
+    from tailor.strategies.balanced_selection import BalancedSelection as BalancedSelection
     from tailor.strategies.bald import Bald as Bald
     from tailor.strategies.cluster_margin import ClusterMargin as ClusterMargin
+    from tailor.strategies.committee import Committee as Committee
     from tailor.strategies.confidence import Confidence as Confidence
     from tailor.strategies.coreset import Coreset as Coreset
+    from tailor.strategies.deepfool import Deepfool as Deepfool
     from tailor.strategies.direct import Direct as Direct
     from tailor.strategies.emal import Emal as Emal
     from tailor.strategies.entropy import Entropy as Entropy
     from tailor.strategies.galaxy.galaxy import Galaxy as Galaxy
     from tailor.strategies.galaxy.galaxy_all import GalaxyAll as GalaxyAll
     from tailor.strategies.herding import Herding as Herding
+    from tailor.strategies.lookahead import Lookahead as Lookahead
     from tailor.strategies.margin import Margin as Margin
     from tailor.strategies.most_likely_positive import MostLikelyPositive as MostLikelyPositive
     from tailor.strategies.probcover import Probcover as Probcover
@@ -58,6 +63,11 @@ registry: Registry[Strategy] = Registry(
         "typiclust": "tailor.strategies.typiclust:Typiclust",
         "probcover": "tailor.strategies.probcover:Probcover",
         "direct": "tailor.strategies.direct:Direct",
+        "base": "tailor.strategies.balanced_selection:BalancedSelection",
+        "deepfool": "tailor.strategies.deepfool:Deepfool",
+        "bait": "tailor.strategies.bait:Bait",
+        "lookahead": "tailor.strategies.lookahead:Lookahead",
+        "committee": "tailor.strategies.committee:Committee",
     },
 )
 
@@ -144,17 +154,22 @@ __all__ = [
     "WIDE",
     "Arm",
     "Badge",
+    "Bait",
+    "BalancedSelection",
     "Bald",
     "ClusterMargin",
+    "Committee",
     "Confidence",
     "Coreset",
     "Cursor",
+    "Deepfool",
     "Direct",
     "Emal",
     "Entropy",
     "Galaxy",
     "GalaxyAll",
     "Herding",
+    "Lookahead",
     "Margin",
     "MostLikelyPositive",
     "Probcover",

@@ -17,7 +17,7 @@ from tailor.models.convex import shrinkage, solve
 from tailor.models.linear_cross_validation import choose_linear, principal_components
 from tailor.models.losses import make_loss
 from tailor.models.prior_correction import Correction, centred_log_shares
-from tailor.models.stacked_solver import StackedProblem, solve_stacked
+from tailor.common.stacked_solver import StackedProblem, solve_stacked
 from tailor.pools.arrays import Arrays
 from tailor.run.project import Project
 from tailor.testing.toy_pools import ToyImages, toy_labels
