@@ -168,9 +168,7 @@ class PoolView(ABC):
 
     @abstractmethod
     def boundary_distances(self, positions: np.ndarray, steps: int) -> np.ndarray:
-        """(n,) float64: how far examples at positions (n,) lie from the nearest boundary between
-        two classes, as the network's input goes, by so many steps of DeepFool.
-        """
+        """(n,) float64: distances to the nearest class boundary, by so many steps of DeepFool."""
 
     @abstractmethod
     def has(self, need: Need) -> bool:

@@ -53,8 +53,8 @@ class Bait(InformationStrategy):
     Formula: the x of largest w t / (1 + w s), with s = h′M⁻¹h, t = h′M⁻¹FM⁻¹h, M = λI + Σ w h h′
     over what is labelled, pending or taken, and F = Σ w h h′ over the pool.
 
-    Cost: three products of the N × d features with a d × d matrix; then 2,048 × d for each pick, and
-    `candidates` × d × 64 for each 64. `prune` doubles the picks and goes back over them.
+    Cost: three products of the N × d features with a d × d matrix; then 2,048 × d for each pick,
+    and `candidates` × d × 64 for each 64. `prune` doubles the picks and goes back over them.
 
     When to use: a linear head on good features with some ten labels a class or more. With fewer it
     trusts probabilities that mean little; herding is better there.
@@ -63,7 +63,7 @@ class Bait(InformationStrategy):
     >>> from tailor import MultiClass
     >>> from tailor.selection.array_view import ArrayView
     >>> task = MultiClass(2)
-    >>> features = np.array([[3.0, 0.0], [3.0, 0.1], [0.0, 2.0], [3.0, 0.2]])
+    >>> features = np.array([[3.0, 0.0], [3.0, 0.1], [0.0, 3.0], [0.1, 3.0]])
     >>> view = ArrayView(task, np.full((4, 2), 0.5), features, labelled=[0], labels=[[1, 0]])
     >>> Bait().arms(task)[0].open(view, 1, np.random.default_rng(0)).take()
     2

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from tailor.selection.pool_view import PoolView
 from tailor.strategies.base import MULTI_CLASS
 from tailor.strategies.boundaries import leaders, log_probabilities, row_distances
 from tailor.strategies.ranking import ClassScores
 from tailor.strategies.score_strategy import ScoreStrategy
-
-if TYPE_CHECKING:
-    import torch
 
 
 class BalancedSelection(ScoreStrategy):

@@ -1,9 +1,9 @@
 """How far an example lies from the boundaries between its predicted class and the others.
 
-Of a linear head the distance, in features, to the boundary with class c is (z_y - z_c) / |W_y - W_c|
-with z the logits, W the head's rows and y the predicted class. Logits are taken from the
-probabilities, as log p: of a softmax the differences are the same. Where no head is known, every
-length |W_y - W_c| counts as 1.
+Of a linear head the distance, in features, to the boundary with class c is (z_y - z_c) divided by
+|W_y - W_c|, with z the logits, W the head's rows and y the predicted class. Logits are taken from
+the probabilities, as log p: of a softmax the differences are the same. Where no head is known,
+every length |W_y - W_c| counts as 1.
 """
 
 from __future__ import annotations

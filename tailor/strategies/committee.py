@@ -37,10 +37,10 @@ class Committee(SeparateArms):
     """What the heads of a committee disagree about most.
 
     With `heads=bootstrap` each of the `members` is a linear head on the features, trained again on
-    its own random sample of the labels, drawn with replacement. With `heads=laplace` the members are
-    samples around the model itself: its logits z plus √s times a random number for each class, with
-    s = h′M⁻¹h and M = λI + Σ w h h′ over what is labelled or pending, w = q(1 − q), q the largest
-    probability; z is log p, in a multi-label task log p − log(1 − p).
+    its own random sample of the labels, drawn with replacement. With `heads=laplace` the members
+    are samples around the model itself: its logits z plus √s times a random number for each class,
+    with s = h′M⁻¹h and M = λI + Σ w h h′ over what is labelled or pending, w = q(1 − q), q the
+    largest probability; z is log p, in a multi-label task log p − log(1 − p).
 
     In a pool of more than `candidates` free examples those whose own prediction has the largest
     entropy are judged; those beyond follow by their entropy.
@@ -48,12 +48,13 @@ class Committee(SeparateArms):
     Seung, Opper and Sompolinsky, "Query by Committee", 1992; Beluch et al., "The Power of Ensembles
     for Active Learning in Image Classification", 2018. Both kinds of task; needs probabilities and
     features. Of the same members' probabilities scikit-activeml's QueryByCommittee computes the
-    same numbers: its KL divergence is the mutual information, its variation ratios are these, and
-    its vote entropy is this one divided by the logarithm of the number of members.
+    same numbers: its KL divergence is the mutual information, its vote entropy and its variation
+    ratios are these. It differs in that it trains whatever classifiers it is given, on all labels
+    or on samples that its user draws, and judges the whole pool.
 
     members     heads
-    heads       bootstrap, or laplace: no head is trained, and the disagreement is that of a Gaussian
-                around the model
+    heads       bootstrap, or laplace: no head is trained, and the disagreement is that of a
+                Gaussian around the model
     measure     information: entropy of the mean prediction less the mean entropy; vote-entropy: the
                 entropy of the votes; variation-ratio: the share of votes against the most frequent
                 one. In a multi-label task each class is voted on, and its numbers are summed

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class Deepfool(ScoreStrategy):
 
     name = "deepfool"
     tasks = MULTI_CLASS
-    ways_out = {Need.GRADIENTS: "take deepfool(steps=0), "}
+    ways_out: ClassVar[Mapping[Need, str]] = {Need.GRADIENTS: "take deepfool(steps=0), "}
 
     def __init__(self, *, steps: int = 0, candidates: int = 1000) -> None:
         self.steps = check_whole(steps, "steps", 0)

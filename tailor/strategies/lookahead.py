@@ -38,8 +38,8 @@ class Lookahead(InformationStrategy):
     (multi-label: the predicted set), s = h′M⁻¹h, M = λI + Σ h h′ over what is labelled, pending or
     taken, and C = Σ h h′ over the pool.
 
-    Cost: three products of the N × d features with a d × d matrix; then 2,048 × d for each pick, and
-    `candidates` × d × 64 for each 64.
+    Cost: three products of the N × d features with a d × d matrix; then 2,048 × d for each pick,
+    and `candidates` × d × 64 for each 64.
 
     When to use: a linear head, and a batch that should move the predictions of many examples at
     once: it asks where the model is unsure and many examples are alike.
