@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from tailor.task import MultiClass
 
 #: how far below the others the logit of a class lies that is never predicted
 OUT_OF_REACH = 100.0
-#: how far the logarithms of a head's probabilities may be from those of the classifier's own
-TOLERANCE = 1e-2
-#: a probability that is smaller counts as this: rounding has taken too much of it
-SMALLEST = 1e-9
+#: how far a head's probabilities may be from the classifier's own
+TOLERANCE = 1e-3
+#: the largest logit at which they are compared: beyond, all classifiers are sure and look alike
+LARGEST_LOGIT = 3.0
 #: vectors on which they are compared
 COMPARED = 64
 
@@ -28,20 +29,39 @@ def find_linear_head(fitted: FittedClassifiers, vectors: np.ndarray) -> LinearHe
     vectors  (n, d) some examples, on which that is tried
     """
     task = fitted.task
-    if isinstance(task, MultiClass):
-        head = _multi_class(fitted.classifiers[0], task.size)
-    else:
-        head = _multi_label(fitted.classifiers, vectors.shape[1])
-    if head is None:
-        return None
     some = vectors[:COMPARED]
-    own = np.maximum(fitted.predict(some), SMALLEST)
-    of_head = _probabilities(head, some, isinstance(task, MultiClass))
-    # Logarithms: a classifier that is sure of everything says the more by its small probabilities.
-    differences = np.log(own) - np.log(np.maximum(of_head, SMALLEST))
-    if np.abs(differences).max() > TOLERANCE:
-        return None
-    return head
+    for classifier in fitted.classifiers:
+        # An int: a class that all have or none has.
+        if not isinstance(classifier, int) and not _is_softmax(classifier, some):
+            return None
+    if isinstance(task, MultiClass):
+        return _multi_class(fitted.classifiers[0], task.size)
+    return _multi_label(fitted.classifiers, vectors.shape[1])
+
+
+def _is_softmax(classifier: Any, vectors: np.ndarray) -> bool:
+    """Whether a classifier is linear, and its probabilities are the softmax of its logits, or the
+    sigmoid of its only one.
+    """
+    rows = _rows(classifier)
+    if rows is None:
+        return False
+    weights, bias = rows
+    largest = np.abs(vectors @ weights.T + bias).max()
+    scale = min(1.0, LARGEST_LOGIT / max(largest, LARGEST_LOGIT))
+    # Of a copy with smaller weights, so that it is not sure of everything.
+    milder = copy.copy(classifier)
+    milder.coef_ = classifier.coef_ * scale
+    milder.intercept_ = classifier.intercept_ * scale
+    logits = scale * (vectors @ weights.T + bias)
+    if len(weights) == 1:
+        logits = np.concatenate([np.zeros_like(logits), logits], 1)
+    powers = np.exp(logits)
+    expected = powers / powers.sum(1, keepdims=True)
+    predicted = milder.predict_proba(vectors)
+    if predicted.shape != expected.shape:
+        return False
+    return bool(np.abs(predicted - expected).max() <= TOLERANCE)
 
 
 def _multi_class(classifier: Any, classes: int) -> LinearHead | None:
@@ -99,15 +119,3 @@ def _ridge(classifier: Any) -> float | None:
     if not isinstance(inverse, (int, float)) or not 0 < inverse < np.inf:
         return None
     return 1 / inverse
-
-
-def _probabilities(
-    head: LinearHead,
-    vectors: np.ndarray,
-    multi_class: bool,
-) -> np.ndarray:
-    logits = vectors @ head.weights.T + head.bias
-    if not multi_class:
-        return 1 / (1 + np.exp(-logits))
-    powers = np.exp(logits - logits.max(1, keepdims=True))
-    return powers / powers.sum(1, keepdims=True)
