@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 #: iterations of each training
-STEPS = 50
+STEPS = 25
 
 
 def refit_head(view: PoolView, sample: np.ndarray, ridge: float) -> torch.Tensor:
