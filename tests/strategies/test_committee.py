@@ -7,10 +7,17 @@ import parts
 import pytest
 import torch
 from cases import cases, many, open_arm, others, walk
-from head_oracles import bait_weight, disagreement, features, head_loss, with_bias
+from head_oracles import (
+    bait_weight,
+    disagreement,
+    features,
+    head_loss,
+    member_probabilities,
+    with_bias,
+)
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import free_now, probabilities, row_entropy
+from oracles import free_now, probabilities
 
 from tailor import InputError
 from tailor.compute import LocalEngine
@@ -117,22 +124,30 @@ def test_the_contract_is_kept_with_options(kind, options):
     check_strategy(Committee(members=2, **options), kind(3))
 
 
-def test_candidates_are_those_of_largest_entropy_and_the_rest_follows():
-    view = make_view(make_pool(MultiClass(3), 80, seed=2), 2, labelled=0.2)
-    p = probabilities(view)
-    entropies = {i: row_entropy(p[i], view.task) for i in view.free_ids.tolist()}
-    by_entropy = sorted(entropies, key=entropies.get, reverse=True)
-    cursor = open_arm(Committee(candidates=20, members=2), view, pulls=2)
+@pytest.mark.parametrize("kind", KINDS)
+def test_candidates_are_those_of_the_largest_guess_and_the_rest_follows(kind):
+    """The mean head's doubt, times how far the members' logits spread around their mean."""
+    view = make_view(make_pool(kind(3), 80, seed=2), 2, labelled=0.2)
+    logits = member_logits(view, seed=0)
+    mean = logits.mean(0)
+    guesses = {}
+    for i in view.free_ids.tolist():
+        p = member_probabilities(mean[i], view.task)
+        spread = np.sum((logits[:, i] - mean[i]) ** 2)
+        guesses[i] = np.sum(p * (1 - p)) * spread
+    by_guess = sorted(guesses, key=guesses.get, reverse=True)
+    cursor = open_arm(Committee(candidates=20, members=3), view, pulls=2)
     picks = []
-    for _ in range(len(by_entropy)):
+    for _ in range(len(by_guess)):
         picks.append(cursor.take())
         view.ledger.take(picks[-1])
-    assert sorted(picks[:20]) == sorted(by_entropy[:20])
-    assert picks[20:] == by_entropy[20:]
+    assert sorted(picks[:20]) == sorted(by_guess[:20])
+    assert picks[20:] == by_guess[20:]
 
 
 @pytest.mark.parametrize(
-    "family", ["committee(heads=laplace)", "committee(candidates=20,members=2)"]
+    "family",
+    ["committee(heads=laplace,candidates=20)", "committee(candidates=20,members=2)"],
 )
 def test_over_shards_the_committee_is_that_in_memory(family, tmp_path):
     pool = make_pool(MultiClass(3), 60, seed=7)
