@@ -36,8 +36,10 @@ class Bait(InformationStrategy):
     each take M⁻¹ changes by an outer product, and with it the gains.
 
     In a pool of more than `candidates` free examples the picks come from those whose gain is
-    largest as the arm is opened; all hear of every take, those outside of the best 2,048 some takes
-    later. 1,000 picks of 20,000 examples were the same as those of the plain definition.
+    largest as the arm is opened, and again after each `candidates` / 16 takes; all hear of every
+    take, those outside of the best 2,048 some takes later. Of 400 picks from 20,000 examples, 64
+    features and 50 classes, 1,000 candidates gave 62% of those of the plain definition with λ = 1,
+    5,000 gave 70% and 10,000 gave 96%; with λ = 20 these were 100%, 92% and 100%.
 
     Ash et al., "Gone Fishing: Neural Active Learning with Fisher Embeddings", 2021. Both kinds of
     task; needs probabilities and features.
@@ -74,7 +76,7 @@ class Bait(InformationStrategy):
     def __init__(
         self,
         *,
-        candidates: int = 16384,
+        candidates: int = 65536,
         ridge: float | None = None,
         prune: bool = False,
         balance: bool = False,

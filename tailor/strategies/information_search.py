@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 BLOCK = 2048
 #: takes that the others may not have heard of
 UNHEARD = 64
+#: takes, as a share of the candidates, after which others are preselected by what is known then
+RENEWED_SHARE = 1 / 16
 #: Gains that differ by a smaller share are equal, and ties decide: sums over a pool come out a
 #: little different when they are added up in another order, as over shards.
 SAME_GAIN = 1e-9
@@ -282,7 +284,9 @@ def _least_equal(gains: torch.Tensor) -> float:
 
 
 class InformationCursor(Cursor):
-    """Preselects candidates by their gain when it is opened, and again when they are used up."""
+    """Preselects candidates by their gain when it is opened, and again after every so many takes
+    (RENEWED_SHARE), or when they are used up.
+    """
 
     def __init__(
         self,
@@ -294,6 +298,8 @@ class InformationCursor(Cursor):
         self.strategy = strategy
         self.ridge = ridge_of(view, strategy.ridge)
         self._count = max(strategy.candidates, first_depth(pulls))
+        self._preselected_at = 0
+        self._is_preselection = False
         self.search: InformationSearch | None = None
         if self.ledger.left:
             known = np.concatenate([view.labelled, view.pending, self.unseen()])
@@ -316,7 +322,10 @@ class InformationCursor(Cursor):
         positions = self.unseen().copy()
         changes = self._learn(positions)
         self.hear(positions, changes)
-        if self.search.is_used_up():
+        takes_since = self.ledger.count - self._preselected_at
+        is_old = takes_since >= RENEWED_SHARE * self._count
+        # Where all that is free are candidates, none can be missing.
+        if self.search.is_used_up() or (is_old and self._is_preselection):
             self.search = self._preselect()
         return self.search
 
@@ -348,7 +357,9 @@ class InformationCursor(Cursor):
     def _preselect(self) -> InformationSearch:
         """The free examples of largest gain, all of them where they are few."""
         free = np.flatnonzero(self.ledger.free)
-        if len(free) > self._count:
+        self._preselected_at = self.ledger.count
+        self._is_preselection = len(free) > self._count
+        if self._is_preselection:
             gains = PoolGains(self.strategy, self.information, self.ridge)
             # Those that were taken in this round are ranked too, and left out here.
             looked_at = self._count + self.ledger.count

@@ -111,7 +111,22 @@ def test_a_small_block_that_hears_late_gives_the_same_picks(family, kind, monkey
     assert picks[0] == picks[1] == picks[2]
 
 
-def test_picks_come_from_the_candidates_of_largest_gain():
+def test_candidates_are_chosen_anew_as_the_batch_grows(monkeypatch):
+    """After every take, all candidates are those of largest gain: as if all examples were."""
+    monkeypatch.setattr(tailor.strategies.information_search, "RENEWED_SHARE", 0.0)
+    pool = make_pool(MultiClass(3), 120, seed=6)
+    picks = []
+    for candidates in (25, 1000):
+        view = make_view(pool, 6, labelled=0.1)
+        cursor = open_arm(Bait(candidates=candidates), view, pulls=2)
+        for _ in range(60):
+            view.ledger.take(cursor.take())
+        picks.append(view.ledger.taken.tolist())
+    assert picks[0] == picks[1]
+
+
+def test_picks_come_from_the_candidates_of_largest_gain(monkeypatch):
+    monkeypatch.setattr(tailor.strategies.information_search, "RENEWED_SHARE", 10.0)
     view = make_view(make_pool(MultiClass(3), 200, seed=6), 6, labelled=0.1)
     gains = bait_gains(view, view.free_ids.tolist(), ridge=1.0)
     best = sorted(gains, key=gains.get, reverse=True)
