@@ -17,11 +17,15 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from tailor import Learner, MultiClass, MultiLabel
+from tailor.common.linear_head import LinearHead
 from tailor.strategies import registry
 from tailor.task import Task
 
 PICKS = 12
+STRENGTH = 20  # C of the model's logistic regression
 COLOURS = ("#4878a8", "#e07b39", "#3d9a58")  # blue, orange, green: told apart by the colour-blind
+#: families that reason with the model's last layer: their features are what that layer sees
+ON_THE_HEAD = {"base", "deepfool", "bait", "lookahead", "committee"}
 EDGE = 1.08  # the plane is drawn from -EDGE to EDGE
 
 
@@ -89,7 +93,7 @@ def _logistic(inputs: np.ndarray, targets: np.ndarray) -> LogisticRegression:
     repeated = np.repeat(inputs, classes, axis=0)
     outcome = np.tile(np.arange(classes), count)
     kept = targets.ravel() > 0
-    model = LogisticRegression(C=20, max_iter=500)
+    model = LogisticRegression(C=STRENGTH, max_iter=500)
     return model.fit(repeated[kept], outcome[kept], sample_weight=targets.ravel()[kept])
 
 
@@ -129,11 +133,17 @@ def pick(family: str) -> tuple[ToyPool, ToyModel, np.ndarray, list[str]]:
         batch=PICKS,
     )
     learner.tell(pool.labelled, pool.labels[pool.labelled])
+    features = pool.points
+    head = None
+    if family in ON_THE_HEAD:
+        features = model.bumps(pool.points)
+        head = LinearHead(model.weights, model.offsets, ridge=1 / STRENGTH)
     batch = learner.ask(
         model.predict(pool.points),
-        pool.points,
+        features,
         finetune=model.tuned_on_pool,
         dropout=model.dropout_passes,
+        head=head,
     )
     return pool, model, batch.indices, list(batch.arm_names)
 

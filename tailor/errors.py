@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 #: how many right names a message lists
-LISTED = 40
+LISTED = 50
 
 
 def without_paths(error: BaseException, folders: Iterable[Path] = ()) -> str:

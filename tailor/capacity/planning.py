@@ -18,7 +18,11 @@ WIDTH = 512
 #: examples a round where nobody says
 BATCH = 1000
 #: needs of a family that the made-up pools of an estimate can't meet, in words
-NOT_MEASURED = {Need.FINETUNE: "a model to fine-tune", Need.DROPOUT: "dropout passes"}
+NOT_MEASURED = {
+    Need.FINETUNE: "a model to fine-tune",
+    Need.DROPOUT: "dropout passes",
+    Need.GRADIENTS: "the gradients of a network",
+}
 
 
 @dataclass

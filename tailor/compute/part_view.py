@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from tailor.common.linear_head import LinearHead
 from tailor.compute.prediction_shards import FEATURES, PROBS, Shard
 from tailor.errors import InputError
 from tailor.selection.matrix_view import MatrixView
@@ -39,6 +40,7 @@ class ShardContext:
     task: Task
     seed: int
     device: str
+    head: LinearHead | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class PartView(MatrixView):
             free=piece.free[rows],
         )
         self.start = piece.shard.start + rows.start
+        self.head = context.head
         self._piece = piece
         self._slice = rows
         size = rows.stop - rows.start
@@ -130,6 +133,9 @@ class PartView(MatrixView):
         for shard in self._piece.passes:
             yield self._read_checked(shard)
 
+    def boundary_distances(self, positions: np.ndarray, steps: int) -> np.ndarray:
+        raise InputError("the network stays behind: ask the whole view for boundary distances")
+
     def has(self, need: Need) -> bool:
         match check_need(need):
             case Need.PROBABILITIES:
@@ -140,6 +146,8 @@ class PartView(MatrixView):
                 return self._piece.tuned is not None
             case Need.DROPOUT:
                 return bool(self._piece.passes)
+            case Need.GRADIENTS:
+                return False
 
     def _read_checked(self, shard: Shard) -> torch.Tensor:
         probs = self._read(shard, PROBS)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from tailor.common.linear_head import LinearHead
 from tailor.compute.base import Engine
 from tailor.compute.part_view import (
     CheckNumbers,
@@ -33,7 +34,7 @@ from tailor.selection.pool_view import (
     check_need,
     largest_of_rows,
 )
-from tailor.selection.view_checks import full_precision
+from tailor.selection.view_checks import check_distances, full_precision
 from tailor.task import MultiClass, Task
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ T = TypeVar("T")
 ShardedTune = Callable[[int], Predictions]
 #: () -> what each pass with dropout says
 ShardedDropout = Callable[[], Iterable[Predictions]]
+#: (positions (n,), steps) -> distances (n,): the network is in the process that asks
+ShardedDistances = Callable[[np.ndarray, int], Any]
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,15 @@ class Sharded(PredictionSource):
     """Predictions with the engine that reads them: hand it to Learner.ask instead of arrays.
 
     finetune and dropout take the place of those of Learner.ask, since what they give is in shards
-    too.
+    too; head and boundary_distances are as there.
     """
 
     predictions: Predictions
     engine: Engine
     finetune: ShardedTune | None = None
     dropout: ShardedDropout | None = None
+    head: Any = None
+    boundary_distances: ShardedDistances | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -208,7 +213,15 @@ class ShardedView(PoolView):
             seed,
         )
         self._sharded = sharded
-        self._context = ShardContext(task, seed, device)
+        if sharded.head is not None:
+            width = predictions.features or None
+            self.head = LinearHead.checked(sharded.head, task.size, width)
+        self._context = ShardContext(
+            task,
+            seed,
+            device,
+            self.head,
+        )
         self._pieces = self._cut_up()
         self._variants = ModelVariants(sharded)
         # Every number is looked at once, before an arm goes by it.
@@ -337,6 +350,11 @@ class ShardedView(PoolView):
         for predictions in self._variants.dropout_passes():
             yield self._all_probs(predictions)
 
+    def boundary_distances(self, positions: np.ndarray, steps: int) -> np.ndarray:
+        assert self._sharded.boundary_distances is not None
+        measured = self._sharded.boundary_distances(positions, steps)
+        return check_distances(measured, len(positions))
+
     def has(self, need: Need) -> bool:
         match check_need(need):
             case Need.PROBABILITIES:
@@ -347,6 +365,8 @@ class ShardedView(PoolView):
                 return self._sharded.finetune is not None
             case Need.DROPOUT:
                 return self._sharded.dropout is not None
+            case Need.GRADIENTS:
+                return self._sharded.boundary_distances is not None
 
     def _all_probs(self, predictions: Predictions) -> torch.Tensor:
         # All of the pool in this process: only families that do not know of shards come here.

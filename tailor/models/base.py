@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailor.common.linear_head import LinearHead
 from tailor.errors import InputError
 from tailor.models.targets import Targets
 from tailor.pools.base import Pool
@@ -67,6 +68,7 @@ class Model(ABC):
     can_dropout = False  # dropout(): bald asks for it
     can_finetune_in_parts = False  # tuned(): as finetune(), over a pool that doesn't fit memory
     can_dropout_in_parts = False  # dropout_at(): as dropout(), over such a pool
+    can_measure_boundaries = False  # boundary_distances(): deepfool with steps asks for it
     has_first_features = False  # first_features(): a first batch that covers the pool asks for it
     #: where the model keeps the rows that it computes once for each entry of the pool, if it does;
     #: an engine fills it from many workers
@@ -142,6 +144,19 @@ class Model(ABC):
     def dropout(self, passes: int, *, seed: int) -> Iterable[np.ndarray]:
         """Probabilities (N, K) over the whole pool of each of several passes with dropout on."""
         raise InputError(f"{type(self).__name__} has no dropout: leave bald out")
+
+    def linear_head(self) -> LinearHead | None:
+        """The last layer of the trained model: logits from the features that predict() gives. None
+        where the model has none, or nobody knows it.
+        """
+        return None
+
+    def boundary_distances(self, positions: np.ndarray, steps: int) -> np.ndarray:
+        """(n,) how far examples at positions (n,) lie from the nearest boundary between two
+        classes, in the network's input, by so many steps of DeepFool; infinity where one can't be
+        read.
+        """
+        raise InputError(f"{type(self).__name__} has no gradients: take deepfool(steps=0)")
 
     def tuned(
         self,

@@ -15,9 +15,10 @@ from tailor.errors import InputError
 from tailor.models.base import Prediction, ProgressCallback, quiet
 from tailor.models.files import damaged, read_model, write_model
 from tailor.models.inputs import find_device
+from tailor.models.network_boundaries import NetworkModel
 from tailor.models.prior_correction import Correction, check_prior_correction
 from tailor.models.recipe import Recipe
-from tailor.models.source_model import DEFAULT_DROPOUT, SourceModel
+from tailor.models.source_model import DEFAULT_DROPOUT
 from tailor.models.targets import Targets
 from tailor.pools.base import Pool
 from tailor.task import MultiClass, Task
@@ -51,7 +52,7 @@ class TrainingSet(NamedTuple):
         return self._replace(positions=self.positions[rows], targets=self.targets[rows])
 
 
-class NeuralModel(SourceModel):
+class NeuralModel(NetworkModel):
     """A network that gives logits and features, over the rows of a Source.
 
     A derived class sets `name`, `source` and `recipe`, and writes new_network().

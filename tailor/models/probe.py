@@ -218,6 +218,12 @@ class Probe(NeuralModel):
             return self.logit_variance
         return LOGIT_VARIANCE[self.task.kind]
 
+    def head_ridge(self) -> float | None:
+        if self.head != "linear" or self.net is None:
+            return None
+        # As shrinkage() has it, times the number of the loss's terms.
+        return self.net.width / self._current_variance()
+
     def _choose_correction(self, training_set: TrainingSet) -> Correction:
         is_automatic = "auto" in (self.prior_correction, self.logit_variance)
         if self.head != "linear" or not is_automatic:

@@ -60,7 +60,7 @@ class FittedClassifiers:
     def __init__(self, task: Task, classifiers: list[Any]) -> None:
         self.task = task
         #: estimators, or the one class (an int) that was seen
-        self._classifiers = classifiers
+        self.classifiers = classifiers
 
     @classmethod
     def fit(
@@ -93,9 +93,9 @@ class FittedClassifiers:
     def predict(self, vectors: np.ndarray) -> np.ndarray:
         """Probabilities (n, K) of vectors (n, d)."""
         if isinstance(self.task, MultiClass):
-            return _class_columns(self._classifiers[0], vectors, self.task.size)
+            return _class_columns(self.classifiers[0], vectors, self.task.size)
         positives = [
-            _class_columns(classifier, vectors, 2)[:, 1] for classifier in self._classifiers
+            _class_columns(classifier, vectors, 2)[:, 1] for classifier in self.classifiers
         ]
         return np.stack(positives, 1)
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from tailor.common.linear_head import LinearHead
 from tailor.common.memory import check_room
 from tailor.errors import InputError
 from tailor.models.backbones import Backbone, FeatureSource, make_backbone
@@ -17,6 +18,7 @@ from tailor.models.base import Prediction, ProgressCallback, quiet
 from tailor.models.files import damaged, read_model, write_model
 from tailor.models.inputs import find_device
 from tailor.models.sklearn_classifiers import FittedClassifiers, estimator_path, find_estimator
+from tailor.models.sklearn_heads import find_linear_head
 from tailor.models.source_model import DEFAULT_DROPOUT, SourceModel
 from tailor.models.standardisation import Standardisation
 from tailor.models.targets import Targets
@@ -127,6 +129,13 @@ class SklearnModel(SourceModel):
         features = self._vectors(positions)
         probs = self._probabilities(fitted, positions, features)
         return Prediction(probs, features)
+
+    def linear_head(self) -> LinearHead | None:
+        fitted = self._trained()
+        if self._training is None:
+            return None
+        vectors, _, _ = self._training
+        return find_linear_head(fitted, vectors)
 
     def finetune(
         self,

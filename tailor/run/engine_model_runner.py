@@ -165,6 +165,8 @@ class EngineModelRunner(ModelRunner):
             self._engine_setup.engine,
             finetune=self._tuned(predictions),
             dropout=self._passes(predictions),
+            head=self.linear_head(),
+            boundary_distances=self.boundary_distances(),
         )
         return sharded, None
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tailor.common.linear_head import LinearHead
 from tailor.errors import InputError
 from tailor.models.base import Model, Prediction, ProgressCallback, as_array
 from tailor.models.uninformed import uninformed_probability
@@ -253,6 +254,25 @@ class ModelRunner:
                 yield probs
 
         return all_passes
+
+    def linear_head(self) -> LinearHead | None:
+        """The last layer of the trained model, where it has one that is known."""
+        return self.model.linear_head()
+
+    def boundary_distances(self) -> Callable[[np.ndarray, int], np.ndarray] | None:
+        """(positions (n,), steps) -> distances (n,) through the network; None where the model has
+        no gradients. Of an entry that has vanished the distance is infinite.
+        """
+        if not self.model.can_measure_boundaries:
+            return None
+
+        def measure(positions: np.ndarray, steps: int) -> np.ndarray:
+            indices, is_present = self._locate(positions)
+            distances = np.full(len(positions), np.inf)
+            distances[is_present] = self.model.boundary_distances(indices, steps)
+            return distances
+
+        return measure
 
 
 def _round_seed(run_seed: int, number: int) -> int:

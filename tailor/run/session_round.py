@@ -180,6 +180,8 @@ class SessionRound:
             picks,
             finetune=finetune,
             dropout=dropout,
+            head=model_runner.linear_head(),
+            boundary_distances=model_runner.boundary_distances(),
             model=model,
         )
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tailor.common.checks import check_device_name, check_function, check_instance
+from tailor.common.linear_head import LinearHead
 from tailor.errors import InputError
 from tailor.selection.matrix_view import MatrixView
 from tailor.selection.pool_view import (
@@ -17,6 +20,7 @@ from tailor.selection.pool_view import (
 )
 from tailor.selection.view_checks import (
     as_matrix,
+    check_distances,
     check_features,
     check_probabilities,
 )
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 FineTune = Callable[[Any, int], Any]
 #: () -> the probabilities (N, K) of each pass with dropout on
 Dropout = Callable[[], Iterable[Any]]
+#: (positions (n,), steps) -> distances (n,) to the nearest boundary between two classes
+BoundaryDistances = Callable[[np.ndarray, int], Any]
 
 
 class ArrayView(MatrixView):
@@ -44,6 +50,10 @@ class ArrayView(MatrixView):
     pending   (m,) int, asked earlier and not answered yet
     finetune  (targets (N, K), epochs) -> probabilities (N, K), for weak-supervision
     dropout   () -> the probabilities (N, K) of each pass, for bald
+    head      (weights (K, d), bias (K,) or None) of the model's last layer on these features, or a
+              LinearHead; families that measure distances or refit heads are closer to the model
+              with it
+    boundary_distances  (positions (n,), steps) -> distances (n,), for deepfool with steps
     seed      settles ties between examples: a hash of (seed, position), so that file order never
               decides
     device    "cpu", "cuda" or "cuda:0"; predictions that are on a GPU already stay there
@@ -68,6 +78,8 @@ class ArrayView(MatrixView):
         pending: Any = (),
         finetune: FineTune | None = None,
         dropout: Dropout | None = None,
+        head: Any = None,
+        boundary_distances: BoundaryDistances | None = None,
         seed: int = 0,
         device: str = "cpu",
     ) -> None:
@@ -79,6 +91,7 @@ class ArrayView(MatrixView):
         )
         self.finetune = check_function(finetune, "finetune", optional=True)
         self.dropout = check_function(dropout, "dropout", optional=True)
+        self._measure = check_function(boundary_distances, "boundary_distances", optional=True)
         device = check_device_name(device)
         matrix = as_matrix(probs, "probabilities", device)
         self._probs = check_probabilities(matrix, task)
@@ -87,6 +100,11 @@ class ArrayView(MatrixView):
         if features is not None:
             self._features = as_matrix(features, "features", device)
             check_features(self._features, size)
+        if head is not None:
+            width = None
+            if self._features is not None:
+                width = self._features.shape[1]
+            self.head = LinearHead.checked(head, task.size, width)
         state = PoolState.checked(
             task,
             size,
@@ -142,6 +160,11 @@ class ArrayView(MatrixView):
                 )
             yield check_probabilities(probs, self.task)
 
+    def boundary_distances(self, positions: np.ndarray, steps: int) -> np.ndarray:
+        assert self._measure is not None
+        measured = self._measure(positions, steps)
+        return check_distances(measured, len(positions))
+
     def has(self, need: Need) -> bool:
         match check_need(need):
             case Need.PROBABILITIES:
@@ -152,6 +175,8 @@ class ArrayView(MatrixView):
                 return self.finetune is not None
             case Need.DROPOUT:
                 return self.dropout is not None
+            case Need.GRADIENTS:
+                return self._measure is not None
 
 
 def make_view(
@@ -165,13 +190,15 @@ def make_view(
     pending: Any = (),
     finetune: FineTune | None = None,
     dropout: Dropout | None = None,
+    head: Any = None,
+    boundary_distances: BoundaryDistances | None = None,
     seed: int = 0,
     device: str = "cpu",
 ) -> PoolView:
     """The view of a model's predictions. The arguments are those of ArrayView.
 
     probs: arrays, or a PredictionSource. That brings a view of its own, and with it its own
-    features, fine-tuning and dropout passes: those given here are not used then.
+    features, fine-tuning, dropout passes, head and distances: those given here are not used then.
     """
     if isinstance(probs, PredictionSource):
         return probs.round_view(
@@ -193,6 +220,8 @@ def make_view(
         pending=pending,
         finetune=finetune,
         dropout=dropout,
+        head=head,
+        boundary_distances=boundary_distances,
         seed=seed,
         device=device,
     )

@@ -20,7 +20,7 @@ from tailor.common.checks import (
     check_seed,
     check_whole,
 )
-from tailor.selection.array_view import Dropout, FineTune
+from tailor.selection.array_view import BoundaryDistances, Dropout, FineTune
 from tailor.selection.class_edits import GONE, ClassEdit
 from tailor.selection.label_table import LabelTable
 from tailor.selection.learner_round import LearnerRound
@@ -169,6 +169,8 @@ class Learner:
         *,
         finetune: FineTune | None = None,
         dropout: Dropout | None = None,
+        head: object = None,
+        boundary_distances: BoundaryDistances | None = None,
         model: object = None,
         allow_short: bool = False,
     ) -> Batch:
@@ -179,6 +181,10 @@ class Learner:
         size         examples to ask for; by default the batch
         finetune     for weak-supervision: (targets (N, K), epochs) -> probabilities (N, K)
         dropout      for bald: () -> probabilities (N, K) of each pass
+        head         (weights (K, d), bias (K,)) of the model's last layer on these features: base
+                     and deepfool measure distances by it, bait, lookahead and committee take their
+                     ridge term from it where a LinearHead says one
+        boundary_distances  for deepfool with steps: (positions (n,), steps) -> distances (n,)
         model        what own_reward is given
         allow_short  whether a batch larger than what is left becomes all that is left; else that is
                      an error
@@ -195,6 +201,8 @@ class Learner:
             dropout,
             model,
             allow_short,
+            head,
+            boundary_distances,
         )
         with self.history.unlearned_on_error():
             draft = self._planner.draft(self, request)
@@ -211,6 +219,8 @@ class Learner:
         *,
         finetune: FineTune | None = None,
         dropout: Dropout | None = None,
+        head: object = None,
+        boundary_distances: BoundaryDistances | None = None,
         model: object = None,
         allow_short: bool = False,
     ) -> LearnerRound:
@@ -225,6 +235,8 @@ class Learner:
             dropout,
             model,
             allow_short,
+            head,
+            boundary_distances,
         )
         with self.history.unlearned_on_error():
             draft = self._planner.draft(self, request)

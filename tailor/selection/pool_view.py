@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from tailor.common.checks import check_instance, check_whole
+from tailor.common.linear_head import LinearHead
 from tailor.errors import InputError
 from tailor.selection.ledger import Ledger
+from tailor.selection.model_answers import ModelAnswers
 from tailor.selection.view_checks import check_distinct_positions, check_free
 from tailor.task import Task
 
@@ -41,6 +43,7 @@ class Need(enum.Enum):
     FEATURES = "features"
     FINETUNE = "a model to fine-tune (finetune=)"
     DROPOUT = "dropout passes (dropout=)"
+    GRADIENTS = "distances through a network (boundary_distances=)"
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class PoolState:
         )
 
 
-class PoolView(ABC):
+class PoolView(ModelAnswers):
     """The pool as the arms see it: predictions, features, the labels told so far, and what is free.
 
     N is the number of examples in the view, K of classes, d of features. Positions are the view's
@@ -100,9 +103,11 @@ class PoolView(ABC):
     pending   (m,) int64, positions asked earlier and not answered yet
     free      (N,) bool: what could be offered as the round began
     ledger    what has happened in the round so far
+    head      the model's last layer, on the features of this view; None where nobody knows it
     """
 
     start: int = 0
+    head: LinearHead | None = None
 
     def __init__(
         self,
@@ -150,17 +155,6 @@ class PoolView(ABC):
     @abstractmethod
     def feature_rows(self, which: slice | torch.Tensor) -> torch.Tensor:
         """(n, d) features at a slice or an index tensor (n,), in single precision or better."""
-
-    @abstractmethod
-    def finetuned(self, epochs: int) -> torch.Tensor:
-        """(N, K) probabilities of a copy of the model that was fine-tuned for some epochs.
-
-        It learned the labels of what is labelled, and of the rest what the model itself had said.
-        """
-
-    @abstractmethod
-    def dropout_passes(self) -> Iterator[torch.Tensor]:
-        """The probabilities (N, K) of each of several passes with dropout on."""
 
     @abstractmethod
     def has(self, need: Need) -> bool:

@@ -267,6 +267,8 @@ def check_needs(view: PoolView, arms: Sequence[Arm]) -> None:
     for arm in arm_of_family.values():
         for need in arm.strategy.needs:
             if not view.has(need):
+                way_out = arm.strategy.ways_out.get(need, "")
                 raise InputError(
-                    f"arm {arm.name!r} needs {need.value}: hand it in, or leave {arm.family!r} out"
+                    f"arm {arm.name!r} needs {need.value}: hand it in, {way_out}or leave "
+                    f"{arm.family!r} out"
                 )

@@ -20,7 +20,7 @@ from tailor.common.checks import (
     check_whole,
 )
 from tailor.errors import InputError
-from tailor.selection.array_view import Dropout, FineTune, make_view
+from tailor.selection.array_view import BoundaryDistances, Dropout, FineTune, make_view
 from tailor.selection.learner_round import LearnerRound
 from tailor.selection.model_fit import measure_fit
 from tailor.selection.pool_view import PoolView
@@ -54,6 +54,8 @@ class RoundRequest:
     dropout: Dropout | None
     model: Any
     allow_short: bool
+    head: Any = None
+    boundary_distances: BoundaryDistances | None = None
 
     @property
     def model_or_probs(self) -> Any:
@@ -85,6 +87,7 @@ class RoundPlanner:
         size = _check_size(request, learner.batch_size, left)
         check_function(request.finetune, "finetune", optional=True)
         check_function(request.dropout, "dropout", optional=True)
+        check_function(request.boundary_distances, "boundary_distances", optional=True)
         _check_rows(request.probs, learner.label_table.pool)
         # Ties, plan and arms draw apart: what one of them draws does not move the others.
         sequence = np.random.SeedSequence((self._seed, learner.round))
@@ -201,6 +204,8 @@ def _view_of(learner: Learner, request: RoundRequest, seed: int) -> PoolView:
         pending=label_table.pending,
         finetune=request.finetune,
         dropout=request.dropout,
+        head=request.head,
+        boundary_distances=request.boundary_distances,
         seed=seed,
         device=learner.device,
     )

@@ -223,3 +223,22 @@ def check_free(
         example = np.argmax(is_wrong)
         raise InputError(f"example {example} is marked free but is labelled or pending")
     return free.copy()
+
+
+def check_distances(distances: Any, count: int) -> np.ndarray:
+    """(count,) float64 from what a function for boundary_distances= gave.
+
+    Raises InputError where there are more or fewer, or one is not a number of at least 0.
+    """
+    array = check_array(distances, "boundary distances")
+    if array.shape != (count,) or array.dtype.kind not in "fiu":
+        raise InputError(
+            f"boundary_distances gave {array.dtype} of shape {array.shape} for {count} positions: "
+            "one number each is needed"
+        )
+    # A NaN is not at least 0 either.
+    is_right = array >= 0
+    if not is_right.all():
+        wrong = array[~is_right]
+        raise InputError(f"boundary_distances gave {wrong[0]}: a distance is at least 0")
+    return array.astype(np.float64)

@@ -16,10 +16,14 @@ from tailor.task import Task
 
 if TYPE_CHECKING:
     from tailor.strategies.badge import Badge as Badge
+    from tailor.strategies.bait import Bait as Bait
+    from tailor.strategies.balanced_selection import BalancedSelection as BalancedSelection
     from tailor.strategies.bald import Bald as Bald
     from tailor.strategies.cluster_margin import ClusterMargin as ClusterMargin
+    from tailor.strategies.committee import Committee as Committee
     from tailor.strategies.confidence import Confidence as Confidence
     from tailor.strategies.coreset import Coreset as Coreset
+    from tailor.strategies.deepfool import Deepfool as Deepfool
     from tailor.strategies.direct import Direct as Direct
     from tailor.strategies.emal import Emal as Emal
     from tailor.strategies.entropy import Entropy as Entropy
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from tailor.strategies.galaxy.galaxy_all import GalaxyAll as GalaxyAll
     from tailor.strategies.herding import Herding as Herding
     from tailor.strategies.learned import Learned as Learned
+    from tailor.strategies.lookahead import Lookahead as Lookahead
     from tailor.strategies.margin import Margin as Margin
     from tailor.strategies.most_likely_positive import MostLikelyPositive as MostLikelyPositive
     from tailor.strategies.probcover import Probcover as Probcover
@@ -62,6 +67,11 @@ registry: Registry[Strategy] = Registry(
         "direct": "tailor.strategies.direct:Direct",
         "seals": "tailor.strategies.seals:Seals",
         "learned": "tailor.strategies.learned:Learned",
+        "base": "tailor.strategies.balanced_selection:BalancedSelection",
+        "deepfool": "tailor.strategies.deepfool:Deepfool",
+        "bait": "tailor.strategies.bait:Bait",
+        "lookahead": "tailor.strategies.lookahead:Lookahead",
+        "committee": "tailor.strategies.committee:Committee",
     },
 )
 
@@ -148,11 +158,15 @@ __all__ = [
     "WIDE",
     "Arm",
     "Badge",
+    "Bait",
+    "BalancedSelection",
     "Bald",
     "ClusterMargin",
+    "Committee",
     "Confidence",
     "Coreset",
     "Cursor",
+    "Deepfool",
     "Direct",
     "Emal",
     "Entropy",
@@ -161,6 +175,7 @@ __all__ = [
     "Herding",
     "Idea",
     "Learned",
+    "Lookahead",
     "Margin",
     "MostLikelyPositive",
     "Probcover",

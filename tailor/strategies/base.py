@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -134,8 +134,10 @@ class Strategy(ABC):
     idea: ClassVar[Idea | None] = None
     #: kinds of task that it has arms for
     tasks: frozenset[str] = BOTH
-    #: what it reads of the view
+    #: what it reads of the view; options may ask for more
     needs: frozenset[Need] = frozenset({Need.PROBABILITIES})
+    #: what to do where a need is missing, as it stands in a sentence: "take steps=0, "
+    ways_out: ClassVar[Mapping[Need, str]] = {}
     #: one arm for each class, named family[class], or a single arm named as the family
     per_class: bool = False
     #: whether it takes what covers the pool best: a round that covers what its arms propose lets it

@@ -148,6 +148,18 @@ class RankShards:
         return merged
 
 
+def rank_pool(scorer: Scorer, view: PoolView, count: int) -> np.ndarray:
+    """Positions of the `count` lowest-scored examples of a whole pool, in order, by the only arm of
+    a family; in memory or over shards.
+    """
+    job = RankShards(scorer, [None], [count])
+    if view.shards is None:
+        (best,) = job(view)
+    else:
+        (best,) = view.shards.visit(job)
+    return best.positions
+
+
 def merge_ranked(rows: Sequence[RankedRows], count: int) -> RankedRows:
     """The best `count` of what several shards gave."""
     positions = np.concatenate([ranked.positions for ranked in rows])

@@ -88,7 +88,14 @@ def in_shards(
         features,
         str(probs.dtype),
     )
-    sharded = Sharded(predictions, engine, finetune, dropout)
+    sharded = Sharded(
+        predictions,
+        engine,
+        finetune,
+        dropout,
+        view.head,
+        pool.boundary_distances,
+    )
     return sharded.round_view(
         view.task,
         labelled=view.labelled,
@@ -204,13 +211,14 @@ def check_same_picks(
     never: int | None = None,
     dtype: Any = np.float64,
     cover: bool = False,
+    head: Any = None,
 ) -> None:
     """Raises AssertionError where a round to the last free example, its arms in random turns,
     differs.
 
     shard     rows of a shard
     cover     whether what the arms propose is covered
-    labelled, pending, skipped, never, dtype  as make_view takes them
+    labelled, pending, skipped, never, dtype, head  as make_view takes them
     """
 
     def make() -> ArrayView:
@@ -222,6 +230,7 @@ def check_same_picks(
             skipped=skipped,
             never=never,
             dtype=dtype,
+            head=head,
         )
 
     # A view each: what a round takes is entered in its view's ledger.

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tailor.common.linear_head import LinearHead
 from tailor.models.base import Model
 from tailor.models.targets import Targets
 from tailor.models.uninformed import uninformed_probability
 from tailor.pools.base import Pool
 from tailor.selection.view_checks import check_probabilities
-from tailor.task import Task
+from tailor.task import MultiClass, Task
 from tailor.testing.toy_pools import ToyPool, make_toy_pool, toy_labels
 
 #: (task, pool) -> a model that is not trained yet
@@ -231,6 +232,43 @@ def _check_dropout_at(model: Model, pool: ToyPool) -> None:
         _check_probabilities(model.task, probs, len(some))
 
 
+def check_head(make: MakeModel, task: Task, kind: str) -> None:
+    """linear_head(), where a model gives one, makes its probabilities of its features."""
+    model, pool = _trained_model(make, task, kind)
+    head = model.linear_head()
+    if head is None:
+        return
+    prediction = model.predict(_positions(pool))
+    checked = LinearHead.checked(head, task.size, prediction.features.shape[1])
+    logits = prediction.features @ checked.weights.T
+    if checked.bias is not None:
+        logits = logits + checked.bias
+    if isinstance(task, MultiClass):
+        powers = np.exp(logits - logits.max(1, keepdims=True))
+        probs = powers / powers.sum(1, keepdims=True)
+    else:
+        probs = 1 / (1 + np.exp(-logits))
+    assert_allclose(probs, prediction.probs, atol=1e-2)
+
+
+def check_boundaries(make: MakeModel, task: Task, kind: str) -> None:
+    """boundary_distances(), where a model has it, gives a distance to each example that can be
+    read, and leaves the model as it is.
+    """
+    model, pool = _trained_model(make, task, kind, unreadable=(3,))
+    if not model.can_measure_boundaries:
+        return
+    before = _predict_all(model, pool)
+    positions = np.array([7, 3, 31])
+    distances = model.boundary_distances(positions, 2)
+    assert distances.shape == (3,)
+    assert np.isinf(distances[1]), "an example that can't be read is at no distance"
+    assert np.isfinite(distances[[0, 2]]).all()
+    assert (distances >= 0).all()
+    after = _predict_all(model, pool)
+    assert_array_equal(after, before, "boundary_distances() changed the model")
+
+
 def check_unreadable(make: MakeModel, task: Task, kind: str) -> None:
     """Examples that can't be read are reported, predicted uniformly, and left out of training."""
     unreadable = (1, 30)
@@ -292,6 +330,8 @@ MODEL_CHECKS: tuple[Callable[[MakeModel, Task, str], None], ...] = (
     check_finetune,
     check_dropout,
     check_in_parts,
+    check_head,
+    check_boundaries,
     check_unreadable,
     check_growth,
 )

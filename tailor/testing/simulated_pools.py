@@ -55,6 +55,11 @@ class SimulatedPool:
         of_nothing = (1 - weight) * uniform
         yield of_model + of_nothing
 
+    def boundary_distances(self, positions: np.ndarray, steps: int) -> np.ndarray:
+        """Stands for a network: the length of the features, shorter with every step."""
+        lengths = np.linalg.norm(self.features[positions], axis=1)
+        return lengths / (1 + steps)
+
 
 def make_pool(
     task: Task,
@@ -156,6 +161,7 @@ def make_view(
     never: int | None = None,
     needs: frozenset[Need] = EVERYTHING,
     dtype: Any = np.float64,
+    head: Any = None,
 ) -> ArrayView:
     """A view of the pool; one example at least stays free.
 
@@ -163,6 +169,7 @@ def make_view(
     never                       a class that no labelled example is in
     needs                       what is handed in besides the probabilities
     dtype                       of probabilities and features
+    head                        (weights (K, d), bias (K,) or None), or None where nobody knows it
     """
     size = len(pool)
     rng = np.random.default_rng((seed, 1))
@@ -192,6 +199,9 @@ def make_view(
     dropout = None
     if Need.DROPOUT in needs:
         dropout = pool.dropout
+    boundary_distances = None
+    if Need.GRADIENTS in needs:
+        boundary_distances = pool.boundary_distances
     return ArrayView(
         pool.task,
         pool.probs.astype(dtype),
@@ -202,5 +212,7 @@ def make_view(
         free=state == FREE,
         finetune=finetune,
         dropout=dropout,
+        head=head,
+        boundary_distances=boundary_distances,
         seed=seed,
     )

@@ -232,6 +232,7 @@ def _first_batch(strategy: Strategy, pool: SimulatedPool, truth: np.ndarray) -> 
             pool.features,
             finetune=pool.finetune,
             dropout=pool.dropout,
+            boundary_distances=pool.boundary_distances,
         )
         picks = batch.indices.tolist()
         batches.append(picks)

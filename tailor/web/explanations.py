@@ -40,6 +40,13 @@ IDEAS = {
     "labelled.",
     "typiclust": "It is typical of a group of examples of which few or none are labelled.",
     "probcover": "Many examples are like it, and nothing like them is labelled.",
+    "base": "Of what was left, this is among those nearest to the border of {0}.",
+    "deepfool": "Of what was left, this is among those that a small change would bring into "
+    "another class.",
+    "bait": "Its label would tell the model most about all examples, beside those in this round.",
+    "lookahead": "Its label would change most of what the model thinks of the other examples.",
+    "committee": "Of what was left, this is among those that models trained on different samples "
+    "of your labels disagree about most.",
     "bald": "Of what was left, this is among those that versions of the model agree least about.",
 }
 
@@ -52,6 +59,7 @@ DOUBTING = {
     "margin",
     "entropy",
     "cluster-margin",
+    "deepfool",
 }
 #: the probability from which on the model counts as sure, and what is said where no doubt is left
 SURE = 0.8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from point_runs import begin, make_points, rounds
 
@@ -36,6 +37,31 @@ def test_picks_are_those_of_memory_where_nothing_is_near(points, tmp_path):
     _, memory = rounds(begin(tmp_path / "b", points, "memory"), 2)
     assert shards[0] == memory[0]
     assert len(set(shards[1]) & set(memory[1])) >= 9
+
+
+HEAD_FAMILIES = ["base", "deepfool(steps=2)", "bait", "lookahead", "committee(members=2)"]
+
+
+@pytest.mark.parametrize("model", ["probe", "probe(head=hidden, hidden=16, steps=40)"])
+@pytest.mark.parametrize("engine", ["memory", "local"])
+def test_the_model_hands_its_head_and_its_gradients_to_the_arms(points, tmp_path, engine, model):
+    folder = begin(tmp_path / "run", points, engine, model=model, strategies=HEAD_FAMILIES)
+    session, asked = rounds(folder, 3)
+    view = session.session_round.arms.view
+    width = 16 if "hidden" in model else 8
+    assert view.head.weights.shape == (3, width)
+    assert (view.head.ridge is None) == ("hidden" in model)
+    distances = view.boundary_distances(np.arange(5), 2)
+    assert np.isfinite(distances).all()
+    assert len({one for ids in asked for one in ids}) == 36
+
+
+def test_a_model_without_gradients_is_refused_with_the_way_out(points, tmp_path):
+    folder = begin(
+        tmp_path / "run", points, "local", model="sklearn", strategies=["deepfool(steps=2)"]
+    )
+    with pytest.raises(InputError, match=r"take deepfool\(steps=0\)"):
+        rounds(folder, 2)
 
 
 @pytest.mark.parametrize(

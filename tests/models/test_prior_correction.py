@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from tailor import MultiClass, MultiLabel
+from tailor.common.stacked_solver import StackedProblem, solve_stacked
 from tailor.errors import InputError
 from tailor.models import Notice, make_model
 from tailor.models import cross_validation as cv
@@ -17,7 +18,6 @@ from tailor.models.convex import shrinkage, solve
 from tailor.models.linear_cross_validation import choose_linear, principal_components
 from tailor.models.losses import make_loss
 from tailor.models.prior_correction import Correction, centred_log_shares
-from tailor.models.stacked_solver import StackedProblem, solve_stacked
 from tailor.pools.arrays import Arrays
 from tailor.run.project import Project
 from tailor.testing.toy_pools import ToyImages, toy_labels
