@@ -100,6 +100,7 @@ class PoolView(ABC):
     pending   (m,) int64, positions asked earlier and not answered yet
     free      (N,) bool: what could be offered as the round began
     ledger    what has happened in the round so far
+    skipped   (s,) int64, positions that annotators skipped, where the round knows of them
     """
 
     start: int = 0
@@ -119,6 +120,7 @@ class PoolView(ABC):
         self.pending = state.pending
         self.free = state.free
         self.ledger = Ledger(state.free)
+        self.skipped = np.empty(0, np.int64)
         # What follows from `free`, once it was asked for.
         self._free_ids: np.ndarray | None = None
         self._closed: torch.Tensor | None = None

@@ -15,13 +15,18 @@ from tailor.strategies.score_strategy import ScoreStrategy
 from tailor.task import Task
 
 if TYPE_CHECKING:
+    from tailor.strategies.ally import Ally as Ally
     from tailor.strategies.badge import Badge as Badge
     from tailor.strategies.bald import Bald as Bald
     from tailor.strategies.cluster_margin import ClusterMargin as ClusterMargin
     from tailor.strategies.confidence import Confidence as Confidence
     from tailor.strategies.coreset import Coreset as Coreset
+    from tailor.strategies.coreset import Farthest as Farthest
     from tailor.strategies.direct import Direct as Direct
+    from tailor.strategies.discriminator import Discriminator as Discriminator
+    from tailor.strategies.dual import Dual as Dual
     from tailor.strategies.emal import Emal as Emal
+    from tailor.strategies.ens import Ens as Ens
     from tailor.strategies.entropy import Entropy as Entropy
     from tailor.strategies.galaxy.galaxy import Galaxy as Galaxy
     from tailor.strategies.galaxy.galaxy_all import GalaxyAll as GalaxyAll
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from tailor.strategies.most_likely_positive import MostLikelyPositive as MostLikelyPositive
     from tailor.strategies.probcover import Probcover as Probcover
     from tailor.strategies.random import Random as Random
+    from tailor.strategies.similar import Similar as Similar
     from tailor.strategies.submodular import Submodular as Submodular
     from tailor.strategies.typiclust import Typiclust as Typiclust
     from tailor.strategies.uncertainty import Uncertainty as Uncertainty
@@ -58,6 +64,12 @@ registry: Registry[Strategy] = Registry(
         "typiclust": "tailor.strategies.typiclust:Typiclust",
         "probcover": "tailor.strategies.probcover:Probcover",
         "direct": "tailor.strategies.direct:Direct",
+        "discriminator": "tailor.strategies.discriminator:Discriminator",
+        "ally": "tailor.strategies.ally:Ally",
+        "similar": "tailor.strategies.similar:Similar",
+        "ens": "tailor.strategies.ens:Ens",
+        "dual": "tailor.strategies.dual:Dual",
+        "farthest": "tailor.strategies.coreset:Farthest",
     },
 )
 
@@ -142,6 +154,7 @@ __all__ = [
     "NARROW",
     "SETS",
     "WIDE",
+    "Ally",
     "Arm",
     "Badge",
     "Bald",
@@ -150,8 +163,12 @@ __all__ = [
     "Coreset",
     "Cursor",
     "Direct",
+    "Discriminator",
+    "Dual",
     "Emal",
+    "Ens",
     "Entropy",
+    "Farthest",
     "Galaxy",
     "GalaxyAll",
     "Herding",
@@ -161,6 +178,7 @@ __all__ = [
     "Random",
     "ScoreStrategy",
     "SeparateArms",
+    "Similar",
     "Strategy",
     "Submodular",
     "Typiclust",
