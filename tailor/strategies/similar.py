@@ -19,6 +19,8 @@ from tailor.task import Task
 
 #: hold_out: stay away from what annotators skipped
 SKIPPED = "skipped"
+#: bounds are computed anew when one in so many examples was looked at since
+MANY = 8
 
 
 class Similar(SeparateArms):
@@ -194,27 +196,46 @@ class Similar(SeparateArms):
 class SimilarCursor(Cursor):
     """Gains only fall as the batch grows, so few have to be computed again for each pick.
 
+    Every example is like every query to some degree, so that the first take lowers all gains at
+    once. Then, and whenever old bounds let many examples pass, all bounds are computed anew.
+
     gains  None where no query is there
     """
 
     def __init__(self, view: PoolView, gains: TargetedGains | None) -> None:
         super().__init__(view)
         self._gains = gains
-        if gains is not None:
-            self._search = LazyLargest(gains.first_bounds(), values=gains, ties=view.ties)
+        self._search: LazyLargest | None = None
+        self._takes_in_bounds = 0
 
     def take(self) -> int:
-        if self._gains is None:
+        gains = self._gains
+        if gains is None:
             raise Exhausted("no class that is looked for has a labelled example")
         if self.ledger.left == 0:
             raise Exhausted("every example has been taken")
         taken = self.unseen().copy()
         if len(taken):
             positions = self.view.to_device(taken)
-            self._gains.cover(positions)
-            self._search.remove(positions)
+            gains.cover(positions)
+            if self._search is not None:
+                self._search.remove(positions)
+        if self._search is None or self._bounds_are_old(gains):
+            self._search = self._start_search(gains)
         index, _ = self._search.largest()
         return index
+
+    def _bounds_are_old(self, gains: TargetedGains) -> bool:
+        if self.ledger.count == self._takes_in_bounds:
+            return False
+        if self._takes_in_bounds == 0:
+            return True
+        return gains.loaded > self.view.size // MANY
+
+    def _start_search(self, gains: TargetedGains) -> LazyLargest:
+        self._takes_in_bounds = self.ledger.count
+        gains.loaded = 0
+        return LazyLargest(gains.first_bounds(), values=gains, ties=self.view.ties)
 
 
 def _labelled_parts(view: PoolView, places: np.ndarray) -> Parts:

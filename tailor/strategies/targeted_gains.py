@@ -43,6 +43,8 @@ class TargetedGains:
             eta,
             strength,
         )
+        #: how many gains were computed one by one
+        self.loaded = 0
         # (Q,) how far each query is covered: at first by what is held out.
         self._covered = self._targets.covered_at_first()
 
@@ -67,6 +69,7 @@ class TargetedGains:
         return bounds
 
     def load(self, ids: torch.Tensor) -> torch.Tensor:
+        self.loaded += len(ids)
         self._similarities, self._worth = self._measure(ids)
         return self.renew()
 
@@ -141,8 +144,10 @@ def _first_bounds(
     """(n,) float64: no gain is larger."""
     embeddings = rough_parts(view, part)
     similarities, worth = targets.measure(unit_parts(embeddings))
-    rough_covered = covered.to(similarities.dtype)
-    rough_gains = gains(similarities, rough_covered, worth)
-    # No similarity is above 1, so this is the most that an example can add.
-    most = len(covered) + targets.eta * (1 + targets.strength)
-    return rough_gains.double() + SLACK * most
+    improvements = similarities.sub_(covered.to(similarities.dtype))
+    # A similarity is at most 1 and off by less than SLACK: where it stays below what is covered by
+    # more than that, nothing can be added.
+    may_add = improvements > -SLACK
+    terms = may_add.sum(1) + targets.eta * (1 + targets.strength)
+    rough_gains = improvements.clamp_(min=0).sum(1) + worth
+    return rough_gains.double() + SLACK * terms
