@@ -19,8 +19,9 @@ from tailor.task import Task
 
 #: hold_out: stay away from what annotators skipped
 SKIPPED = "skipped"
-#: bounds are computed anew when one in so many examples was looked at since
+#: bounds are computed anew when one in so many examples was looked at since, and so many at least
 MANY = 8
+FEWEST = 8192
 
 
 class Similar(SeparateArms):
@@ -230,7 +231,7 @@ class SimilarCursor(Cursor):
             return False
         if self._takes_in_bounds == 0:
             return True
-        return gains.loaded > self.view.size // MANY
+        return gains.loaded > max(FEWEST, self.view.size // MANY)
 
     def _start_search(self, gains: TargetedGains) -> LazyLargest:
         self._takes_in_bounds = self.ledger.count
