@@ -170,14 +170,14 @@ class AllyCursor(Cursor):
         sample = FeatureSample(view, strategy.sample, rng)
         duals = strategy.fitted(sample, rng)
         count = min(strategy.clusters, max(1, pulls))
-        found = kmeans(sample.rows.float(), count, rng)
-        cluster_and_dual = ClusterAndDual(duals, sample.centre, found.centres.double())
+        sampled_clusters = kmeans(sample.rows.float(), count, rng)
+        cluster_and_dual = ClusterAndDual(duals, sample.centre, sampled_clusters.centres.double())
         numbers = view.per_row(cluster_and_dual).cpu().numpy()
         #: (N,) the cluster of each example
         self.clusters = numbers[:, 0].astype(np.int32)
         #: (N,) the predicted dual variables, in units
         self.variables = numbers[:, 1].copy()
-        self._sort(free, len(found.centres))
+        self._sort(free, len(sampled_clusters.centres))
 
     def _sort(self, free: np.ndarray, count: int) -> None:
         """Lay free (F,) out by cluster, the largest variable first, and note where each of the
