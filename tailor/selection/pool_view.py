@@ -104,6 +104,7 @@ class PoolView(ModelAnswers):
     free      (N,) bool: what could be offered as the round began
     ledger    what has happened in the round so far
     head      the model's last layer, on the features of this view; None where nobody knows it
+    skipped   (s,) int64, positions that annotators skipped, where the round knows of them
     """
 
     start: int = 0
@@ -124,6 +125,7 @@ class PoolView(ModelAnswers):
         self.pending = state.pending
         self.free = state.free
         self.ledger = Ledger(state.free)
+        self.skipped = np.empty(0, np.int64)
         # What follows from `free`, once it was asked for.
         self._free_ids: np.ndarray | None = None
         self._closed: torch.Tensor | None = None

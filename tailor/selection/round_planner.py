@@ -194,7 +194,7 @@ def reward_weights(
 def _view_of(learner: Learner, request: RoundRequest, seed: int) -> PoolView:
     """Today's predictions, with the labels told so far."""
     label_table = learner.label_table
-    return make_view(
+    view = make_view(
         learner.task,
         request.probs,
         request.features,
@@ -209,6 +209,9 @@ def _view_of(learner: Learner, request: RoundRequest, seed: int) -> PoolView:
         seed=seed,
         device=learner.device,
     )
+    skipped = np.flatnonzero(label_table.answers.skipped)
+    view.skipped = label_table.picks.without_holdout(skipped)
+    return view
 
 
 def _check_rows(probs: Any, pool: int) -> None:

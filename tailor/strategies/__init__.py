@@ -15,6 +15,7 @@ from tailor.strategies.score_strategy import ScoreStrategy
 from tailor.task import Task
 
 if TYPE_CHECKING:
+    from tailor.strategies.ally import Ally as Ally
     from tailor.strategies.badge import Badge as Badge
     from tailor.strategies.bait import Bait as Bait
     from tailor.strategies.balanced_selection import BalancedSelection as BalancedSelection
@@ -23,9 +24,13 @@ if TYPE_CHECKING:
     from tailor.strategies.committee import Committee as Committee
     from tailor.strategies.confidence import Confidence as Confidence
     from tailor.strategies.coreset import Coreset as Coreset
+    from tailor.strategies.coreset import Farthest as Farthest
     from tailor.strategies.deepfool import Deepfool as Deepfool
     from tailor.strategies.direct import Direct as Direct
+    from tailor.strategies.discriminator import Discriminator as Discriminator
+    from tailor.strategies.dual import Dual as Dual
     from tailor.strategies.emal import Emal as Emal
+    from tailor.strategies.ens import Ens as Ens
     from tailor.strategies.entropy import Entropy as Entropy
     from tailor.strategies.galaxy.galaxy import Galaxy as Galaxy
     from tailor.strategies.galaxy.galaxy_all import GalaxyAll as GalaxyAll
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from tailor.strategies.probcover import Probcover as Probcover
     from tailor.strategies.random import Random as Random
     from tailor.strategies.seals import Seals as Seals
+    from tailor.strategies.similar import Similar as Similar
     from tailor.strategies.submodular import Submodular as Submodular
     from tailor.strategies.typiclust import Typiclust as Typiclust
     from tailor.strategies.uncertainty import Uncertainty as Uncertainty
@@ -72,6 +78,12 @@ registry: Registry[Strategy] = Registry(
         "bait": "tailor.strategies.bait:Bait",
         "lookahead": "tailor.strategies.lookahead:Lookahead",
         "committee": "tailor.strategies.committee:Committee",
+        "discriminator": "tailor.strategies.discriminator:Discriminator",
+        "ally": "tailor.strategies.ally:Ally",
+        "similar": "tailor.strategies.similar:Similar",
+        "ens": "tailor.strategies.ens:Ens",
+        "dual": "tailor.strategies.dual:Dual",
+        "farthest": "tailor.strategies.coreset:Farthest",
     },
 )
 
@@ -156,6 +168,7 @@ __all__ = [
     "NARROW",
     "SETS",
     "WIDE",
+    "Ally",
     "Arm",
     "Badge",
     "Bait",
@@ -168,8 +181,12 @@ __all__ = [
     "Cursor",
     "Deepfool",
     "Direct",
+    "Discriminator",
+    "Dual",
     "Emal",
+    "Ens",
     "Entropy",
+    "Farthest",
     "Galaxy",
     "GalaxyAll",
     "Herding",
@@ -183,6 +200,7 @@ __all__ = [
     "ScoreStrategy",
     "Seals",
     "SeparateArms",
+    "Similar",
     "Strategy",
     "Submodular",
     "Typiclust",

@@ -66,6 +66,34 @@ class Coreset(SeparateArms):
         return OpeningWork(bytes_read=shape.feature_bytes)
 
 
+class Farthest(Coreset):
+    """FF-Active, farthest-first traversal in features: `coreset` by its other name.
+
+    The two were proposed apart from each other and take the same examples. Use one of them in a
+    set of families, not both.
+
+    Geifman and El-Yaniv, "Deep Active Learning over the Long Tail", 2017. Both kinds of task; needs
+    features.
+
+    Formula: s(x) = min_c |h(x) − h(c)| over the centres c, in features h, largest first.
+
+    Cost: that of `coreset`.
+
+    When to use: where `coreset` is meant and your readers know it as farthest-first.
+
+    >>> import numpy as np
+    >>> from tailor import MultiClass
+    >>> from tailor.selection.array_view import ArrayView
+    >>> task = MultiClass(2)
+    >>> features = np.array([[0.0], [1.0], [5.0]])
+    >>> view = ArrayView(task, np.full((3, 2), 0.5), features, labelled=[0], labels=[[1, 0]])
+    >>> Farthest().arms(task)[0].open(view, 1, np.random.default_rng(0)).take()
+    2
+    """
+
+    name = "farthest"
+
+
 class CoresetCursor(Cursor):
     """Distances only fall as centres come, so few have to be brought up to date for each pick."""
 

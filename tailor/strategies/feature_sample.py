@@ -30,7 +30,7 @@ class FeatureSample:
     ) -> None:
         import torch
 
-        self._view = view
+        self.view = view
         #: (s,) positions, in random order
         self.positions = self._draw(count, rng)
         self._by_position = np.argsort(self.positions)
@@ -42,17 +42,18 @@ class FeatureSample:
             features.append(block)
             sums.append(block_sum)
         total = torch.stack(sums).sum(0)
-        self._centre = total / len(self.positions)
+        #: (d,) float64: what unit features are measured from
+        self.centre = total / len(self.positions)
         unit_blocks = []
         for block in features:
-            unit_block = unit_features(block, self._centre)
+            unit_block = unit_features(block, self.centre)
             unit_blocks.append(unit_block)
         #: (s, d) float64 unit features
         self.rows = torch.cat(unit_blocks)
 
     def _draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """(s,) positions: free ones first of all, others where there is room for them."""
-        free = np.flatnonzero(self._view.ledger.free)
+        free = np.flatnonzero(self.view.ledger.free)
         free_count = min(count, len(free))
         free_drawn = rng.choice(free, free_count, replace=False)
         covering = self.covering
@@ -64,8 +65,8 @@ class FeatureSample:
 
     def _features(self, positions: np.ndarray) -> torch.Tensor:
         """(n, d) as the view has them."""
-        indices = self._view.to_device(positions)
-        return self._view.feature_rows(indices)
+        indices = self.view.to_device(positions)
+        return self.view.feature_rows(indices)
 
     def find(self, positions: np.ndarray) -> np.ndarray:
         """(n,) int64: the place of each of positions (n,) in the sample, -1 where it is not in
@@ -83,7 +84,7 @@ class FeatureSample:
     @property
     def covering(self) -> np.ndarray:
         """(m,) positions that are labelled, pending or taken now."""
-        view = self._view
+        view = self.view
         return np.concatenate(
             [
                 view.labelled,
@@ -95,4 +96,4 @@ class FeatureSample:
     def unit_rows(self, positions: np.ndarray) -> torch.Tensor:
         """(n, d) float64 unit features of any positions (n,)."""
         features = self._features(positions)
-        return unit_features(features, self._centre)
+        return unit_features(features, self.centre)

@@ -32,6 +32,13 @@ def parts(view: PoolView, which: slice | torch.Tensor) -> Parts:
     return residuals, features.double()
 
 
+def parts_with_labels(view: PoolView, which: torch.Tensor, labels: torch.Tensor) -> Parts:
+    """As parts(), with true labels (n, K) in place of the model's own."""
+    residuals = view.rows(which).double() - labels.double()
+    features = view.feature_rows(which)
+    return residuals, features.double()
+
+
 def rough_parts(view: PoolView, which: slice | torch.Tensor) -> Parts:
     """As parts(), in the precision that the view has: for passes over the whole pool."""
     probs = view.rows(which)

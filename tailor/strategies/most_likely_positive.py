@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class MostLikelyPositive(ScoreStrategy):
-    """Active search, one arm a class: largest p_k first.
+    """Active search by the most likely positive, one arm a class: largest p_k first.
+
+    It is the one-step policy of active search: the pick that finds most positives if it were the
+    last. `ens` looks further ahead.
 
     Warmuth et al., "Active Learning in the Drug Discovery Process", 2001. Both kinds of task; needs
     probabilities. Opening costs O(N) for each pulled arm.

@@ -171,5 +171,15 @@ class ScoreStrategy(Strategy):
         ((_, scores),) = self.scores(view, [klass])
         return lowest(scores, count, view)
 
+    def ranked_classes(
+        self,
+        view: PoolView,
+        classes: Sequence[int],
+        count: int,
+    ) -> list[np.ndarray]:
+        """As ranked(), for several classes of a family with one arm a class."""
+        scored = self.scores(view, list(classes))
+        return [lowest(scores, count, view) for _, scores in scored]
+
     def opening_work(self, shape: PoolShape) -> OpeningWork:
         return OpeningWork(bytes_read=shape.probability_bytes)

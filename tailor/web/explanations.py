@@ -47,6 +47,15 @@ IDEAS = {
     "lookahead": "Its label would change most of what the model thinks of the other examples.",
     "committee": "Of what was left, this is among those that models trained on different samples "
     "of your labels disagree about most.",
+    "discriminator": "Of what was left, this is among those that are easiest to tell from "
+    "everything labelled so far.",
+    "ally": "It is like labelled examples that are hard to get right, and stands for a group of "
+    "its own in this round.",
+    "similar": "It is like the labelled examples of a rare class, and differs from the others in "
+    "this round.",
+    "ens": "It may be {0}, and knowing it says most about where to look for more.",
+    "dual": "The model is unsure of it; while labels are few, it is one of many that look alike.",
+    "farthest": "Of what was left, this is among those least like anything labelled so far.",
     "bald": "Of what was left, this is among those that versions of the model agree least about.",
 }
 

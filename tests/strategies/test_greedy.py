@@ -21,7 +21,7 @@ from scipy.stats import chisquare
 from tailor.errors import Exhausted, InputError
 from tailor.selection.array_view import ArrayView
 from tailor.strategies.cluster_margin import ClusterMargin, round_robin
-from tailor.strategies.coreset import Coreset
+from tailor.strategies.coreset import Coreset, Farthest
 from tailor.strategies.random import Random
 from tailor.strategies.submodular import Submodular
 from tailor.task import MultiClass, MultiLabel
@@ -133,6 +133,18 @@ def test_coreset_with_more_centres_than_the_first_bound_sees():
         index = cursor.take()
         assert distances[index] == pytest.approx(max(distances.values()), rel=1e-9)
         view.ledger.take(index)
+
+
+def test_farthest_is_coreset_by_another_name():
+    pool = make_pool(MultiClass(3), 60, seed=2)
+    rounds = []
+    for strategy in (Coreset(), Farthest()):
+        view = make_view(pool, 2)
+        cursor = open_arm(strategy, view)
+        for _ in range(view.ledger.left):
+            view.ledger.take(cursor.take())
+        rounds.append(view.ledger.taken.tolist())
+    assert rounds[0] == rounds[1]
 
 
 # ------------------------------------------------------------------ cluster-margin
