@@ -197,14 +197,20 @@ class Session(ModelSession):
             lower=tuple(lower),
         )
 
+    def active_rules(self) -> list[StoppingRule]:
+        """The rules that the session was opened with, as far as no goal that was set while
+        labelling takes their place.
+        """
+        return self.run_state.goals.in_place_of(self.rules)
+
     def why_stop(self) -> str | None:
         """The first rule that is met, in words."""
         progress = self.progress()
-        return why_stop(self.rules, progress)
+        return why_stop(self.active_rules(), progress)
 
     def budget_left(self) -> int | None:
         """How many more may be asked for; None: there is no budget."""
-        budgets = [rule.labels for rule in self.rules if isinstance(rule, Budget)]
+        budgets = [rule.labels for rule in self.active_rules() if isinstance(rule, Budget)]
         if not budgets:
             return None
         answered = self.run_state.answered()

@@ -16,7 +16,16 @@ from starlette.types import Scope
 from tailor import __version__
 from tailor.annotation import Coordinator
 from tailor.run.project import Project
-from tailor.web import api, class_pages, download, error_handlers, pages, problems, sign_in_routes
+from tailor.web import (
+    api,
+    class_pages,
+    download,
+    error_handlers,
+    model_pages,
+    pages,
+    problems,
+    sign_in_routes,
+)
 from tailor.web.access import Access
 from tailor.web.examples import Examples
 from tailor.web.limits import Limits
@@ -30,6 +39,10 @@ ROUTERS = (
     pages.router,
     class_pages.router,
     class_pages.changes,
+    model_pages.router,
+    model_pages.changes,
+    model_pages.api,
+    model_pages.api_changes,
     sign_in_routes.router,
     sign_in_routes.changes,
     download.router,
