@@ -176,7 +176,7 @@ def _unmeasured_words(names: tuple[str, ...]) -> str:
     others = len(names) - CLASSES_NAMED
     if others > 0:
         listed += f" and {others} more"
-    return f"Of {listed} the hold-out has no example: how well they are told is not known."
+    return f"The hold-out has no example of {listed}: their accuracy is not known."
 
 
 def _search(run_state: RunState) -> SearchProgress | None:

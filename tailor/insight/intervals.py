@@ -83,7 +83,7 @@ def mean_share(counts: np.ndarray, totals: np.ndarray) -> MeanShare | None:
     """The mean over classes of counts (K,) / totals (K,), classes with a total of 0 left out; None
     where that leaves none.
 
-    Each class's share has its Jeffreys posterior, Beta(count + 1/2, total - count + 1/2). The
+    Each class's share has the posterior Beta(count + 1, total - count + 1) of a uniform prior. The
     interval is that of the beta distribution with the mean and the variance of their mean: exact
     for one class.
     """
@@ -95,8 +95,8 @@ def mean_share(counts: np.ndarray, totals: np.ndarray) -> MeanShare | None:
         return None
     right = counts[occurs].astype(np.float64)
     total = totals[occurs].astype(np.float64)
-    alpha = right + 0.5
-    weight = total + 1
+    alpha = right + 1
+    weight = total + 2
     means = alpha / weight
     variances = means * (1 - means) / (weight + 1)
     mean = means.mean()

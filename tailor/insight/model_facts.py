@@ -30,16 +30,18 @@ class CrossFit:
     """Labels that were judged by a model which had not learned them.
 
     positions  (m,) int64
-    labels     (m, K) bool: as they were then; one that was corrected since is not judged any more
+    labels     (m, K) bool: as they were then
     doubt      (m,) float32: the probability that the label is another one
     says       (m,) int32: the class that the model says (multi-class), or whose yes or no it doubts
                most
+    certainty  (m,) float32: how probable that class is, as the model sees it
     """
 
     positions: np.ndarray
     labels: np.ndarray
     doubt: np.ndarray
     says: np.ndarray
+    certainty: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class ModelFacts:
             arrays["judged_labels"] = np.packbits(self.cross_fit.labels, axis=1)
             arrays["doubt"] = self.cross_fit.doubt
             arrays["says"] = self.cross_fit.says
+            arrays["certainty"] = self.cross_fit.certainty
         write_atomically(folder / FILE_NAME, pack(arrays))
 
     @classmethod
@@ -108,6 +111,7 @@ class ModelFacts:
                 labels=bits.astype(bool),
                 doubt=arrays["doubt"],
                 says=arrays["says"],
+                certainty=arrays["certainty"],
             )
         return cls(
             classes=classes,
@@ -143,19 +147,22 @@ def cross_fit(
         return None
     import torch
 
-    rows = np.ascontiguousarray(features(positions), np.float32)
+    standardised = np.ascontiguousarray(features(positions), np.float32)
     probs = cross_fit_linear(
         task,
-        torch.from_numpy(rows),
+        torch.from_numpy(standardised),
         labels,
         seed=seed,
     )
     is_labelled = labels > 0.5
+    says = says_instead(task, is_labelled, probs)
+    rows = np.arange(len(says))
     return CrossFit(
         positions=positions,
         labels=is_labelled,
         doubt=label_doubt(task, labels, probs).astype(np.float32),
-        says=says_instead(task, is_labelled, probs),
+        says=says,
+        certainty=probs[rows, says].astype(np.float32),
     )
 
 

@@ -36,7 +36,7 @@ def judge_labels(
     """Judge the labels at positions (n,), which all have one.
 
     Of the hold-out, which is never learned, the model of today is asked; of other labels the
-    cross-fitted heads, and where those have not seen the label as it is now, whatever was said when
+    cross-fitted heads, and where those can't judge the label as it is now, whatever was said when
     the example was asked for. Of what was asked for before there was a model, probs (N, K), what
     the model of today says, is all there is.
     """
@@ -45,7 +45,14 @@ def judge_labels(
     says = np.full(len(positions), NOTHING_SAID)
     judgement = Judgement(doubt, says)
     if facts is not None and facts.classes == run_state.task.classes:
-        _judge_by_cross_fit(judgement, positions, labels, facts)
+        is_multi_class = isinstance(run_state.task, MultiClass)
+        _judge_by_cross_fit(
+            judgement,
+            positions,
+            labels,
+            facts,
+            is_multi_class=is_multi_class,
+        )
         _judge_by(run_state, judgement, positions, labels, facts.holdout, facts.holdout_probs)
     _judge_by_rounds(run_state, judgement, positions, labels, probs)
     return judgement
@@ -93,15 +100,23 @@ def _judge_by_cross_fit(
     positions: np.ndarray,
     labels: np.ndarray,
     facts: ModelFacts,
+    *,
+    is_multi_class: bool,
 ) -> None:
     cross_fit = facts.cross_fit
     if cross_fit is None:
         return
     rows, judged = _matches(positions, cross_fit.positions)
-    # A label that was corrected since was never judged.
-    is_same = (cross_fit.labels[judged] == (labels[rows] > 0.5)).all(1)
+    is_labelled = labels[rows] > 0.5
+    is_same = (cross_fit.labels[judged] == is_labelled).all(1)
     judgement.doubt[rows[is_same]] = cross_fit.doubt[judged[is_same]]
     judgement.says[rows[is_same]] = cross_fit.says[judged[is_same]]
+    if not is_multi_class:
+        return
+    # Corrected since, to what the model says: it doubts it as far as it is not certain.
+    is_as_said = is_labelled[np.arange(len(rows)), cross_fit.says[judged]] & ~is_same
+    judgement.doubt[rows[is_as_said]] = 1 - cross_fit.certainty[judged[is_as_said]]
+    judgement.says[rows[is_as_said]] = cross_fit.says[judged[is_as_said]]
 
 
 def _judge_by(

@@ -184,6 +184,6 @@ def _is_embedded(request: Request) -> bool:
 
 def own_page(path: str) -> str:
     """One of the pages to go to after signing in; never another site, however it is written."""
-    if path in ("/review", "/classes", "/team", "/export"):
+    if path in ("/review", "/model", "/classes", "/team", "/export"):
         return path
     return "/"

@@ -11,7 +11,7 @@ import sites
 from browsing import Tab, expect, running
 from fruit import orchard
 
-PAGES = ("/", "/review", "/classes", "/team", "/export")
+PAGES = ("/", "/review", "/model", "/classes", "/team", "/export")
 
 CHECKS = (Path(__file__).parent / "accessible.js").read_text()
 CONTRAST, NAMELESS = (
