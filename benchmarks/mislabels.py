@@ -27,12 +27,15 @@ import torch
 from tailor.insight.label_doubt import label_doubt
 from tailor.insight.ranking import average_precision
 from tailor.models import cross_fitting
+from tailor.models.convex import shrinkage
 from tailor.models.cross_fitting import cross_fit_linear
 from tailor.models.linear_cross_validation import principal_components
 from tailor.task import MultiClass
 
 #: batches that the labels of "asked" come in
 BATCHES = 10
+#: of the heads of "asked" and "learned"
+LOGIT_VARIANCE = 3.0
 
 
 def read_features(folder: Path) -> tuple[np.ndarray, np.ndarray, int]:
@@ -67,7 +70,13 @@ def head_probabilities(
     task = MultiClass(targets.shape[1])
     components = principal_components(features, cross_fitting.LARGEST_WIDTH)
     with_bias = torch.cat([components, torch.ones(len(components), 1)], 1)
-    (head,) = cross_fitting._solve_heads(task, with_bias, targets, is_seen[None], features.shape[1])
+    (head,) = cross_fitting.solve_heads(
+        task,
+        with_bias,
+        targets,
+        is_seen[None],
+        lambda terms: shrinkage(features.shape[1], terms, LOGIT_VARIANCE),
+    )
     return (with_bias[torch.from_numpy(rows)] @ head).softmax(1).numpy()
 
 

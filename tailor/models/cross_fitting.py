@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -12,6 +14,9 @@ from tailor.models.losses import activate
 from tailor.models.stacked_solver import StackedProblem, solve_stacked
 from tailor.task import MultiClass, Task
 
+#: terms of a loss -> how strongly weights are held back beside their mean
+Shrinkage = Callable[[int], float]
+
 #: parts of the labels, each judged by a head that was trained on the others
 FOLDS = 5
 #: principal components of the labelled features that the heads see, at most
@@ -20,9 +25,11 @@ LARGEST_WIDTH = 256
 LARGEST_STACK = 20_000_000
 #: iterations of each fit
 STEPS = 25
-#: of the Gaussian prior of a logit. Stronger than a probe's own: a head that can follow single
-#: labels gives wrong ones away less (benchmarks/mislabels.py)
-LOGIT_VARIANCE = 3.0
+#: of the Gaussian prior of a logit, the strongest first. Stronger than a probe's own: a head that
+#: can follow single labels gives wrong ones away less (benchmarks/mislabels.py)
+LOGIT_VARIANCES = (1.0, 3.0, 10.0)
+#: a label that is less probable counts as this probable: wrong ones must not decide
+SMALLEST_PROBABILITY = 1e-3
 
 
 def cross_fit_linear(
@@ -36,7 +43,8 @@ def cross_fit_linear(
     the labels of the other folds alone.
 
     The heads have no correction for skewed labels: what they are asked is how likely a label is
-    among the labels that were given.
+    among the labels that were given. Of LOGIT_VARIANCES the one counts whose heads find the labels
+    likeliest.
 
     features  (n, d) standardised, on any device, n at least 2
     targets   (n, K) of 0 and 1
@@ -46,6 +54,42 @@ def cross_fit_linear(
     components = principal_components(features, LARGEST_WIDTH)
     ones = torch.ones(len(components), 1, device=components.device)
     with_bias = torch.cat([components, ones], 1)
+    best = None
+    smallest_loss = np.inf
+    for variance in LOGIT_VARIANCES:
+        logits = _held_out_logits(
+            task,
+            with_bias,
+            targets,
+            folds,
+            shrinkage_of=lambda terms, variance=variance: shrinkage(width, terms, variance),
+        )
+        probs = activate(task, torch.from_numpy(logits)).numpy()
+        loss = _log_loss(targets, probs)
+        # The loss has one minimum: a weaker prior makes it no better.
+        if loss >= smallest_loss:
+            break
+        best = probs
+        smallest_loss = loss
+    assert best is not None
+    return best
+
+
+def _log_loss(targets: np.ndarray, probs: np.ndarray) -> float:
+    """Of targets (n, K) with probs (n, K), the mean over all."""
+    of_target = np.where(targets > 0.5, probs, 1 - probs)
+    logarithms = np.log(np.maximum(of_target, SMALLEST_PROBABILITY))
+    return -float(logarithms.mean())
+
+
+def _held_out_logits(
+    task: Task,
+    features: Tensor,
+    targets: np.ndarray,
+    folds: np.ndarray,
+    shrinkage_of: Shrinkage,
+) -> np.ndarray:
+    """(n, K) float32: of every example by the head that did not see it."""
     heads = np.arange(folds.max() + 1)
     is_seen = folds != heads[:, None]
     logits = np.zeros(targets.shape, np.float32)
@@ -53,19 +97,19 @@ def cross_fit_linear(
     at_once = max(1, LARGEST_STACK // targets.size)
     for first in range(0, len(heads), at_once):
         seen_by_part = is_seen[first : first + at_once]
-        weights = _solve_heads(
+        weights = solve_heads(
             task,
-            with_bias,
+            features,
             targets,
             seen_by_part,
-            width,
+            shrinkage_of,
         )
         for head, seen in zip(weights, seen_by_part):
             rows = np.flatnonzero(~seen)
-            held_out = with_bias[torch.from_numpy(rows).to(with_bias.device)]
+            held_out = features[torch.from_numpy(rows).to(features.device)]
             of_fold = held_out @ head
             logits[rows] = of_fold.cpu().numpy()
-    return activate(task, torch.from_numpy(logits)).numpy()
+    return logits
 
 
 def spread_over_folds(task: Task, targets: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -84,16 +128,17 @@ def spread_over_folds(task: Task, targets: np.ndarray, rng: np.random.Generator)
     return folds
 
 
-def _solve_heads(
+def solve_heads(
     task: Task,
     features: Tensor,
     targets: np.ndarray,
     is_seen: np.ndarray,
-    width: int,
+    shrinkage_of: Shrinkage,
 ) -> Tensor:
     """(heads, d + 1, K): a head for each row of is_seen (heads, n), trained on what it sees.
 
-    width: of the features before they were reduced to their components
+    features      (n, d + 1), the last column 1
+    shrinkage_of  terms of a loss -> what half the sum of squared weights counts beside their mean
     """
     is_multi_class = isinstance(task, MultiClass)
     device = features.device
@@ -101,7 +146,7 @@ def _solve_heads(
     if not is_multi_class:
         terms = terms * task.size
     row_weights = is_seen / terms[:, None]
-    strengths = [shrinkage(width, count, LOGIT_VARIANCE) for count in terms.tolist()]
+    strengths = [shrinkage_of(count) for count in terms.tolist()]
     problem = StackedProblem(
         features=features,
         targets=torch.from_numpy(targets.astype(np.float32)).to(device),

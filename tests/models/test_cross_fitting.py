@@ -12,6 +12,8 @@ from tailor.models.convex import shrinkage
 from tailor.models.cross_fitting import cross_fit_linear, spread_over_folds
 from tailor.task import MultiClass, MultiLabel
 
+VARIANCE = 3.0
+
 
 def blobs(rng, count, classes, width):
     centres = rng.normal(size=(classes, width))
@@ -23,7 +25,7 @@ def blobs(rng, count, classes, width):
 
 def slow_fold(features, targets, seen):
     """One logistic regression a fold, by another solver: probabilities of what it did not see."""
-    strength = shrinkage(features.shape[1], int(seen.sum()), cross_fitting.LOGIT_VARIANCE)
+    strength = shrinkage(features.shape[1], int(seen.sum()), VARIANCE)
     head = LogisticRegression(C=1 / (strength * seen.sum()), tol=1e-8, max_iter=2000)
     head.fit(features[seen], targets[seen])
     return head.predict_proba(features[~seen])
@@ -31,6 +33,7 @@ def slow_fold(features, targets, seen):
 
 def test_every_example_is_judged_by_a_head_that_did_not_see_it(monkeypatch):
     monkeypatch.setattr(cross_fitting, "STEPS", 300)
+    monkeypatch.setattr(cross_fitting, "LOGIT_VARIANCES", (VARIANCE,))
     rng = np.random.default_rng(0)
     task = MultiClass(3)
     features, numbers = blobs(rng, 60, 3, 5)
@@ -45,6 +48,7 @@ def test_every_example_is_judged_by_a_head_that_did_not_see_it(monkeypatch):
 
 def test_multi_label_heads_are_one_regression_a_class(monkeypatch):
     monkeypatch.setattr(cross_fitting, "STEPS", 300)
+    monkeypatch.setattr(cross_fitting, "LOGIT_VARIANCES", (VARIANCE,))
     rng = np.random.default_rng(1)
     task = MultiLabel(2)
     features, _ = blobs(rng, 50, 2, 4)
@@ -54,7 +58,7 @@ def test_multi_label_heads_are_one_regression_a_class(monkeypatch):
     folds = spread_over_folds(task, targets, np.random.default_rng(3))
     seen = folds != 0
     # The loss is a mean over examples and classes, and the prior stands against their sum.
-    strength = shrinkage(4, 2 * int(seen.sum()), cross_fitting.LOGIT_VARIANCE)
+    strength = shrinkage(4, 2 * int(seen.sum()), VARIANCE)
     for k in range(2):
         head = LogisticRegression(C=1 / (strength * 2 * seen.sum()), tol=1e-8, max_iter=2000)
         head.fit(features[seen], targets[seen, k])
@@ -79,3 +83,19 @@ def test_folds_are_even_and_spread_every_class(count):
     sizes = np.bincount(folds)
     assert len(sizes) == min(cross_fitting.FOLDS, count)
     assert sizes.max() - sizes.min() <= 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_prior_that_finds_the_labels_likeliest_counts(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    features, numbers = blobs(rng, 60, 3, 6)
+    targets = np.eye(3)[numbers]
+    rows = torch.from_numpy(features)
+    chosen = cross_fit_linear(MultiClass(3), rows, targets, seed=0)
+    losses = {}
+    for variance in (1.0, 3.0, 10.0):
+        monkeypatch.setattr(cross_fitting, "LOGIT_VARIANCES", (variance,))
+        probs = cross_fit_linear(MultiClass(3), rows, targets, seed=0)
+        losses[variance] = (cross_fitting._log_loss(targets, probs), probs)
+    _, best = min(losses.values(), key=lambda pair: pair[0])
+    np.testing.assert_allclose(chosen, best, atol=1e-6)
