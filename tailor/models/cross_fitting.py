@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
@@ -62,7 +63,7 @@ def cross_fit_linear(
             with_bias,
             targets,
             folds,
-            shrinkage_of=lambda terms, variance=variance: shrinkage(width, terms, variance),
+            shrinkage_of=partial(shrinkage, width, variance=variance),
         )
         probs = activate(task, torch.from_numpy(logits)).numpy()
         loss = _log_loss(targets, probs)
