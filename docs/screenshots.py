@@ -95,6 +95,14 @@ def upright(tab: Tab) -> None:
     as_it_is(tab)
 
 
+def whole(tab: Tab) -> None:
+    """All of a page that is longer than the window."""
+    tab.open("/model")
+    expect(tab.page.locator(".matrix")).to_be_visible()
+    height = tab.page.evaluate("() => document.documentElement.scrollHeight")
+    tab.page.set_viewport_size({"width": 1280, "height": height})
+
+
 def type_letters(tab: Tab) -> None:
     assert tab.name
     tab.page.keyboard.type("wi 1")
@@ -108,6 +116,7 @@ PAGES: dict[str, tuple[str, Callable[[Tab], None]]] = {
     "label": ("/", as_it_is),
     "label-dark": ("/", dark),
     "tablet": ("/", upright),
+    "model": ("/", whole),
     "review": ("/review", nothing),
     "classes": ("/classes", nothing),
     "team": ("/team", nothing),

@@ -44,6 +44,7 @@ CONTENTS = {
     "tailor.common": "checks, files, memory",
     "tailor.compute": "engines and shards",
     "tailor.errors": "every error, one root",
+    "tailor.insight": "the model's worth, when to stop",
     "tailor.integrations": "Label Studio",
     "tailor.models": "what is trained",
     "tailor.pools": "where examples come from",

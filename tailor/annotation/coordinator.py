@@ -21,6 +21,8 @@ from tailor.annotation.items import (
     make_item,
 )
 from tailor.annotation.leases import Leases
+from tailor.annotation.model_insight import ModelInsight
+from tailor.annotation.model_watch import ModelWatch
 from tailor.annotation.overview import Overview
 from tailor.annotation.pick_explanation import explain_pick
 from tailor.annotation.planner import Planner
@@ -56,6 +58,7 @@ class Coordinator:
     review        looks through what is labelled, with agreement and disagreements
     class_editor  adds, renames and merges classes
     act_history   who has decided what over others or for all, and takes it back
+    model_insight how good the model is, whether to go on, and what is to be reached
     """
 
     def __init__(
@@ -84,21 +87,25 @@ class Coordinator:
         check_function(wall_clock, "wall_clock")
         # What annotators need not know: a session alone says nothing of where its files lie.
         private_folders: Sequence[Path] = ()
+        facts_folder = None
         if isinstance(source, Session):
             self.session = source
         else:
             self.session = source.session()
             private_folders = source.folders
+            facts_folder = source.folder
         self._lock = self.session.lock
         self._closed = False
         self._leases = Leases(lease, clock)
         self._annotators = Annotators(self.session.store, wall_clock)
         self._batch = BatchProgress(self.session, self._leases)
+        self.model_watch = ModelWatch(self.session, facts_folder)
         self.planner = Planner(
             self.session,
             self._annotators.pace,
             self._batch.unassigned,
             folders=private_folders,
+            model_watch=self.model_watch,
         )
         self._assignment = Assignment(
             self.session,
@@ -123,7 +130,8 @@ class Coordinator:
             annotators=self._annotators,
             batch=self._batch,
         )
-        self.review = Review(self.session)
+        self.review = Review(self.session, self.model_watch)
+        self.model_insight = ModelInsight(self.session, self.model_watch, self.planner)
         self.class_editor = ClassEditor(self.session, self.planner)
         self.act_history = ActHistory(self.session, self.planner, self._answer_collector.rules)
 

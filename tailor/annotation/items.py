@@ -39,6 +39,10 @@ class Item:
     # learned the label; empty without a model
     predicted: dict[str, float]
     votes: tuple[ItemVote, ...] = ()
+    # of a labelled example under review: how likely a model that has not learned the label finds
+    # it that the label is another one, and the class that it says (multi-label: doubts most)
+    doubt: float | None = None
+    model_says: str | None = None
 
 
 @dataclass(frozen=True)

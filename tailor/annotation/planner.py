@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tailor.annotation.model_watch import ModelWatch
 from tailor.errors import without_paths
 from tailor.run.session import GivenUp, Session
 from tailor.run.session_round import SessionRound
@@ -50,14 +51,17 @@ class Planner:
         unassigned: Callable[[], int],
         *,
         folders: Sequence[Path] = (),
+        model_watch: ModelWatch | None = None,
     ) -> None:
         """pace() in answers a second; unassigned(): examples of the batch that nobody has in hand
-        yet; folders: where the run's files lie, which annotators need not know.
+        yet; folders: where the run's files lie, which annotators need not know; model_watch:
+        measures each round's model once nothing else is to be done.
         """
         self._session = session
         self._pace = pace
         self._unassigned = unassigned
         self._folders = folders
+        self._model_watch = model_watch
         self._wake = threading.Event()
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -144,7 +148,17 @@ class Planner:
                 return self._prepare_round
             if not self._pool_is_read:
                 return self._read_pool
+            return self._measuring_job()
+
+    def _measuring_job(self) -> Callable[[], None] | None:
+        """Measure the latest model, if that was not done yet: of the round that is ready, or else
+        of the open one.
+        """
+        session_round = self._ready or self._session.session_round
+        watch = self._model_watch
+        if watch is None or session_round is None or not watch.is_due(session_round):
             return None
+        return lambda: watch.measure(session_round)
 
     def _has_interrupted_round(self) -> bool:
         """Whether more can be asked of the round that was open when the last process ended. A

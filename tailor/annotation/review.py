@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tailor.annotation.agreement import agreement
-from tailor.annotation.items import ItemPage, make_item, prediction_before_label
+from tailor.annotation.items import ItemPage, make_item
+from tailor.annotation.model_watch import ModelWatch
 from tailor.common.checks import check_flag, check_text, check_whole
 from tailor.errors import InputError
+from tailor.insight.unlearned import NOTHING_SAID, Judgement, contradicts, judge_labels
 from tailor.run.records import NO_ARM_NAMES
 from tailor.run.session import Session
 from tailor.run.state import RunState
@@ -22,8 +25,9 @@ LARGEST_PAGE = 1000
 class Review:
     """The labelled examples of a run. Safe to call from many threads."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, model_watch: ModelWatch) -> None:
         self._session = session
+        self._model_watch = model_watch
 
     def labelled(
         self,
@@ -32,6 +36,9 @@ class Review:
         arm: str | None = None,
         annotator: str | None = None,
         disagrees: bool = False,
+        model_says: str | None = None,
+        holdout: bool = False,
+        doubtful_first: bool = False,
         offset: int = 0,
         limit: int = 100,
     ) -> ItemPage:
@@ -39,28 +46,73 @@ class Review:
 
         arm        the name of the arm that asked for it; "" where nobody did
         annotator  who gave the label or a vote
-        disagrees  only where the model said otherwise before it learned the label; of a random
-                   start, when there was no model, where it does today
+        disagrees  only where a model that has not learned the label says otherwise; of a random
+                   start, before anything was measured, where the model of today does
+        model_says      only where such a model says this class (multi-label: doubts it most)
+        holdout         only the hold-out
+        doubtful_first  in the order of how likely a label is wrong, as such a model sees it
         """
         disagrees = check_flag(disagrees, "disagrees")
+        holdout = check_flag(holdout, "holdout")
+        doubtful_first = check_flag(doubtful_first, "doubtful_first")
         filters = {
             "klass": klass,
             "arm": arm,
             "annotator": annotator,
+            "model_says": model_says,
         }
         for name, value in filters.items():
             if value is not None:
                 check_text(value, name)
         with self._session.lock:
+            run_state = self._session.run_state
             positions = labelled_positions(
-                self._session.run_state,
-                self._session.probs,
+                run_state,
                 klass=klass,
                 arm=arm,
                 annotator=annotator,
-                disagrees=disagrees,
+                holdout=holdout,
             )
-            return self._page(positions.tolist(), offset, limit)
+            judgement = self._judge(positions)
+            keep = np.ones(len(positions), bool)
+            if disagrees:
+                keep &= contradicts(run_state, positions, judgement)
+            if model_says is not None:
+                keep &= judgement.says == run_state.task.index(model_says)
+            rows = np.flatnonzero(keep)
+            if doubtful_first:
+                # Stable: what is equally doubtful stays in the order of the pool.
+                order = np.argsort(-judgement.doubt[rows], kind="stable")
+                rows = rows[order]
+            return self._judged_page(positions, judgement, rows, offset, limit)
+
+    def _judge(self, positions: np.ndarray) -> Judgement:
+        return judge_labels(
+            self._session.run_state,
+            positions,
+            self._model_watch.facts,
+            self._session.probs,
+        )
+
+    def _judged_page(
+        self,
+        positions: np.ndarray,
+        judgement: Judgement,
+        rows: np.ndarray,
+        offset: int,
+        limit: int,
+    ) -> ItemPage:
+        """A page of positions (n,) at rows (m,), each with what the model thinks of its label."""
+        page = self._page(positions[rows].tolist(), offset, limit)
+        classes = self._session.run_state.task.classes
+        items = []
+        for row, item in zip(rows[offset:].tolist(), page.items):
+            says = int(judgement.says[row])
+            if says != NOTHING_SAID:
+                doubt = round(float(judgement.doubt[row]), 4)
+                item = replace(item, doubt=doubt, model_says=classes[says])
+            items.append(item)
+        return ItemPage(tuple(items), page.total)
 
     def disagreements(self, offset: int = 0, limit: int = 100) -> ItemPage:
         """Examples whose votes are all in and give no majority, oldest first."""
@@ -97,16 +149,13 @@ class Review:
 
 def labelled_positions(
     run_state: RunState,
-    probs: np.ndarray | None,
     *,
     klass: str | None,
     arm: str | None,
     annotator: str | None,
-    disagrees: bool,
+    holdout: bool,
 ) -> np.ndarray:
-    """(n,) the positions with a label that pass every filter, ascending. probs (N, K): what the
-    model says now.
-    """
+    """(n,) the positions with a label that pass every filter, ascending."""
     label_table = run_state.label_table
     positions = label_table.answers.labels.positions
     # Each filter looks only at what the ones before it left, the cheap ones first.
@@ -115,15 +164,8 @@ def labelled_positions(
         positions = _asked_by(run_state, positions, arm_number)
     if klass is not None:
         positions = _labelled_with(run_state, positions, klass)
-    if disagrees:
-        labels = label_table.labels_of(positions)
-        is_other = _model_disagrees(
-            run_state,
-            probs,
-            positions,
-            labels,
-        )
-        positions = positions[is_other]
+    if holdout:
+        positions = positions[label_table.picks.is_holdout(positions)]
     if annotator is not None:
         positions = _answered_by(run_state, positions, annotator)
     return positions
@@ -159,31 +201,6 @@ def _asked_by(run_state: RunState, positions: np.ndarray, arm: int | None) -> np
     was_asked = picks.round[positions] != NEVER
     is_arms = picks.arm[positions] == arm
     return positions[was_asked & is_arms]
-
-
-def _model_disagrees(
-    run_state: RunState,
-    probs: np.ndarray | None,
-    positions: np.ndarray,
-    labels: np.ndarray,
-) -> np.ndarray:
-    """(n,) bool: whether a model that had not learned the label said something else; False where
-    no model said anything. labels (n, K)
-    """
-    disagrees = np.zeros(len(positions), bool)
-    rows = []
-    predictions = []
-    for row, position in enumerate(positions.tolist()):
-        prediction = prediction_before_label(run_state, position, probs)
-        if prediction is not None:
-            rows.append(row)
-            predictions.append(prediction)
-    if rows:
-        predicted = run_state.task.predicted(np.stack(predictions))
-        has_class = labels[rows] > 0.5
-        is_wrong = predicted != has_class
-        disagrees[rows] = is_wrong.any(1)
-    return disagrees
 
 
 def _arm_number(run_state: RunState, name: str) -> int | None:

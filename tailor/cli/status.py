@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from tailor.insight.advice import Advice
     from tailor.run.project import Project
     from tailor.run.state import RunState
 
@@ -31,7 +32,9 @@ def status(
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
     trust: Trust = False,
 ) -> None:
-    """Labels per class, what the arms found, accuracy on the hold-out, and what is set aside."""
+    """Labels per class, what the arms found, accuracy, what is set aside, and whether
+    to go on.
+    """
     project = open_project(run, trust)
     if json:
         import json as json_format
@@ -40,9 +43,24 @@ def status(
         run_state = project.run_state()
         summary = run_state.summary()
         summary["estimates"] = [asdict(estimate) for estimate in summary["estimates"]]
-        typer.echo(json_format.dumps(summary | {"arms": arms_found(run_state)}))
+        advice = _advice(project, run_state)
+        goals = asdict(run_state.goals)
+        further = {
+            "arms": arms_found(run_state),
+            "advice": advice.as_json(),
+            "goals": goals,
+        }
+        typer.echo(json_format.dumps(summary | further))
     else:
         show(project)
+
+
+def _advice(project: Project, run_state: RunState) -> Advice:
+    from tailor.insight.advice import advise
+    from tailor.run.run_progress import reason_to_stop
+
+    why_stop = reason_to_stop(run_state, project.rules())
+    return advise(run_state, why_stop)
 
 
 def arms_found(run_state: RunState) -> dict[str, dict[str, Any]]:
@@ -92,6 +110,8 @@ def show(project: Project) -> None:
     if arms:
         console.print(_arm_table(arms))
     _print_set_aside(console, summary["files"] | summary["aside"])
+    advice = _advice(project, run_state)
+    console.print(printable(advice.sentence), style="bold", markup=False)
 
 
 def _class_table(summary: dict[str, Any]) -> Table:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tailor.common.checks import check_list, check_text, check_whole, shown
+from tailor.common.checks import check_instance, check_list, check_text, check_whole, shown
 from tailor.errors import InputError, UnknownName
 from tailor.run import acts, class_merges
 from tailor.run.events import (
@@ -20,6 +20,7 @@ from tailor.run.events import (
     OfferedAgain,
     VoteCast,
 )
+from tailor.run.goals import Goals, GoalsSet
 from tailor.run.recorded_run import RecordedRun
 from tailor.run.records import PickRecord
 from tailor.selection.class_edits import ClassEdit, added, merged, renamed
@@ -210,6 +211,16 @@ class AnswerWriter(RecordedRun):
         # The keys of a dictionary: each once, in the order in which they came.
         positions = dict.fromkeys(map(self.position_of, listed))
         return list(positions)
+
+    # ------------------------------------------------------------------ goals
+
+    def set_goals(self, goals: Goals, by: str | None = None) -> None:
+        """What the run is to reach from now on: each goal takes the place of the stopping rule of
+        its kind, and one that is None gives it back.
+        """
+        _check_annotator(by)
+        check_instance(goals, Goals, "goals", "a Goals object (tailor.run.goals)")
+        self._record(GoalsSet(goals, by))
 
     # ------------------------------------------------------------------ classes
 

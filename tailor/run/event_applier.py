@@ -31,6 +31,7 @@ from tailor.run.events import (
     VoteCast,
     read_event,
 )
+from tailor.run.goals import GoalsSet
 from tailor.run.holdout import sample_by_id
 from tailor.run.merge_memory import REMEMBERED, remember
 from tailor.run.records import RoundRecord
@@ -249,6 +250,14 @@ def _note_act(
 def _array(positions: Sequence[int]) -> np.ndarray:
     """(n,) int64, also where there are none: an empty list would become one of floats."""
     return np.array(positions, np.int64)
+
+
+# ---------------------------------------------------------------------- goals
+
+
+@_apply.register
+def _set_goals(event: GoalsSet, run_state: RunState, context: EventContext) -> None:
+    run_state.goals = event.goals
 
 
 # ---------------------------------------------------------------------- classes

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from tailor.run.event_base import Body
 from tailor.run.event_base import RunEvent as RunEvent
+from tailor.run.goals import GoalsSet
 from tailor.run.round_events import ExamplesAsked, RoundOpened
 
 
@@ -300,6 +301,7 @@ KINDS: dict[str, type[RunEvent]] = {
         ClassesChanged,
         ActUndone,
         EventLost,
+        GoalsSet,
         SeveralEvents,
     )
 }

@@ -17,9 +17,10 @@ from tailor.run.model_session import GivenUp, MakeModelRunner, ModelSession
 from tailor.run.records import PickRecord
 from tailor.run.round_events import ExamplesAsked
 from tailor.run.round_replay import RoundReplay
+from tailor.run.run_progress import progress_of, reason_to_stop
 from tailor.run.session_round import SessionRound
 from tailor.run.settings import Settings
-from tailor.run.stopping import Budget, RunProgress, StoppingRule, why_stop
+from tailor.run.stopping import Budget, RunProgress, StoppingRule
 from tailor.selection.class_edits import ClassEdit
 from tailor.storage.base import Store
 from tailor.task import Task
@@ -180,31 +181,16 @@ class Session(ModelSession):
 
     def progress(self) -> RunProgress:
         """How far the run has come, for stopping rules."""
-        run_state = self.run_state
-        accuracy = []
-        lower = []
-        for record in run_state.rounds:
-            if record.estimate is None:
-                continue
-            accuracy.append(record.estimate.accuracy)
-            lower.append(record.estimate.lower)
-        counts = run_state.label_table.total.by_class
-        return RunProgress(
-            labels=run_state.answered(),
-            counts=counts.astype(np.float64),
-            classes=run_state.task.classes,
-            accuracy=tuple(accuracy),
-            lower=tuple(lower),
-        )
+        return progress_of(self.run_state)
 
     def why_stop(self) -> str | None:
         """The first rule that is met, in words."""
-        progress = self.progress()
-        return why_stop(self.rules, progress)
+        return reason_to_stop(self.run_state, self.rules)
 
     def budget_left(self) -> int | None:
         """How many more may be asked for; None: there is no budget."""
-        budgets = [rule.labels for rule in self.rules if isinstance(rule, Budget)]
+        rules = self.run_state.goals.in_place_of(self.rules)
+        budgets = [rule.labels for rule in rules if isinstance(rule, Budget)]
         if not budgets:
             return None
         answered = self.run_state.answered()

@@ -12,6 +12,7 @@ import numpy as np
 
 from tailor.run.arm_statistics import ArmStatistics
 from tailor.run.consensus import Consensus, Vote, majority
+from tailor.run.goals import Goals
 from tailor.run.holdout import class_shares
 from tailor.run.records import NO_ARM_NAMES, PickRecord, RoundRecord
 from tailor.run.round_events import ExamplesAsked
@@ -60,6 +61,8 @@ class RunState:
         self.acts: list[Act] = []
         #: positions that an act was ever about
         self.acted_on: set[int] = set()
+        #: set while labelling; frozen, so copies share it
+        self.goals = Goals()
 
     def copy(self) -> RunState:
         """A state of its own, as this one stands now; no round is open in it."""

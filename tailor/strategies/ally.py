@@ -11,7 +11,7 @@ from tailor.common.kmeans import kmeans
 from tailor.common.unit_features import unit_features
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Cursor, SeparateArms
+from tailor.strategies.base import Cursor, Idea, SeparateArms
 from tailor.strategies.costs import STORED, OpeningWork, PoolShape
 from tailor.strategies.dual_variables import PredictedDuals, dual_variables
 from tailor.strategies.feature_kernel import squared_distances
@@ -80,6 +80,7 @@ class Ally(SeparateArms):
     """
 
     name = "ally"
+    idea = Idea.BOTH
     needs = frozenset({Need.FEATURES})
     bytes_per_example = 24
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tailor.common.checks import check_flag
 from tailor.selection.pool_view import PoolView
-from tailor.strategies.base import Cursor
+from tailor.strategies.base import Cursor, Idea
 from tailor.strategies.information import Change, Information, apply_changes, pool_moments
 from tailor.strategies.information_search import (
     SAME_GAIN,
@@ -72,6 +72,7 @@ class Bait(InformationStrategy):
     """
 
     name = "bait"
+    idea = Idea.BOTH
 
     def __init__(
         self,

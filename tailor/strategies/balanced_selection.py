@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tailor.selection.pool_view import PoolView
-from tailor.strategies.base import MULTI_CLASS
+from tailor.strategies.base import MULTI_CLASS, Idea
 from tailor.strategies.boundaries import leaders, log_probabilities, row_distances
 from tailor.strategies.ranking import ClassScores
 from tailor.strategies.score_strategy import ScoreStrategy
@@ -45,6 +45,7 @@ class BalancedSelection(ScoreStrategy):
     """
 
     name = "base"
+    idea = Idea.UNCERTAIN
     tasks = MULTI_CLASS
     per_class = True
 

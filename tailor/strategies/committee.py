@@ -12,7 +12,7 @@ from tailor.common.checks import check_whole
 from tailor.common.linear_head import check_ridge
 from tailor.errors import UnknownName
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Cursor, SeparateArms
+from tailor.strategies.base import Cursor, Idea, SeparateArms
 from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.disagreement import MEASURES, label_probabilities
 from tailor.strategies.head_refits import STEPS, draw_sample, refit_head
@@ -90,6 +90,7 @@ class Committee(SeparateArms):
     """
 
     name = "committee"
+    idea = Idea.UNCERTAIN
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
     bytes_per_example = 16
 

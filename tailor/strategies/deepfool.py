@@ -10,7 +10,7 @@ import numpy as np
 
 from tailor.common.checks import check_whole
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import MULTI_CLASS, Arm, Cursor
+from tailor.strategies.base import MULTI_CLASS, Arm, Cursor, Idea
 from tailor.strategies.boundaries import nearest_boundary
 from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.margin import Margin
@@ -59,6 +59,7 @@ class Deepfool(ScoreStrategy):
     """
 
     name = "deepfool"
+    idea = Idea.UNCERTAIN
     tasks = MULTI_CLASS
     ways_out: ClassVar[Mapping[Need, str]] = {Need.GRADIENTS: "take deepfool(steps=0), "}
 

@@ -11,7 +11,7 @@ from tailor.common.checks import check_number, check_whole
 from tailor.common.logistic import fit_logistic
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Cursor, SeparateArms, random_free
+from tailor.strategies.base import Cursor, Idea, SeparateArms, random_free
 from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.kernel_cover import draw_free
 from tailor.strategies.ranking import RankedCursor, first_depth, lowest
@@ -61,6 +61,7 @@ class Discriminator(SeparateArms):
     """
 
     name = "discriminator"
+    idea = Idea.REPRESENTATIVE
     needs = frozenset({Need.FEATURES})
     bytes_per_example = 8
 

@@ -12,7 +12,7 @@ from tailor.common.checks import check_number, check_whole
 from tailor.common.unit_features import unit_features
 from tailor.errors import InputError
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Cursor, SeparateArms
+from tailor.strategies.base import Cursor, Idea, SeparateArms
 from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.feature_kernel import LEAST_RADIUS, squared_distances
 from tailor.strategies.kernel_cover import draw_free
@@ -66,6 +66,7 @@ class Dual(SeparateArms):
     """
 
     name = "dual"
+    idea = Idea.BOTH
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
     bytes_per_example = 8
 

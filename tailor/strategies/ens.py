@@ -9,7 +9,7 @@ import numpy as np
 from tailor.common.checks import check_number, check_whole
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Arm, Cursor, Strategy
+from tailor.strategies.base import Arm, Cursor, Idea, Strategy
 from tailor.strategies.costs import HeldMemory, OpeningWork, PoolShape
 from tailor.strategies.expected_finds import exact_scores, upper_bounds
 from tailor.strategies.neighbour_graph import NeighbourGraph
@@ -69,6 +69,7 @@ class Ens(Strategy):
     """
 
     name = "ens"
+    idea = Idea.SEARCH
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
     per_class = True
     bytes_per_example = 8

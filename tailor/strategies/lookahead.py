@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tailor.selection.pool_view import PoolView
+from tailor.strategies.base import Idea
 from tailor.strategies.gradient_embeddings import rough_parts
 from tailor.strategies.information import head_rows
 from tailor.strategies.information_search import InformationStrategy
@@ -57,6 +58,7 @@ class Lookahead(InformationStrategy):
     """
 
     name = "lookahead"
+    idea = Idea.UNCERTAIN
 
     def __init__(self, *, candidates: int = 65536, ridge: float | None = None) -> None:
         super().__init__(candidates, ridge)

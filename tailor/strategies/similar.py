@@ -10,7 +10,7 @@ import numpy as np
 from tailor.common.checks import check_list, check_number, check_whole
 from tailor.errors import Exhausted, InputError
 from tailor.selection.pool_view import Need, PoolView
-from tailor.strategies.base import Arm, Cursor, SeparateArms
+from tailor.strategies.base import Arm, Cursor, Idea, SeparateArms
 from tailor.strategies.costs import OpeningWork, PoolShape
 from tailor.strategies.gradient_embeddings import Parts, parts, parts_with_labels
 from tailor.strategies.lazy_maximum import LazyLargest
@@ -76,6 +76,7 @@ class Similar(SeparateArms):
     """
 
     name = "similar"
+    idea = Idea.RARE_CLASSES
     needs = frozenset({Need.PROBABILITIES, Need.FEATURES})
     bytes_per_example = 40
 

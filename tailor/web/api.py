@@ -139,15 +139,23 @@ def labelled(
     arm: str | None = None,
     annotator: str | None = None,
     disagrees: bool = False,
+    model_says: str | None = None,
+    holdout: bool = False,
+    doubtful_first: bool = False,
     offset: Offset = 0,
     limit: Count = 100,
 ) -> PlainJSON:
-    """What is labelled, by class, arm, annotator, or where the model disagrees."""
+    """What is labelled, by class, arm, annotator, what a model that has not learned the label says,
+    or where it disagrees.
+    """
     page = site.coordinator.review.labelled(
         klass=klass,
         arm=arm,
         annotator=annotator,
         disagrees=disagrees,
+        model_says=model_says,
+        holdout=holdout,
+        doubtful_first=doubtful_first,
         offset=offset,
         limit=limit,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -21,6 +21,9 @@ router = APIRouter(
 )
 
 GRID = 60  # examples on a page of the review
+
+#: the most doubtful labels first, or as the pool has them
+ReviewOrder = Literal["doubt", "pool"]
 
 
 @router.get("/")
@@ -64,13 +67,20 @@ def review(
     arm: str = "",
     annotator: str = "",
     disagrees: bool = False,
+    model_says: str = "",
+    holdout: bool = False,
+    order: ReviewOrder = "doubt",
     offset: Offset = 0,
 ) -> Response:
+    """The labels that are most likely wrong come first."""
     page = site.coordinator.review.labelled(
         klass=klass or None,
         arm=arm or None,
         annotator=annotator or None,
         disagrees=disagrees,
+        model_says=model_says or None,
+        holdout=holdout,
+        doubtful_first=order == "doubt",
         offset=offset,
         limit=GRID,
     )
@@ -80,6 +90,9 @@ def review(
         "arm": arm,
         "annotator": annotator,
         "disagrees": "true" if disagrees else "",
+        "model_says": model_says,
+        "holdout": "true" if holdout else "",
+        "order": "" if order == "doubt" else order,
     }
     is_last = offset + GRID >= page.total
     return render(

@@ -88,6 +88,14 @@ class UndoAct(RequestBody):
     of: Annotated[str, StringConstraints(max_length=200), AfterValidator(_encodable)]
 
 
+class GoalsBody(RequestBody):
+    """What a run is to reach: labels in all, labels of every class, an accuracy in (0, 1]."""
+
+    budget: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    per_class: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    accuracy: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
 class Problem(BaseModel):
     """Why a request was refused."""
 

@@ -30,6 +30,11 @@ NO_COOKIES = (
     "cookies for this site, then come back."
 )
 
+#: pages to go to after signing in
+OWN_PAGES = {
+    *("/review", "/model", "/classes", "/team", "/history", "/export"),
+    *("/users", "/password"),
+}
 router = APIRouter(include_in_schema=False)
 changes = APIRouter(dependencies=[Depends(check_same_session)], include_in_schema=False)
 
@@ -179,6 +184,6 @@ def _is_embedded(request: Request) -> bool:
 
 def own_page(path: str) -> str:
     """One of the pages to go to after signing in; never another site, however it is written."""
-    if path in ("/review", "/classes", "/team", "/history", "/export", "/users", "/password"):
+    if path in OWN_PAGES:
         return path
     return "/"

@@ -24,6 +24,7 @@ from tailor.common.checks import shown
 from tailor.errors import InputError
 from tailor.models import make_model
 from tailor.pools import open_pool
+from tailor.run.goals import Goals
 from tailor.run.open_run import open_run
 from tailor.run.project import Project
 from tailor.run.session import Asked, Session
@@ -265,6 +266,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
         "by": [None, "", *PEOPLE],
         "of": COUNTS,
     },
+    "Session.set_goals": {"goals": [3, None, "budget", {"budget": 5}, Thing()], "by": PEOPLE},
     "Session.withdraw": {"ids": [*IDS, ["p00001"]], **SAID},
     "Session.offer_again": {"ids": [*IDS, ["p00001"]]},
     "Session.add_class": {"name": [*TEXTS, "", "a"], **SAID},
@@ -305,6 +307,9 @@ WRONG: dict[str, dict[str, list[Any]]] = {
         "arm": ["cow", *PEOPLE],
         "annotator": PEOPLE,
         "disagrees": FLAGS,
+        "model_says": ["d", *PEOPLE],
+        "holdout": FLAGS,
+        "doubtful_first": FLAGS,
         **PAGE,
     },
     "Review.disagreements": PAGE,
@@ -527,6 +532,7 @@ GOOD = {
     "Session.ask": {},
     "Session.tell": {"answers": {"p00001": "a"}},
     "Session.vote": {"id": "p00001", "answer": "a", "by": "ann", "of": 2},
+    "Session.set_goals": {"goals": Goals()},
     "Session.withdraw": {"ids": ["p00000"]},
     "Session.offer_again": {"ids": ["p00002"]},
     "Session.predict": {"positions": [0, 1]},

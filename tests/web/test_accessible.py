@@ -11,7 +11,10 @@ import sites
 from browsing import Tab, expect, running
 from fruit import orchard
 
-PAGES = ("/", "/review", "/classes", "/team", "/history", "/export", "/users", "/password")
+PAGES = (
+    *("/", "/review", "/model", "/classes", "/team"),
+    *("/history", "/export", "/users", "/password"),
+)
 
 CHECKS = (Path(__file__).parent / "accessible.js").read_text()
 CONTRAST, NAMELESS = (

@@ -266,7 +266,7 @@ def test_markup_in_names_and_texts_is_only_text(browser, tmp_path):
         tab.drawn()
         page.keyboard.press("1")
         tab.all_saved()
-        for path in ("/review", "/classes", "/team", "/"):
+        for path in ("/review", "/model", "/classes", "/team", "/"):
             tab.open(path)
             expect(page.locator("header")).to_be_visible()
             assert page.locator("img[src=x]").count() == 0

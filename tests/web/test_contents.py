@@ -87,6 +87,7 @@ def test_names_are_escaped_everywhere(tmp_path):
             "/",
             "/panel",
             "/review",
+            "/model",
             "/classes",
             "/team",
             "/export",

@@ -52,7 +52,7 @@ def test_every_page_is_there_and_says_what_was_labelled(site):
     for item in site.next(6):
         answered[item["id"]] = truth(item["id"])
         site.post("/api/answer", {"id": item["id"], "label": [truth(item["id"])]})
-    for page in ("/", "/panel", "/review", "/classes", "/team", "/export"):
+    for page in ("/", "/panel", "/review", "/model", "/classes", "/team", "/export"):
         found = site.client.get(page)
         assert found.status_code == 200, page
         assert found.headers["content-type"].startswith("text/html")

@@ -14,7 +14,10 @@ from fruit import KINDS
 
 from tailor.web.users import Users
 
-PAGES = ("/", "/review", "/classes", "/team", "/history", "/export", "/users", "/nowhere")
+PAGES = (
+    *("/", "/review", "/model", "/classes", "/team"),
+    *("/history", "/export", "/users", "/nowhere"),
+)
 #: what can be pressed or filled in and is not whole: beyond the window's edge, or cut off by what
 #: it scrolls in
 CUT_OFF = """() => [
