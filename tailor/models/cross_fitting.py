@@ -12,7 +12,7 @@ from torch import Tensor
 from tailor.models.convex import shrinkage
 from tailor.models.linear_cross_validation import principal_components
 from tailor.models.losses import activate
-from tailor.models.stacked_solver import StackedProblem, solve_stacked
+from tailor.common.stacked_solver import StackedProblem, solve_stacked
 from tailor.task import MultiClass, Task
 
 #: terms of a loss -> how strongly weights are held back beside their mean

@@ -40,6 +40,7 @@ class SubsetView(PoolView):
             pool.labelled,
             pool.pending,
             taken,
+            pool.skipped,
             offered,
         ]
         #: (n,) int64, ascending: the subset's examples in the other view
@@ -61,6 +62,8 @@ class SubsetView(PoolView):
             state,
             pool._seed,
         )
+        self.head = pool.head
+        self.skipped = self.find(pool.skipped)
         self._indices = self.to_device(self.positions)
         self._heard_takes = pool.ledger.count
         self._heard_labels = 0
@@ -127,6 +130,9 @@ class SubsetView(PoolView):
     def dropout_passes(self) -> Iterator[torch.Tensor]:
         for probs in self.pool.dropout_passes():
             yield probs[self._indices]
+
+    def boundary_distances(self, positions: np.ndarray, steps: int) -> np.ndarray:
+        return self.pool.boundary_distances(self.positions[positions], steps)
 
     def has(self, need: Need) -> bool:
         return self.pool.has(need)
