@@ -22,7 +22,7 @@ from pathlib import Path
 from tailor_experiments.comparison.config import read
 from tailor_experiments.comparison.experiment import Contender, Experiment
 from tailor_experiments.comparison.parallel import run_all
-from tailor_experiments.comparison.rows import collect
+from tailor_experiments.comparison.rows import ROWS, RUNS, collect
 from tailor_experiments.comparison.run import one_trial, prepare, unfinished
 
 #: contenders that every table compares
@@ -84,6 +84,8 @@ def run_until(jobs: list[Job], workers: int, seconds: float) -> int:
 
 def pack(folder: Path, name: str, out: Path) -> int:
     """OUT/NAME.rows.jsonl.gz of an experiment's rows -> their number."""
+    if not any(folder.glob(f"{RUNS}/*/{ROWS}")):
+        return 0
     lines = collect(folder).read_bytes()
     # Without a time in its header the same rows make the same file.
     packed = gzip.compress(lines, mtime=0)
