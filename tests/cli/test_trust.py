@@ -86,10 +86,12 @@ def test_a_run_that_reaches_nothing_needs_no_trust(tmp_path):
 
 def test_users_that_came_with_a_run_are_asked_about(tmp_path, monkeypatch):
     parts.need("labelling page")
+    from tailor.run.trust import forget
     from tailor.web.users import Users
 
     folder = stranger_run(tmp_path / "run")
     Users(folder).add("mallory", "correct horse")
+    forget(folder)  # they were made on another machine
     done = main_here("label", folder, "--no-open")
     assert done.returncode == NOT_TRUSTED
     assert "let in the users in web/users.json" in done.stderr
