@@ -52,7 +52,10 @@ def family_facts(family: Any) -> str:
     if family.idea is not None:
         idea = f"Idea: {family.idea.value}"
     tasks = " and ".join(sorted(family.tasks))
-    count = "one arm for each class" if family.per_class else "one arm"
+    if family.per_class:
+        count = "one arm for each class"
+    else:
+        count = "one arm"
     return f"{idea} · for {tasks} tasks · {count} · needs: {needs_in_words(family)}"
 
 

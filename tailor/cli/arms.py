@@ -61,7 +61,10 @@ def needs_in_words(family: Strategy | type[Strategy]) -> str:
     """What a family reads of the model, in a fixed order."""
     from tailor.selection.pool_view import Need
 
-    needed = [need.value for need in Need if need in family.needs]
+    needed = []
+    for need in Need:
+        if need in family.needs:
+            needed.append(need.value)
     return ", ".join(needed) or "nothing of the model"
 
 
@@ -125,7 +128,10 @@ def describe(plugin: object, options: dict[str, Parameter]) -> str:
 
 
 def _with_default(option: Parameter) -> str:
-    default = "" if option.default is option.empty else repr(option.default)
+    if option.default is option.empty:
+        default = ""
+    else:
+        default = repr(option.default)
     return f"{option.name}={default}"
 
 

@@ -59,7 +59,10 @@ def init(
         "column": column,
         "label_separator": separator,
     }
-    given_options = {name: value for name, value in options.items() if value}
+    given_options = {}
+    for name, value in options.items():
+        if value:
+            given_options[name] = value
     sections: dict[str, dict[str, Any]] = {
         "model": {"name": model},
         "selection": {"batch": batch, "seed": seed},
@@ -70,7 +73,10 @@ def init(
     if budget:
         sections["stop"]["budget"] = budget
     has_labels = begin(pool, run, classes, multi_label, given_options, sections)
-    command = "run" if has_labels else "ask"
+    if has_labels:
+        command = "run"
+    else:
+        command = "ask"
     typer.echo(f"Next: tailor {command}{run_words(run)}")
 
 

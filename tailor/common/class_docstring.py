@@ -63,7 +63,10 @@ def _options(paragraph: str, names: set[str]) -> dict[str, str]:
         start = OPTION.fullmatch(line.strip() if paragraph.startswith("Args:") else line)
         if start is None and current:
             start = TIGHT_OPTION.fullmatch(line)
-        listed = start[1].split(", ") if start else []
+        if start:
+            listed = start[1].split(", ")
+        else:
+            listed = []
         if start and set(listed) & names:
             current = listed
             meanings |= dict.fromkeys(listed, start[2].strip())

@@ -58,7 +58,10 @@ def expected_gain(measurements: Sequence[Measurement], labels: int) -> ExpectedG
     is the weighted mean over all curves, with the quantiles of the gain as its interval. So where
     the measurements say little the interval is wide, and nothing is fitted that may not converge.
     """
-    usable = [each for each in measurements if each.labels > 0 and each.examples > 0]
+    usable = []
+    for each in measurements:
+        if each.labels > 0 and each.examples > 0:
+            usable.append(each)
     if len(usable) < FEWEST_ROUNDS or usable[-1].labels == usable[0].labels:
         return None
     first_labels = usable[0].labels

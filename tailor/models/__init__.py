@@ -43,7 +43,10 @@ def make_model(
     name, named_options = registry.named("probe" if model_or_name is None else model_or_name)
     options = {**named_options, **options}
     # Two models take an object before their options.
-    first = [options.pop(key) for key in ("estimator", "module") if key in options]
+    first = []
+    for key in ("estimator", "module"):
+        if key in options:
+            first.append(options.pop(key))
     return registry.make(
         name,
         task,

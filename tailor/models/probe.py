@@ -127,7 +127,10 @@ class Probe(NeuralModel):
         self.backbone = make_backbone(backbone, pool, self.device)
         if self.backbone.notice:
             self.say(self.backbone.notice)
-        folder = None if cache is None else Path(cache)
+        if cache is None:
+            folder = None
+        else:
+            folder = Path(cache)
         self.source = FeatureSource(
             pool,
             self.backbone,

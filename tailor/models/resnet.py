@@ -62,7 +62,10 @@ class ResidualBlock(FoldableModule):
             )
 
     def forward(self, x: Tensor) -> Tensor:
-        shortcut = x if self.downsample is None else self.downsample(x)
+        if self.downsample is None:
+            shortcut = x
+        else:
+            shortcut = self.downsample(x)
         x = self.bn1(self.conv1(x))
         x = F.relu(x, inplace=True)
         x = self.bn2(self.conv2(x))

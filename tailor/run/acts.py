@@ -46,7 +46,9 @@ class AnswerBefore:
         classes = self.classes
         if classes is not None:
             classes = tuple(change.indices(classes))
-        votes = {name: reclassed_vote(vote, change) for name, vote in self.votes.items()}
+        votes = {}
+        for name, vote in self.votes.items():
+            votes[name] = reclassed_vote(vote, change)
         return replace(self, classes=classes, votes=votes)
 
 

@@ -95,7 +95,10 @@ def _sort_out(rows: dict[int, Row], parts: WholeParts) -> None:
             digest = _digest(previous, row)
         else:
             parts.losses.append(Loss(number, _readable_kind(row), CHANGED))
-        previous = digest if isinstance(digest, bytes) else None
+        if isinstance(digest, bytes):
+            previous = digest
+        else:
+            previous = None
 
 
 def _event(row: Row) -> Event:
@@ -118,7 +121,9 @@ def _only_digest_is_damaged(previous: bytes, row: Row, following: Row | None) ->
 
 def _readable_kind(row: Row) -> str:
     kind = row[2]
-    return kind if isinstance(kind, str) else ""
+    if isinstance(kind, str):
+        return kind
+    return ""
 
 
 # ---------------------------------------------------------------------- SQLite
@@ -128,19 +133,29 @@ def _read_file(path: Path) -> tuple[dict[int, Row], int, list[str | None]]:
     """(rows by number, the highest number known, ids)"""
     file = path.resolve()
     head = read_head(head_path(file))
-    newest = 0 if head is None else head.chain.number
+    if head is None:
+        newest = 0
+    else:
+        newest = head.chain.number
     if not file.exists() or file.stat().st_size == 0:
         return {}, newest, []
     with contextlib.closing(connect(file, "ro")) as db:
         newest = max(newest, _highest(db, "number", "events"))
         has_digests = _has_digests(db)
-        columns = COLUMNS if has_digests else OLD_COLUMNS
+        if has_digests:
+            columns = COLUMNS
+        else:
+            columns = OLD_COLUMNS
         query = f"SELECT {columns} FROM events WHERE number"
-        rows = {int(row[0]): row for row in _readable_rows(db, query, 1, newest)}
+        rows = {}
+        for row in _readable_rows(db, query, 1, newest):
+            rows[int(row[0])] = row
         last_position = _highest(db, "position", "examples")
         query = "SELECT position, id FROM examples WHERE position"
         id_rows = dict(_readable_rows(db, query, 0, last_position))
-    ids = [_readable_id(id_rows.get(position)) for position in range(_position_count(id_rows))]
+    ids = []
+    for position in range(_position_count(id_rows)):
+        ids.append(_readable_id(id_rows.get(position)))
     if not has_digests:
         rows = _with_digests(rows, ids)
     return rows, newest, ids
@@ -182,7 +197,9 @@ def _position_count(id_rows: dict[int, Any]) -> int:
 
 
 def _readable_id(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+    if isinstance(value, str):
+        return value
+    return None
 
 
 def _highest(db: sqlite3.Connection, column: str, table: str) -> int:
@@ -191,7 +208,9 @@ def _highest(db: sqlite3.Connection, column: str, table: str) -> int:
     except (sqlite3.Error, UnicodeDecodeError):
         return 0
     # No run has so many: a damaged number would be counted up to for ever.
-    return highest if isinstance(highest, int) and highest < 1 << 32 else 0
+    if isinstance(highest, int) and highest < 1 << 32:
+        return highest
+    return 0
 
 
 def _readable_rows(db: sqlite3.Connection, query: str, first: int, last: int) -> Iterator[Any]:
@@ -231,7 +250,9 @@ def _read_schema(address: Address) -> tuple[dict[int, Row], int, list[str | None
         raise explained(error, "read", address) from None
     finally:
         connection.close()
-    ids = [_readable_id(id_rows.get(position)) for position in range(_position_count(id_rows))]
+    ids = []
+    for position in range(_position_count(id_rows)):
+        ids.append(_readable_id(id_rows.get(position)))
     return rows, newest, ids
 
 

@@ -54,7 +54,10 @@ class Neighbours:
     def around(self, view: PoolView, positions: np.ndarray) -> np.ndarray:
         """(m,) int64, ascending: the neighbours of positions (n,)."""
         self._follow_features(view)
-        new = [position for position in positions.tolist() if position not in self._known]
+        new = []
+        for position in positions.tolist():
+            if position not in self._known:
+                new.append(position)
         for start in range(0, len(new), QUERIES):
             stop = start + QUERIES
             queries = np.array(new[start:stop], np.int64)

@@ -372,7 +372,10 @@ def check_kinds(place: Place) -> None:
         for number in range(30):
             store.append("told" if number % 3 else "asked", {"n": number})
         for kind in ("told", "asked", "nothing"):
-            expected = [event for event in store.events() if event.kind == kind]
+            expected = []
+            for event in store.events():
+                if event.kind == kind:
+                    expected.append(event)
             assert list(store.find(kind)) == expected
 
 

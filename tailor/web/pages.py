@@ -29,7 +29,10 @@ ReviewOrder = Literal["doubt", "pool"]
 @router.get("/")
 def label(site: CurrentSite, visitor: PageVisitor, request: Request) -> Response:
     noun = {"image": "picture", "text": "text"}.get(site.examples.kind, "example")
-    question = f"What is in this {noun}?" if is_multi_label(site) else f"What is this {noun}?"
+    if is_multi_label(site):
+        question = f"What is in this {noun}?"
+    else:
+        question = f"What is this {noun}?"
     return render(
         site,
         request,
@@ -112,7 +115,10 @@ def review(
 
 
 def _review_url(filters: dict[str, str], offset: int) -> str:
-    active = {name: value for name, value in filters.items() if value}
+    active = {}
+    for name, value in filters.items():
+        if value:
+            active[name] = value
     return "/review?" + urlencode(active | {"offset": offset})
 
 

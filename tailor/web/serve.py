@@ -77,7 +77,10 @@ def serve(
                     f"Port {PORT} is in use, by another run perhaps: this one is at "
                     f"{listening_port}."
                 )
-            sign_in = sign_in_path(token) if access.mode == "token" and token else ""
+            if access.mode == "token" and token:
+                sign_in = sign_in_path(token)
+            else:
+                sign_in = ""
             say(f"Label at {address}{sign_in}")
             if not is_loopback(host) and tls is None:
                 say(
@@ -143,8 +146,14 @@ def listening(host: str, port: int | None) -> socket.socket:
     """A socket at this port (0: any); for None at the usual one, or where others use it at one of
     the next.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    ports = range(PORT, PORT + TRIES) if port is None else [port]
+    if ":" in host:
+        family = socket.AF_INET6
+    else:
+        family = socket.AF_INET
+    if port is None:
+        ports = list(range(PORT, PORT + TRIES))
+    else:
+        ports = [port]
     for candidate in ports:
         # asyncio sends at once only where TCP is named; else a reply waits for the acknowledgement
         # of its head, 40 ms
@@ -168,9 +177,15 @@ def listening(host: str, port: int | None) -> socket.socket:
 
 def url(host: str, port: int, *, is_encrypted: bool = False) -> str:
     """The page's address, as a browser takes it."""
-    scheme = "https" if is_encrypted else "http"
+    if is_encrypted:
+        scheme = "https"
+    else:
+        scheme = "http"
     everywhere = ("0.0.0.0", "::")
-    name = socket.gethostname() if host in everywhere else host
+    if host in everywhere:
+        name = socket.gethostname()
+    else:
+        name = host
     is_ipv6 = ":" in name
     if is_ipv6:
         name = f"[{name}]"

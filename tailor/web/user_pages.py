@@ -156,7 +156,10 @@ async def change_password(
             limiter=site.hashing,
         )
     except InputError as error:
-        status = 429 if isinstance(error, TooManyTries) else 422
+        if isinstance(error, TooManyTries):
+            status = 429
+        else:
+            status = 422
         return _password_page(site, request, visitor, str(error), status)
     if cookie is None:
         return _password_page(site, request, visitor, "the old password is another one", 401)

@@ -13,7 +13,7 @@ from tailor.errors import InputError
 from tailor.strategies.policy_network import write_weights
 from tailor_experiments.comparison.table_format import Table
 from tailor_experiments.policy.imitation import State, draw_states
-from tailor_experiments.policy.judging import Judgement, judge
+from tailor_experiments.policy.judging import PoolJudgement, judge
 from tailor_experiments.policy.pools import LabelledPool, built_in_pools, read_pool
 from tailor_experiments.policy.report import as_markdown, result_tables, verdict
 from tailor_experiments.policy.training import train
@@ -28,7 +28,7 @@ class MadePolicy:
 
     weights: Path
     report: Path
-    judgements: list[Judgement]
+    judgements: list[PoolJudgement]
     tables: list[Table]
     verdict: str  # empty where nothing was judged
 
@@ -102,9 +102,9 @@ def _judge_all(
     trials: int,
     seed: int,
     say: Callable[[str], None],
-) -> list[Judgement]:
+) -> list[PoolJudgement]:
     """Each pool by weights of all others."""
-    judgements: list[Judgement] = []
+    judgements: list[PoolJudgement] = []
     if trials == 0:
         return judgements
     for pool in pools:
