@@ -89,10 +89,16 @@ def _family_table(idea: Idea | None, names: list[str]) -> Table:
     )
     for name in names:
         family = registry.find(name)
+        tasks = ", ".join(family.tasks)
+        if len(family.tasks) > 1:
+            tasks = "both"
+        count = "1"
+        if family.per_class:
+            count = "K"
         table.add_row(
             name,
-            "both" if len(family.tasks) > 1 else ", ".join(family.tasks),
-            "K" if family.per_class else "1",
+            tasks,
+            count,
             describe(family, registry.options(name)),
             needs_in_words(family),
         )

@@ -53,8 +53,11 @@ def init(
         pool = typer.prompt("Where are the examples (a folder of images, or a file)?")
     if not pool:
         raise InputError("name the pool: tailor init PATH")
+    label_option = "label"
+    if labels == "folder":
+        label_option = "labels"
     options = {
-        "labels" if labels == "folder" else "label": labels,
+        label_option: labels,
         "key": key,
         "column": column,
         "label_separator": separator,

@@ -91,8 +91,9 @@ def _rows(task: Task, ids: Sequence[str], probs: np.ndarray) -> Iterator[dict[st
         names = []
         for k in np.flatnonzero(is_predicted):
             names.append(task.classes[k])
-        yield {
-            "id": id,
-            "prediction": names[0] if task.kind == "multi-class" else names,
-            **{f"p_{name}": round(float(p), 6) for name, p in zip(task.classes, row)},
-        }
+        columns: dict[str, Any] = {"id": id, "prediction": names}
+        if task.kind == "multi-class":
+            columns["prediction"] = names[0]
+        for name, probability in zip(task.classes, row):
+            columns[f"p_{name}"] = round(float(probability), 6)
+        yield columns

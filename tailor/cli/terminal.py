@@ -21,7 +21,10 @@ def printable(text: str) -> str:
     characters = []
     for character in text:
         is_harmless = character.isprintable() or character == "\n"
-        characters.append(character if is_harmless else "\N{REPLACEMENT CHARACTER}")
+        if is_harmless:
+            characters.append(character)
+        else:
+            characters.append("\N{REPLACEMENT CHARACTER}")
     return "".join(characters)
 
 

@@ -116,8 +116,10 @@ class Probe(NeuralModel):
         self.head = head
         self.hidden = hidden
         self.logit_variance = _check_logit_variance(logit_variance)
+        if steps is None:
+            steps = STEPS[head]
         self.recipe = Recipe(
-            steps=STEPS[head] if steps is None else steps,
+            steps=steps,
             batch=batch,
             lr=lr,
             weight_decay=weight_decay,

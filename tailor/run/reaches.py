@@ -169,7 +169,9 @@ def url_without_password(url: str) -> str:
         login = f"{user}:***"
     shown_options = []
     for name, value in options:
-        shown_options.append((name, "***" if "password" in name.lower() else value))
+        if "password" in name.lower():
+            value = "***"
+        shown_options.append((name, value))
     query = urlencode(shown_options, quote_via=quote, safe="*/:")
     address = f"{parts.scheme}://{login}{at_sign}{host}{parts.path}"
     if query:

@@ -144,11 +144,12 @@ def _ids_of(events: list[Event], parts: WholeParts) -> list[str]:
             count += event.body["count"]
     ids = []
     for position in range(count):
+        example_id = None
         if position < len(parts.ids):
             example_id = parts.ids[position]
-        else:
-            example_id = None
-        ids.append(placeholder_id(position) if example_id is None else example_id)
+        if example_id is None:
+            example_id = placeholder_id(position)
+        ids.append(example_id)
     return ids
 
 

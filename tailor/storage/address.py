@@ -103,14 +103,18 @@ class Address:
                 quoted_host = f"[{host}]"
             else:
                 quoted_host = quote(host, safe="")
-            servers.append(f"{quoted_host}:{port}" if port else quoted_host)
+            if port:
+                servers.append(f"{quoted_host}:{port}")
+            else:
+                servers.append(quoted_host)
         return ",".join(servers)
 
     def hide_password(self, text: str) -> str:
         """A message of the driver on one line, without the password in any form."""
-        passwords = {
-            str(value) for name, value in self.settings.items() if "password" in name and value
-        }
+        passwords = set()
+        for name, value in self.settings.items():
+            if "password" in name and value:
+                passwords.add(str(value))
         for password in passwords:
             for written in (password, quote(password, safe=""), unquote(password)):
                 text = text.replace(written, "***")

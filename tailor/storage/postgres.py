@@ -136,8 +136,10 @@ class PostgresStore(Store):
         on its way when the last one was lost.
         """
         if not self._readonly:
-            is_first = self._known is None
-            take_lock(db, self.address, patience=0.0 if is_first else LOCK_PATIENCE)
+            patience = LOCK_PATIENCE
+            if self._known is None:
+                patience = 0.0
+            take_lock(db, self.address, patience=patience)
         bring_up_to_date(db, self.address, self._readonly)
         if self._known is None or self._readonly:
             return

@@ -370,7 +370,10 @@ def check_kinds(place: Place) -> None:
     with place()() as store:
         assert list(store.find("told")) == []
         for number in range(30):
-            store.append("told" if number % 3 else "asked", {"n": number})
+            kind = "told"
+            if number % 3 == 0:
+                kind = "asked"
+            store.append(kind, {"n": number})
         for kind in ("told", "asked", "nothing"):
             expected = []
             for event in store.events():

@@ -222,7 +222,10 @@ class Access:
     def _log(self, what: str, name: str, address: str) -> None:
         # What is no user's name may be a password in the wrong field.
         is_known = self.mode != "users" or self.users.role(name) is not None
-        self.sign_in_log.write(what, name if is_known else None, address)
+        shown_name = None
+        if is_known:
+            shown_name = name
+        self.sign_in_log.write(what, shown_name, address)
 
     def _is_token(self, secret: str) -> bool:
         if self.token is None:

@@ -107,14 +107,12 @@ def _close_one(connections: list[HttpConnection]) -> bool:
     asked for.
     """
     closing = []
+    waiting = []
     for connection in connections:
         if connection.transport.is_closing():
             closing.append(connection)
-    waiting = [
-        connection
-        for connection in connections
-        if connection.is_waiting and connection not in closing
-    ]
+        elif connection.is_waiting:
+            waiting.append(connection)
     if waiting:
         # An idle connection costs its owner nothing but patience: an incomplete request goes
         # before it.
@@ -177,7 +175,10 @@ class ImpatientProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast(asyncio.Transport, transport))
-        if self.open_connections.admit(self, self.client[0] if self.client else "nobody"):
+        client = "nobody"
+        if self.client:
+            client = self.client[0]
+        if self.open_connections.admit(self, client):
             self._begin_request()
         else:
             self.transport.abort()

@@ -93,10 +93,12 @@ def set_goals_by_form(
     """accuracy in percent, as people write it."""
     try:
         share = _number(accuracy, "the accuracy", float)
+        if share is not None:
+            share = share / 100
         goals = Goals(
             budget=_number(budget, "the budget", int),
             per_class=_number(per_class, "labels of each class", int),
-            accuracy=None if share is None else share / 100,
+            accuracy=share,
         )
         site.coordinator.model_insight.set_goals(goals, visitor.name)
         message = FlashMessage("The goals are set.")

@@ -97,7 +97,12 @@ def review(
         "holdout": "true" if holdout else "",
         "order": "" if order == "doubt" else order,
     }
-    is_last = offset + GRID >= page.total
+    before = None
+    if offset > 0:
+        before = _review_url(filters, max(0, offset - GRID))
+    after = None
+    if offset + GRID < page.total:
+        after = _review_url(filters, offset + GRID)
     return render(
         site,
         request,
@@ -106,8 +111,8 @@ def review(
         items=site.show(page.items),
         total=page.total,
         offset=offset,
-        before=_review_url(filters, max(0, offset - GRID)) if offset else None,
-        after=None if is_last else _review_url(filters, offset + GRID),
+        before=before,
+        after=after,
         filters=filters,
         arm_names=[arm_row["name"] for arm_row in overview["arms"]],
         annotators=[annotator_row["name"] for annotator_row in overview["annotators"]],

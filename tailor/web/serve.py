@@ -122,6 +122,11 @@ def make_server(
     """
     proxies = proxies or Proxies()
     patience = replace(patience or Patience(), proxies=proxies)
+    certificate = None
+    key = None
+    if tls is not None:
+        certificate = tls.certificate
+        key = tls.key
     config = uvicorn.Config(
         app,
         http=impatient_protocol(patience),
@@ -132,8 +137,8 @@ def make_server(
         # Anyone else could claim to come from anywhere.
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies.addresses,
-        ssl_certfile=tls.certificate if tls else None,
-        ssl_keyfile=tls.key if tls else None,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
         # there are none, and a connection that is handed over to them would be counted for ever
         ws="none",
         timeout_graceful_shutdown=GRACE,

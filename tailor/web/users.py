@@ -141,7 +141,10 @@ class Users:
         with locked_file(self.path):
             users = self._load()
             before = users.role(name)
-            after = role or before or (ANNOTATOR if users.hashes else OWNER)
+            usual = OWNER
+            if users.hashes:
+                usual = ANNOTATOR
+            after = role or before or usual
             if before is None and not users.hashes and after != OWNER:
                 raise InputError(
                     f"{name!r} is the first user and can't be {after}: without an owner nobody "
