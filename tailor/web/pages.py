@@ -92,11 +92,17 @@ def review(
         "klass": klass,
         "arm": arm,
         "annotator": annotator,
-        "disagrees": "true" if disagrees else "",
+        "disagrees": "",
         "model_says": model_says,
-        "holdout": "true" if holdout else "",
-        "order": "" if order == "doubt" else order,
+        "holdout": "",
+        "order": "",
     }
+    if disagrees:
+        filters["disagrees"] = "true"
+    if holdout:
+        filters["holdout"] = "true"
+    if order != "doubt":
+        filters["order"] = order
     before = None
     if offset > 0:
         before = _review_url(filters, max(0, offset - GRID))

@@ -52,21 +52,14 @@ def make_policy(
     """
     pools = [*built_in_pools(), *map(read_pool, folders)]
     names = [pool.name for pool in pools]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"two pools are named {name!r}: rename the folder of one")
+    _check_differ(names)
     states_of: dict[str, list[State]] = {}
     for number, pool in enumerate(pools):
         rng = np.random.default_rng((seed, number))
         states_of[pool.name] = draw_states(pool, states, rng)
         say(f"{pool.name}: {states} states of {len(pool.features)} examples")
     out.mkdir(parents=True, exist_ok=True)
-    command = shlex.join(
-        [
-            *("tailor", "bench", "policy", "train", *(folder.name for folder in folders)),
-            *("--states", str(states), "--trials", str(trials), "--seed", str(seed)),
-        ]
-    )
+    command = _command(folders, states, trials, seed)
     facts = {"command": command, "pools": ", ".join(names)}
     judgements = _judge_all(
         pools,
@@ -93,6 +86,22 @@ def make_policy(
         tables,
         conclusion,
     )
+
+
+def _check_differ(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two pools are named {name!r}: rename the folder of one")
+
+
+def _command(folders: Sequence[Path], states: int, trials: int, seed: int) -> str:
+    """How the same is made again, from folders of these names."""
+    words = ["tailor", "bench", "policy", "train"]
+    words += [folder.name for folder in folders]
+    words += ["--states", str(states)]
+    words += ["--trials", str(trials)]
+    words += ["--seed", str(seed)]
+    return shlex.join(words)
 
 
 def _judge_all(
