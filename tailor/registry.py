@@ -102,7 +102,9 @@ class Registry(Generic[T]):
         try:
             return registered(*args, **options)
         except TypeError as error:  # a word where a number belongs
-            assignments = [f"{key}={value!r}" for key, value in options.items()]
+            assignments = []
+            for key, value in options.items():
+                assignments.append(f"{key}={value!r}")
             listed = "no options"
             if assignments:
                 listed = ", ".join(assignments)

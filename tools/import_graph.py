@@ -31,6 +31,7 @@ EXPERIMENTS = "tailor_experiments"
 #: modules that are boxes of their own, since lower packages may import them, with what is theirs
 APART = {
     "tailor.selection.pool_view": "tailor.selection.pool_view",
+    "tailor.selection.model_answers": "tailor.selection.pool_view",
     "tailor.selection.ledger": "tailor.selection.pool_view",
     "tailor.selection.view_checks": "tailor.selection.pool_view",
     "tailor.selection.model_answers": "tailor.selection.pool_view",

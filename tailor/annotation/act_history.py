@@ -85,7 +85,8 @@ class ActHistory:
         labels = 0
         for before in act.before:
             position = before.position
-            is_spent = run_state.label_of(position) is not None or position in run_state.waiting
+            has_label = run_state.label_of(position) is not None
+            is_spent = has_label or position in run_state.waiting
             if before.classes is not None and not is_spent:
                 labels += 1
         if labels:
@@ -93,32 +94,43 @@ class ActHistory:
 
 
 def _act_item(run_state: RunState, act: Act, role: str) -> ActItem:
-    label_before = None
-    if act.before and act.before[0].classes is not None:
-        classes = run_state.task.classes
-        label_before = tuple(classes[k] for k in act.before[0].classes)
+    # The keys of a dictionary: each once, in the order in which they came.
     positions = list(dict.fromkeys(act.positions))
-    ids = tuple(run_state.ids[position] for position in positions[:MOST_IDS])
+    ids = [run_state.ids[position] for position in positions[:MOST_IDS]]
     return ActItem(
         event=act.event,
         time=act.time,
         by=act.by,
         kind=act.kind,
         classes=act.names,
-        ids=ids,
+        ids=tuple(ids),
         examples=len(positions),
-        before=label_before,
+        before=_label_before(run_state, act),
         undone_by=act.undone_by,
         undone_at=act.undone_at,
         can_undo=may(role, RIGHT_OF_ACT[act.kind]) and _is_possible(run_state, act),
     )
 
 
+def _label_before(run_state: RunState, act: Act) -> tuple[str, ...] | None:
+    """The classes that the first example of an act had before it; None where it had no label."""
+    if not act.before:
+        return None
+    classes = act.before[0].classes
+    if classes is None:
+        return None
+    names = [run_state.task.classes[k] for k in classes]
+    return tuple(names)
+
+
 def _is_possible(run_state: RunState, act: Act) -> bool:
     try:
         acts.find(run_state, act.event, act.by)
         if act.kind == "merged":
-            return bool(run_state.merges) and run_state.merges[-1].event == act.event
+            if not run_state.merges:
+                return False
+            latest_merge = run_state.merges[-1]
+            return latest_merge.event == act.event
         if not act.before:
             acts.class_edit_back(run_state, act)
     except InputError:

@@ -128,7 +128,10 @@ def _class_kappas(task: Task, answers: AnswerPairs) -> dict[str, float | None]:
 
 
 def _mean_of_defined(kappas: Iterable[float | None]) -> float | None:
-    defined = [kappa for kappa in kappas if kappa is not None]
+    defined = []
+    for kappa in kappas:
+        if kappa is not None:
+            defined.append(kappa)
     if not defined:
         return None
     return float(np.mean(defined))

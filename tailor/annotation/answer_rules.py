@@ -61,7 +61,9 @@ class AnswerRules:
         labelled_by, _ = self._run_state.answered_by.get(position, (None, None))
         if self._run_state.label_of(position) is None:
             # A skip that someone settled a disagreement with stands, too.
-            return "someone else" if is_settled else None
+            if is_settled:
+                return "someone else"
+            return None
         if labelled_by == annotator:
             return None
         if annotator in votes and not is_settled:

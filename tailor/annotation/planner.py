@@ -182,7 +182,10 @@ class Planner:
                 "the round that was open can't be gone through again: its rest is dropped"
             )
             current = self._session.run_state.current
-            self._dropped = None if current is None else current.event
+            if current is None:
+                self._dropped = None
+            else:
+                self._dropped = current.event
             self._session.drop_rest()
 
     def _is_due(self) -> bool:

@@ -65,5 +65,8 @@ def check_may(role: str, right: Right) -> None:
     """Raises NotAllowed where a role does not have a right."""
     if may(role, right):
         return
-    able = [name for name in ROLES if right in ROLES[name]]
+    able = []
+    for name in ROLES:
+        if right in ROLES[name]:
+            able.append(name)
     raise NotAllowed(f"to {right.value} takes the role {' or '.join(able)}; yours is {role}")

@@ -29,5 +29,8 @@ def peak_mib() -> float:
         pass
     usage = resource.getrusage(resource.RUSAGE_SELF)
     # macOS counts bytes, other systems KiB.
-    unit = 1 if sys.platform == "darwin" else 1024
+    if sys.platform == "darwin":
+        unit = 1
+    else:
+        unit = 1024
     return usage.ru_maxrss * unit / 2**20

@@ -75,7 +75,10 @@ def planned_size(
             f"a batch of {batch} after {batch} labelled ones does not fit a pool of "
             f"{wanted.examples}: give a smaller --batch"
         )
-    kind = "multi-label" if wanted.multilabel else "multi-class"
+    if wanted.multilabel:
+        kind = "multi-label"
+    else:
+        kind = "multi-class"
     width = wanted.features
     if width is None:
         width = WIDTH

@@ -133,7 +133,7 @@ def predict(
         "flops": 2.0 * size.pool * size.features * size.classes,
     }
     with measured(stages, "predict", device, **work):
-        calls = [(number, shard) for number, shard in enumerate(source)]
+        calls = list(enumerate(source))
         shared = (target, model.net, size.task, device)
         engine.map(_predict, calls, shared=shared)
     file_sizes = [file.stat().st_size for file in folder.iterdir()]

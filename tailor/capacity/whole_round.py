@@ -57,7 +57,10 @@ def whole_round(
         _warm_up(size, temporary / "warm", device)
         with _engine(size, temporary, device, workers, stages) as engine:
             # A worker takes whole shards: small ones, so that the work can be shared out evenly.
-            shard = PART if workers else CHUNK
+            if workers:
+                shard = PART
+            else:
+                shard = CHUNK
             pool = write_pool(size, temporary / "pool", shard)
             model = None
             if size.features:

@@ -50,10 +50,15 @@ def run_command(app: Callable[[], object] | None = None) -> int:
         return _status_of(end)
     except TailorError as error:
         print(printable(f"tailor: {error}"), file=sys.stderr)
-        return NOT_TRUSTED if isinstance(error, NotTrusted) else 2
+        if isinstance(error, NotTrusted):
+            return NOT_TRUSTED
+        return 2
     except OSError as error:  # a folder that is not there, a full disk
         reason = error.strerror or error
-        file = f": {error.filename}" if error.filename else ""
+        if error.filename:
+            file = f": {error.filename}"
+        else:
+            file = ""
         print(f"tailor: {reason}{file}", file=sys.stderr)
         return 2
     return 0
@@ -63,7 +68,9 @@ def _status_of(end: SystemExit) -> int:
     """As Python itself takes it: a number, 0 for None, 1 for anything else."""
     if isinstance(end.code, int):
         return end.code
-    return 0 if end.code is None else 1
+    if end.code is None:
+        return 0
+    return 1
 
 
 def _end_process(status: int) -> NoReturn:

@@ -22,7 +22,8 @@ def arm_page(text: str) -> list[RenderableType]:
     from rich.markup import escape
     from rich.text import Text
 
-    name = text.partition("(")[0].strip()
+    before_options, _, _ = text.partition("(")
+    name = before_options.strip()
     registry = registry_of(name)
     registered = registry.find(name)
     # Options that are given must be right, and a wrapper shows what it wraps.
@@ -38,8 +39,10 @@ def arm_page(text: str) -> list[RenderableType]:
     page += [Text(paragraph) for paragraph in docstring.prose]
     for part, words in docstring.parts.items():
         page.append(f"[bold]{part}[/]: {escape(words)}")
-    page.append(_options_table(options, docstring))
-    page.append(f"In tailor.toml: [cyan]{escape(_setting(registry.kind, text))}[/]")
+    table = _options_table(options, docstring)
+    page.append(table)
+    setting = _setting(registry.kind, text)
+    page.append(f"In tailor.toml: [cyan]{escape(setting)}[/]")
     if docstring.example:
         page.append("[bold]Example[/]")
         page.append(Text(docstring.example))
@@ -52,7 +55,10 @@ def family_facts(family: Any) -> str:
     if family.idea is not None:
         idea = f"Idea: {family.idea.value}"
     tasks = " and ".join(sorted(family.tasks))
-    count = "one arm for each class" if family.per_class else "one arm"
+    if family.per_class:
+        count = "one arm for each class"
+    else:
+        count = "one arm"
     return f"{idea} · for {tasks} tasks · {count} · needs: {needs_in_words(family)}"
 
 

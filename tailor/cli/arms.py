@@ -61,7 +61,10 @@ def needs_in_words(family: Strategy | type[Strategy]) -> str:
     """What a family reads of the model, in a fixed order."""
     from tailor.selection.pool_view import Need
 
-    needed = [need.value for need in Need if need in family.needs]
+    needed = []
+    for need in Need:
+        if need in family.needs:
+            needed.append(need.value)
     return ", ".join(needed) or "nothing of the model"
 
 
@@ -86,10 +89,16 @@ def _family_table(idea: Idea | None, names: list[str]) -> Table:
     )
     for name in names:
         family = registry.find(name)
+        tasks = ", ".join(family.tasks)
+        if len(family.tasks) > 1:
+            tasks = "both"
+        count = "1"
+        if family.per_class:
+            count = "K"
         table.add_row(
             name,
-            "both" if len(family.tasks) > 1 else ", ".join(family.tasks),
-            "K" if family.per_class else "1",
+            tasks,
+            count,
             describe(family, registry.options(name)),
             needs_in_words(family),
         )
@@ -125,7 +134,10 @@ def describe(plugin: object, options: dict[str, Parameter]) -> str:
 
 
 def _with_default(option: Parameter) -> str:
-    default = "" if option.default is option.empty else repr(option.default)
+    if option.default is option.empty:
+        default = ""
+    else:
+        default = repr(option.default)
     return f"{option.name}={default}"
 
 

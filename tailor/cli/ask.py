@@ -74,5 +74,8 @@ def _predicted_names(task: Task, probs: np.ndarray | None) -> str | list[str]:
     names = []
     if probs is not None:
         is_predicted = task.predicted(probs[None])[0]
-        names = [task.classes[k] for k in np.flatnonzero(is_predicted)]
-    return names if task.kind == "multi-label" else "".join(names)
+        for k in np.flatnonzero(is_predicted):
+            names.append(task.classes[k])
+    if task.kind == "multi-label":
+        return names
+    return "".join(names)

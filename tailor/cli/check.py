@@ -36,7 +36,10 @@ def check(
     problems = 0
     for part in check_run(run):
         problems += len(part.problems)
-        state = "damaged" if part.problems else "whole"
+        if part.problems:
+            state = "damaged"
+        else:
+            state = "whole"
         typer.echo(printable(f"{part.name}: {state} ({part.content})"))
         for problem in part.problems:
             typer.echo(printable(f"  {problem}"))
@@ -53,7 +56,10 @@ def _salvage(run: Path, new: Path) -> None:
     salvaged = salvage_run(run, new)
     typer.echo(f"{salvaged.events} events are in {new}; {len(salvaged.losses)} are not whole.")
     for loss in salvaged.losses[:MOST_LOSSES]:
-        kind = f" ({loss.kind})" if loss.kind else ""
+        if loss.kind:
+            kind = f" ({loss.kind})"
+        else:
+            kind = ""
         typer.echo(printable(f"event {loss.number}{kind}: {loss.reason}"))
     unlisted = len(salvaged.losses) - MOST_LOSSES
     if unlisted > 0:

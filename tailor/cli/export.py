@@ -40,6 +40,9 @@ def export(
                 count = opened.export(out, form, predictions=True)
         else:
             # Read only: it works while another process writes.
-            pool = project.pool() if form in ("folders", "huggingface") else None
+            if form in ("folders", "huggingface"):
+                pool = project.pool()
+            else:
+                pool = None
             count = write(project.run_state(), out, form, pool=pool)
     typer.echo(f"{count} rows in {out}")

@@ -53,13 +53,19 @@ def init(
         pool = typer.prompt("Where are the examples (a folder of images, or a file)?")
     if not pool:
         raise InputError("name the pool: tailor init PATH")
+    label_option = "label"
+    if labels == "folder":
+        label_option = "labels"
     options = {
-        "labels" if labels == "folder" else "label": labels,
+        label_option: labels,
         "key": key,
         "column": column,
         "label_separator": separator,
     }
-    given_options = {name: value for name, value in options.items() if value}
+    given_options = {}
+    for name, value in options.items():
+        if value:
+            given_options[name] = value
     sections: dict[str, dict[str, Any]] = {
         "model": {"name": model},
         "selection": {"batch": batch, "seed": seed},
@@ -70,7 +76,10 @@ def init(
     if budget:
         sections["stop"]["budget"] = budget
     has_labels = begin(pool, run, classes, multi_label, given_options, sections)
-    command = "run" if has_labels else "ask"
+    if has_labels:
+        command = "run"
+    else:
+        command = "ask"
     typer.echo(f"Next: tailor {command}{run_words(run)}")
 
 

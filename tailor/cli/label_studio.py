@@ -6,7 +6,7 @@ import contextlib
 import signal
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -92,7 +92,9 @@ def connect(
     if (run / config.FILE).exists():
         reaches = [*run_reaches(config.read(run)), *studio_reaches(run)]
         trust = settle(run, reaches, trust)
-    settings = {"selection": {"batch": batch}, "stop": {"budget": budget} if budget else {}}
+    settings: dict[str, dict[str, Any]] = {"selection": {"batch": batch}, "stop": {}}
+    if budget:
+        settings["stop"]["budget"] = budget
     studio = Studio(url, token, project, allow_links=allow_links or ())
 
     def command_to_go_on() -> str:
@@ -100,9 +102,11 @@ def connect(
         words += [f"--allow-links {host}" for host in allow_links or ()]
         has_begun = (run / config.FILE).exists()
         if not has_begun:
-            words += [f"--pool {pool}"] if pool else []
-            words += [f"--batch {batch}"]
-            words += [f"--budget {budget}"] if budget else []
+            if pool:
+                words.append(f"--pool {pool}")
+            words.append(f"--batch {batch}")
+            if budget:
+                words.append(f"--budget {budget}")
         return " ".join(words)
 
     if not once:

@@ -45,6 +45,12 @@ def _name_of_run(*places: str | Path) -> str:
     """
     from tailor.storage import is_url
 
-    files = [Path(place) for place in places if not is_url(place)]
-    file = files[0] if files else Path("here")
+    files = []
+    for place in places:
+        if not is_url(place):
+            files.append(Path(place))
+    if files:
+        file = files[0]
+    else:
+        file = Path("here")
     return file.absolute().parent.name

@@ -136,4 +136,6 @@ def print_plan(size: PoolSize, estimates: list[CostEstimate]) -> None:
 
 
 def _gibibytes(size: float) -> str:
-    return f"{size / 2**30:.2f} GiB" if size else ""
+    if size:
+        return f"{size / 2**30:.2f} GiB"
+    return ""

@@ -59,7 +59,10 @@ def predict(
     with interruptible(command), progress_bars() as progress:
         unreadable = trained.prepare(progress)
         trained.load(model)
-        readable = [position for position in range(len(examples)) if position not in unreadable]
+        readable = []
+        for position in range(len(examples)):
+            if position not in unreadable:
+                readable.append(position)
         probs = trained.predict(np.array(readable, np.int64), progress).probs
     all_ids = examples.ids
     ids = [all_ids[position] for position in readable]
@@ -73,7 +76,10 @@ def _open_pool(project: Project, pool: str) -> Pool:
     if not pool:
         return project.pool()
     settings = project.config.section("pool")
-    options = {name: settings[name] for name in SHARED_OPTIONS if name in settings}
+    options = {}
+    for name in SHARED_OPTIONS:
+        if name in settings:
+            options[name] = settings[name]
     return open_pool(pool, **options)
 
 
@@ -82,9 +88,12 @@ def _rows(task: Task, ids: Sequence[str], probs: np.ndarray) -> Iterator[dict[st
     import numpy as np
 
     for id, row, is_predicted in zip(ids, probs, task.predicted(probs)):
-        names = [task.classes[k] for k in np.flatnonzero(is_predicted)]
-        yield {
-            "id": id,
-            "prediction": names[0] if task.kind == "multi-class" else names,
-            **{f"p_{name}": round(float(p), 6) for name, p in zip(task.classes, row)},
-        }
+        names = []
+        for k in np.flatnonzero(is_predicted):
+            names.append(task.classes[k])
+        columns: dict[str, Any] = {"id": id, "prediction": names}
+        if task.kind == "multi-class":
+            columns["prediction"] = names[0]
+        for name, probability in zip(task.classes, row):
+            columns[f"p_{name}"] = round(float(probability), 6)
+        yield columns

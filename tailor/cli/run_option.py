@@ -27,7 +27,9 @@ RunFolder = Annotated[
 
 def run_words(run: Path) -> str:
     """How the next command names the run: nothing where it is here."""
-    return "" if run == HERE else f" --run {run}"
+    if run == HERE:
+        return ""
+    return f" --run {run}"
 
 
 def check_no_run(path: Path, argument: str) -> None:

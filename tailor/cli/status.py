@@ -150,9 +150,14 @@ def _arm_table(arms: dict[str, dict[str, Any]]) -> Table:
 
 def _most_frequent(counts: dict[str, int]) -> str:
     """ "cat 9, dog 3" """
-    positive = [(name, count) for name, count in counts.items() if count]
+    positive = []
+    for name, count in counts.items():
+        if count:
+            positive.append((name, count))
     positive.sort(key=lambda item: -item[1])
-    parts = [f"{name} {count}" for name, count in positive[:CLASSES_NAMED]]
+    parts = []
+    for name, count in positive[:CLASSES_NAMED]:
+        parts.append(f"{name} {count}")
     return ", ".join(parts)
 
 

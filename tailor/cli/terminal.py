@@ -21,7 +21,10 @@ def printable(text: str) -> str:
     characters = []
     for character in text:
         is_harmless = character.isprintable() or character == "\n"
-        characters.append(character if is_harmless else "\N{REPLACEMENT CHARACTER}")
+        if is_harmless:
+            characters.append(character)
+        else:
+            characters.append("\N{REPLACEMENT CHARACTER}")
     return "".join(characters)
 
 
@@ -87,7 +90,10 @@ def _progress_display() -> Progress:
 
     class RateColumn(ProgressColumn):
         def render(self, task: Task) -> Text:
-            rate = f"{task.speed:.0f}/s" if task.speed else ""
+            if task.speed:
+                rate = f"{task.speed:.0f}/s"
+            else:
+                rate = ""
             return Text(rate)
 
     return Progress(
@@ -111,6 +117,9 @@ def interruptible(go_on: str | Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        command = go_on if isinstance(go_on, str) else go_on()
+        if isinstance(go_on, str):
+            command = go_on
+        else:
+            command = go_on()
         print(f"\nStopped; everything answered is saved. Go on with: {command}", file=sys.stderr)
         raise typer.Exit(130) from None

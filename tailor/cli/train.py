@@ -38,5 +38,8 @@ def train(
         Run(project, progress) as opened,
     ):
         estimate = opened.train(out, overwrite=force)
-    accuracy = f"; accuracy on the hold-out {estimate}" if estimate else ""
+    if estimate:
+        accuracy = f"; accuracy on the hold-out {estimate}"
+    else:
+        accuracy = ""
     typer.echo(f"Model and card in {out}{accuracy}")

@@ -50,7 +50,10 @@ def trust(
         return
     if not show:
         remember(run, reaches)
-    state = "not trusted with all of that" if untrusted(run, reaches) else "trusted with that"
+    if untrusted(run, reaches):
+        state = "not trusted with all of that"
+    else:
+        state = "trusted with that"
     typer.echo(f"It is {state}.")
 
 

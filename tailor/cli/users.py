@@ -97,7 +97,10 @@ def log(
     users_of_run = _users_of(run)
     entries = []
     for change in users_of_run.changes:
-        role = f" ({change.role_after})" if change.role_after else ""
+        if change.role_after:
+            role = f" ({change.role_after})"
+        else:
+            role = ""
         text = f"{change.by or '?'}: {change.what} {change.name}{role}"
         entries.append((change.time, text))
     for sign_in in SignInLog(run).latest(lines):

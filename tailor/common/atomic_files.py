@@ -66,7 +66,10 @@ def write_atomically(
     durable: bool = True,
 ) -> None:
     """Writes a whole file, text as UTF-8. The options are those of `atomic_path`."""
-    data = content.encode() if isinstance(content, str) else content
+    if isinstance(content, str):
+        data = content.encode()
+    else:
+        data = content
     with atomic_path(path, private=private, durable=durable) as temporary:
         temporary.write_bytes(data)
 

@@ -39,7 +39,9 @@ def parse_docstring(docstring: str, names: set[str]) -> ClassDocstring:
     for paragraph in paragraphs[1:]:
         labelled = LABELLED.fullmatch(paragraph)
         if ">>>" in paragraph:
-            parsed.example += ("\n" if parsed.example else "") + paragraph
+            if parsed.example:
+                parsed.example += "\n"
+            parsed.example += paragraph
         elif labelled:
             parsed.parts[labelled[1]] = _one_line(labelled[2])
         elif options := _options(paragraph, names):
@@ -57,18 +59,27 @@ def _options(paragraph: str, names: set[str]) -> dict[str, str]:
     """The options that a paragraph lists, one an unindented line; {} where it is no such list."""
     meanings: dict[str, str] = {}
     current: list[str] = []
+    may_be_indented = paragraph.startswith("Args:")
     for line in paragraph.splitlines():
-        if line.strip() in ("Args:", "Options:"):
+        stripped = line.strip()
+        if stripped in ("Args:", "Options:"):
             continue
-        start = OPTION.fullmatch(line.strip() if paragraph.startswith("Args:") else line)
+        if may_be_indented:
+            start = OPTION.fullmatch(stripped)
+        else:
+            start = OPTION.fullmatch(line)
         if start is None and current:
             start = TIGHT_OPTION.fullmatch(line)
-        listed = start[1].split(", ") if start else []
-        if start and set(listed) & names:
+        listed: list[str] = []
+        if start:
+            listed = start[1].split(", ")
+        if start and names.intersection(listed):
             current = listed
-            meanings |= dict.fromkeys(listed, start[2].strip())
+            meaning = start[2].strip()
+            meanings |= dict.fromkeys(listed, meaning)
         elif current:
-            longer = f"{meanings[current[0]]} {line.strip()}".strip()
+            begun = meanings[current[0]]
+            longer = f"{begun} {stripped}".strip()
             meanings |= dict.fromkeys(current, longer)
         else:
             return {}

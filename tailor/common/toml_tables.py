@@ -232,7 +232,9 @@ def _is_list_of_tables(value: Any) -> bool:
 def type_fault(value: Any, key: Key) -> str | None:
     """What is wrong with the type of a key's value; None where nothing is."""
     if not _has_type(value, key.kinds):
-        names = [TYPE_NAMES.get(kind, kind.__name__) for kind in key.kinds]
+        names = []
+        for kind in key.kinds:
+            names.append(TYPE_NAMES.get(kind, kind.__name__))
         allowed = " or ".join(names)
         return f"must be {allowed}: {key.doc}"
     if not isinstance(value, list):

@@ -55,7 +55,8 @@ def advise(run_state: RunState, why_stop: str | None = None) -> Advice:
     """From the run's state alone: cheap, and without the model. why_stop: a goal or stopping rule
     that is met, in words.
     """
-    gain = expected_gain(_measurements(run_state), NEXT_LABELS)
+    measurements = _measurements(run_state)
+    gain = expected_gain(measurements, NEXT_LABELS)
     unmeasured = _unmeasured(run_state)
     search = _search(run_state)
     verdict, sentence = _decide(run_state, why_stop, gain, search)
@@ -156,7 +157,9 @@ def _foreseen(run_state: RunState) -> Share | None:
             if prediction is None or label is None:
                 continue
             says = task.predicted(prediction[None])[0]
-            right += int(np.array_equal(says, label > 0.5))
+            is_labelled = label > 0.5
+            if np.array_equal(says, is_labelled):
+                right += 1
             count += 1
     if count == 0:
         return None
@@ -167,8 +170,11 @@ def _unmeasured(run_state: RunState) -> tuple[str, ...]:
     if run_state.settings.holdout == 0:
         return ()
     counts = run_state.label_table.holdout_total.by_class
-    names = run_state.task.classes
-    return tuple(names[k] for k in np.flatnonzero(counts == 0).tolist())
+    unmeasured = []
+    for name, count in zip(run_state.task.classes, counts, strict=True):
+        if count == 0:
+            unmeasured.append(name)
+    return tuple(unmeasured)
 
 
 def _unmeasured_words(names: tuple[str, ...]) -> str:
@@ -188,7 +194,15 @@ def _search(run_state: RunState) -> SearchProgress | None:
         return None
     table = run_state.label_table
     holdout_labels = table.labels_of(table.holdout_labelled)
-    all_labels = table.answers.labels.get(table.answers.labels.positions)
-    positives = int((holdout_labels.sum(1) > 0).sum())
-    found = int((all_labels.sum(1) > 0).sum())
-    return search_progress(Share(positives, len(holdout_labels)), found, len(run_state.ids))
+    told = table.answers.labels
+    all_labels = told.get(told.positions)
+    positives = _count_positive(holdout_labels)
+    in_pool = Share(positives, len(holdout_labels))
+    found = _count_positive(all_labels)
+    return search_progress(in_pool, found, len(run_state.ids))
+
+
+def _count_positive(labels: np.ndarray) -> int:
+    """How many of labels (n, K) have a class at all."""
+    has_class = labels.sum(1) > 0
+    return int(has_class.sum())

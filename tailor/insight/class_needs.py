@@ -39,13 +39,16 @@ def neediest_class(
     if wrong.sum() == 0:
         return None
     mean_error = wrong.sum() / totals.sum()
-    errors = (wrong + PRIOR_EXAMPLES * mean_error) / (totals + PRIOR_EXAMPLES)
+    wrong_with_prior = wrong + PRIOR_EXAMPLES * mean_error
+    totals_with_prior = totals + PRIOR_EXAMPLES
+    errors = wrong_with_prior / totals_with_prior
     gains = errors / np.maximum(labels, 1)
     # Of equally needy classes the first: the page must not change by itself.
     neediest = int(np.argmax(gains))
     count = int(labels[neediest])
     recall = report.classes[neediest].recall
-    return ClassNeed(names[neediest], f"{_labels(count)}, and {_rightness(recall)}")
+    reason = f"{_labels(count)}, and {_rightness(recall)}"
+    return ClassNeed(names[neediest], reason)
 
 
 def _labels(count: int) -> str:

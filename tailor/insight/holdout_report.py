@@ -82,7 +82,10 @@ def report_holdout(task: Task, labels: np.ndarray, probs: np.ndarray) -> Holdout
     else:
         right_decisions = int((says == is_labelled).sum())
         decisions = Share(right_decisions, is_labelled.size)
-        known = [each.average_precision for each in classes if each.average_precision is not None]
+        known = []
+        for each in classes:
+            if each.average_precision is not None:
+                known.append(each.average_precision)
         if known:
             mean_precision = float(np.mean(known))
     return HoldoutReport(

@@ -21,8 +21,8 @@ def label_doubt(task: Task, labels: np.ndarray, probs: np.ndarray) -> np.ndarray
     is_labelled = labels > 0.5
     exact = probs.astype(np.float64)
     if isinstance(task, MultiClass):
-        of_label = np.where(is_labelled, exact, 0.0).sum(1)
-        return 1 - of_label
+        of_labelled_class = np.where(is_labelled, exact, 0.0)
+        return 1 - of_labelled_class.sum(1)
     against = np.where(is_labelled, 1 - exact, exact)
     doubt: np.ndarray = against.max(1)
     return doubt

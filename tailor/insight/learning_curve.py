@@ -58,12 +58,17 @@ def expected_gain(measurements: Sequence[Measurement], labels: int) -> ExpectedG
     is the weighted mean over all curves, with the quantiles of the gain as its interval. So where
     the measurements say little the interval is wide, and nothing is fitted that may not converge.
     """
-    usable = [each for each in measurements if each.labels > 0 and each.examples > 0]
-    if len(usable) < FEWEST_ROUNDS or usable[-1].labels == usable[0].labels:
+    usable = []
+    for each in measurements:
+        if each.labels > 0 and each.examples > 0:
+            usable.append(each)
+    if len(usable) < FEWEST_ROUNDS:
         return None
-    first_labels = usable[0].labels
+    first = usable[0]
     last = usable[-1]
-    curves = _Curves(first_labels, last.labels)
+    if last.labels == first.labels:
+        return None
+    curves = _Curves(first.labels, last.labels)
     weights = curves.posterior(usable)
     now = curves.errors(last.labels)
     later = curves.errors(last.labels + labels)
@@ -98,7 +103,9 @@ class _Curves:
 
     def errors(self, labels: int) -> np.ndarray:
         """(G,) error of each curve after so many labels."""
-        growth = (labels + self.head_starts) / (self.first_labels + self.head_starts)
+        counted = labels + self.head_starts
+        counted_at_first = self.first_labels + self.head_starts
+        growth = counted / counted_at_first
         falling = growth**-self.exponents
         remaining = self.lasting + (1 - self.lasting) * falling
         return self.first_errors * remaining
@@ -117,7 +124,8 @@ class _Curves:
             count = share * each.examples
             count = 1 / (1 / count + 1 / ceiling)
             right = count * each.accuracy
-            log_likelihood += right * np.log1p(-error) + (count - right) * np.log(error)
+            wrong = count - right
+            log_likelihood += right * np.log1p(-error) + wrong * np.log(error)
         weights = np.exp(log_likelihood - log_likelihood.max())
         return weights / weights.sum()
 

@@ -117,6 +117,9 @@ def _class_rows(
         progress = None
         taken_for: tuple[tuple[str, int], ...] = ()
         labels = int(table.total.by_class[k])
+        expected_of_class = None
+        if expected is not None:
+            expected_of_class = float(expected[k])
         if holdout is not None:
             report = holdout.classes[k]
             progress = search_progress(report.in_pool, labels, len(run_state.ids))
@@ -128,7 +131,7 @@ def _class_rows(
             report=report,
             taken_for=taken_for,
             progress=progress,
-            expected=None if expected is None else float(expected[k]),
+            expected=expected_of_class,
         )
         rows.append(row)
     return tuple(rows)
@@ -139,8 +142,13 @@ def _taken_for(task: Task, holdout: HoldoutReport, k: int) -> tuple[tuple[str, i
         return ()
     others = holdout.confusion[k].copy()
     others[k] = 0
-    most = np.argsort(-others, kind="stable")[:MOST_CONFUSED]
-    return tuple((task.classes[j], int(others[j])) for j in most.tolist() if others[j])
+    by_count = np.argsort(-others, kind="stable")
+    taken_for = []
+    for other in by_count[:MOST_CONFUSED].tolist():
+        count = int(others[other])
+        if count > 0:
+            taken_for.append((task.classes[other], count))
+    return tuple(taken_for)
 
 
 def _mistakes(

@@ -22,8 +22,10 @@ def average_precision(is_positive: np.ndarray, scores: np.ndarray) -> float | No
     hits = np.cumsum(is_positive[order])
     ranks = np.arange(1, len(order) + 1)
     # Only the last of those that score the same counts: all of them are taken at once.
-    is_last = np.append(ranked_scores[1:] != ranked_scores[:-1], True)
+    differs_from_next = ranked_scores[1:] != ranked_scores[:-1]
+    is_last = np.append(differs_from_next, True)
     hits = hits[is_last]
     precisions = hits / ranks[is_last]
     new_hits = np.diff(hits, prepend=0)
-    return float((precisions * new_hits).sum() / positives)
+    of_new_hits = precisions * new_hits
+    return float(of_new_hits.sum() / positives)

@@ -36,11 +36,17 @@ def search_progress(in_pool: Share, found: int, pool: int) -> SearchProgress:
     recall = None
     if total > 0:
         recall = found / total
+    recall_lower = 0.0
+    if most > 0:
+        recall_lower = found / most
+    recall_upper = 1.0
+    if fewest > 0:
+        recall_upper = found / fewest
     return SearchProgress(
         found=found,
         recall=recall,
-        recall_lower=found / most if most else 0.0,
-        recall_upper=found / fewest if fewest else 1.0,
+        recall_lower=recall_lower,
+        recall_upper=recall_upper,
         left=round(total) - found,
         left_lower=round(fewest) - found,
         left_upper=round(most) - found,

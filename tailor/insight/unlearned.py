@@ -89,10 +89,12 @@ def _judge_by_rounds(
     use_then = was_said & ~use_now
     if use_then.any():
         then = picks.predictions.get(rest[use_then])
-        _enter(run_state, judgement, rows[use_then], labels[rows[use_then]], then)
+        rows_then = rows[use_then]
+        _enter(run_state, judgement, rows_then, labels[rows_then], then)
     if probs is not None and use_now.any():
         now = np.asarray(probs[rest[use_now]])
-        _enter(run_state, judgement, rows[use_now], labels[rows[use_now]], now)
+        rows_now = rows[use_now]
+        _enter(run_state, judgement, rows_now, labels[rows_now], now)
 
 
 def _judge_by_cross_fit(
@@ -107,16 +109,22 @@ def _judge_by_cross_fit(
     if cross_fit is None:
         return
     rows, judged = _matches(positions, cross_fit.positions)
+    says = cross_fit.says[judged]
     is_labelled = labels[rows] > 0.5
-    is_same = (cross_fit.labels[judged] == is_labelled).all(1)
-    judgement.doubt[rows[is_same]] = cross_fit.doubt[judged[is_same]]
-    judgement.says[rows[is_same]] = cross_fit.says[judged[is_same]]
+    agrees = cross_fit.labels[judged] == is_labelled
+    is_same = agrees.all(1)
+    same_rows = rows[is_same]
+    judgement.doubt[same_rows] = cross_fit.doubt[judged[is_same]]
+    judgement.says[same_rows] = says[is_same]
     if not is_multi_class:
         return
     # Corrected since, to what the model says: it doubts it as far as it is not certain.
-    is_as_said = is_labelled[np.arange(len(rows)), cross_fit.says[judged]] & ~is_same
-    judgement.doubt[rows[is_as_said]] = 1 - cross_fit.certainty[judged[is_as_said]]
-    judgement.says[rows[is_as_said]] = cross_fit.says[judged[is_as_said]]
+    everyone = np.arange(len(rows))
+    is_as_said = is_labelled[everyone, says] & ~is_same
+    certainty = cross_fit.certainty[judged[is_as_said]]
+    corrected_rows = rows[is_as_said]
+    judgement.doubt[corrected_rows] = 1 - certainty
+    judgement.says[corrected_rows] = says[is_as_said]
 
 
 def _judge_by(
@@ -129,7 +137,8 @@ def _judge_by(
 ) -> None:
     """By probs (h, K) of the positions (h,) that were predicted."""
     rows, known = _matches(positions, predicted)
-    _enter(run_state, judgement, rows, labels[rows], probs[known].astype(np.float32))
+    known_probs = probs[known].astype(np.float32)
+    _enter(run_state, judgement, rows, labels[rows], known_probs)
 
 
 def _enter(
@@ -139,9 +148,11 @@ def _enter(
     labels: np.ndarray,
     probs: np.ndarray,
 ) -> None:
+    """Judge some rows (m,) by their labels (m, K) and what a model said of them, probs (m, K)."""
     task = run_state.task
+    is_labelled = labels > 0.5
     judgement.doubt[rows] = label_doubt(task, labels, probs)
-    judgement.says[rows] = says_instead(task, labels > 0.5, probs)
+    judgement.says[rows] = says_instead(task, is_labelled, probs)
 
 
 def _matches(positions: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -40,10 +40,15 @@ def make_model(
         return model_or_name
     check_instance(task, Task, "task", "a MultiClass or a MultiLabel")
     check_instance(pool, Pool, "pool", "a Pool (tailor.pools.open_pool makes one)")
-    name, named_options = registry.named("probe" if model_or_name is None else model_or_name)
+    if model_or_name is None:
+        model_or_name = "probe"
+    name, named_options = registry.named(model_or_name)
     options = {**named_options, **options}
     # Two models take an object before their options.
-    first = [options.pop(key) for key in ("estimator", "module") if key in options]
+    first = []
+    for key in ("estimator", "module"):
+        if key in options:
+            first.append(options.pop(key))
     return registry.make(
         name,
         task,

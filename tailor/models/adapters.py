@@ -94,7 +94,10 @@ class TorchModel(NeuralModel):
             class_weights=class_weights,
             device=device,
         )
-        layers = [name for name, _ in module.named_modules() if name]
+        layers = []
+        for name, _ in module.named_modules():
+            if name:
+                layers.append(name)
         if feature_layer not in layers:
             raise UnknownName("layer", feature_layer, layers)
         self.feature_layer = feature_layer
@@ -106,7 +109,10 @@ class TorchModel(NeuralModel):
             dropout=dropout,
             graph=graph,
         )
-        folder = None if cache is None else Path(cache)
+        if cache is None:
+            folder = None
+        else:
+            folder = Path(cache)
         # A backbone's features are taken where one is named, of pictures too.
         if pool.kind == "image" and backbone is None:
             if size is None:

@@ -52,7 +52,9 @@ def cache_problems(folder: Path) -> list[str]:
         rows = rows_path.stat().st_size // row_bytes
     except FileNotFoundError as error:
         missing = Path(error.filename).name
-        return [f"{missing} is missing"] if missing != KEYS else []
+        if missing != KEYS:
+            return [f"{missing} is missing"]
+        return []
     except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         return [f"{DESCRIPTION} is damaged: {error!r}"]
     if rows < keys:

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tailor.common.stacked_solver import StackedProblem, solve_stacked
 from tailor.models.convex import shrinkage
 from tailor.models.linear_cross_validation import principal_components
 from tailor.models.losses import activate
-from tailor.common.stacked_solver import StackedProblem, solve_stacked
 from tailor.task import MultiClass, Task
 
 #: terms of a loss -> how strongly weights are held back beside their mean

@@ -107,8 +107,11 @@ class InvertedResidual(FoldableModule):
         super().__init__()
         widened = inputs * expansion
         self.residual = stride == 1 and inputs == outputs
-        self._expand_conv = SameConv(inputs, widened, 1) if expansion > 1 else None
-        self._bn0 = norm(widened) if expansion > 1 else None
+        self._expand_conv = None
+        self._bn0 = None
+        if expansion > 1:
+            self._expand_conv = SameConv(inputs, widened, 1)
+            self._bn0 = norm(widened)
         self._depthwise_conv = SameConv(
             widened,
             widened,
@@ -131,7 +134,9 @@ class InvertedResidual(FoldableModule):
         y = F.relu6(y, inplace=True)
         y = self._project_conv(y)
         y = self._bn2(y)
-        return y + x if self.residual else y
+        if self.residual:
+            return y + x
+        return y
 
 
 class EfficientNetLite0(PictureNetwork, FoldableModule):

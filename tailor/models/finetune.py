@@ -114,7 +114,10 @@ class Finetune(NeuralModel):
             graph=graph,
         )
         # As text: the weights are named in files.
-        self.weights = None if weights is None else str(weights)
+        if weights is None:
+            self.weights = None
+        else:
+            self.weights = str(weights)
         self._first_weights = self._read_first_weights()
         if size is None:
             enlarged = None
@@ -123,7 +126,10 @@ class Finetune(NeuralModel):
                 enlarged = 128
             size = natural_size(pool, enlarged, 224)
         self.size = size
-        folder = None if cache is None else Path(cache)
+        if cache is None:
+            folder = None
+        else:
+            folder = Path(cache)
         self.source = PixelSource(
             pool,
             size,

@@ -17,7 +17,9 @@ def find_device(name: str) -> str:
     import torch
 
     if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
+        if torch.cuda.is_available():
+            return "cuda"
+        return "cpu"
     device_kind, _, _ = name.partition(":")
     if device_kind not in ("cpu", "cuda"):
         raise UnknownName("device", name, ["auto", "cpu", "cuda"])

@@ -38,7 +38,10 @@ def make_loss(task: Task, weights: Tensor | None) -> Loss:
         )
 
     def loss(logits: Tensor, targets: Tensor) -> Tensor:
-        weighted = targets if weights is None else targets * weights
+        if weights is None:
+            weighted = targets
+        else:
+            weighted = targets * weights
         log_probs = logits.log_softmax(1)
         total = (weighted * log_probs).sum()
         # A batch may hold classes of weight 0 alone.

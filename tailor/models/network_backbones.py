@@ -55,7 +55,10 @@ class NetworkBackbone(Backbone):
         self.size = size
         if self.size < 1:
             raise InputError(f"size is {self.size}: at least 1 pixel is needed")
-        self.batch = 256 if device.startswith("cuda") else 32
+        if device.startswith("cuda"):
+            self.batch = 256
+        else:
+            self.batch = 32
         self.piece = self.batch
         self._loaded: PixelNet | None = None
 

@@ -36,7 +36,8 @@ class NetworkModel(SourceModel):
         weights = layer.weight.detach().cpu().double()
         bias = None
         if layer.bias is not None:
-            bias = layer.bias.detach().cpu().double().numpy()
+            offsets = layer.bias.detach().cpu().double()
+            bias = offsets.numpy()
         return LinearHead(weights.numpy(), bias, self.head_ridge())
 
     def head_ridge(self) -> float | None:
@@ -56,10 +57,12 @@ class NetworkModel(SourceModel):
         distances = np.full(len(positions), np.inf)
         readable = np.flatnonzero(self.source.readable[positions])
         for start in range(0, len(readable), BATCH):
-            rows = readable[start : start + BATCH]
+            stop = start + BATCH
+            rows = readable[start:stop]
             batch = torch.from_numpy(positions[rows]).to(self.device)
             inputs = self.source.take(batch).float()
-            distances[rows] = deepfool_distances(net, inputs, steps).cpu().numpy()
+            of_batch = deepfool_distances(net, inputs, steps)
+            distances[rows] = of_batch.cpu().numpy()
         return distances
 
 
@@ -103,18 +106,21 @@ def _step_to_boundary(
     rivals = others.topk(count).indices
     nearest = logits.new_full((len(logits),), torch.inf)
     step = torch.zeros_like(moved)
+    # that a number for each example has beside its input
+    shape = (-1,) + (1,) * (moved.ndim - 1)
     for number in range(count):
         rival = rivals[:, number : number + 1]
         gaps = own_logits - logits.gather(1, rival)
         # An example's gap depends on its own input alone, so that one sum gives all gradients.
         (slopes,) = torch.autograd.grad(gaps.sum(), moved, retain_graph=True)
         gap = gaps.detach().squeeze(1)
-        squares = slopes.flatten(1).square().sum(1).clamp(min=SMALLEST_SQUARE)
+        squares = slopes.flatten(1).square().sum(1)
+        squares = squares.clamp(min=SMALLEST_SQUARE)
         distances = gap / squares.sqrt()
         is_nearer = distances < nearest
         nearest = torch.where(is_nearer, distances, nearest)
         # Down the slope of the gap, as far as it takes to close it.
-        lengths = (gap / squares)[is_nearer]
-        shape = (-1,) + (1,) * (moved.ndim - 1)
-        step[is_nearer] = -lengths.view(shape) * slopes[is_nearer]
+        lengths = gap / squares
+        nearer_lengths = lengths[is_nearer].view(shape)
+        step[is_nearer] = -nearer_lengths * slopes[is_nearer]
     return step

@@ -86,7 +86,10 @@ class Pixels(Backbone):
 
     @property
     def fingerprint(self) -> str:
-        grey = ", grey" if self.grey else ""
+        if self.grey:
+            grey = ", grey"
+        else:
+            grey = ""
         return f"pixels {self.size} bilinear, 0 to 1{grey}"
 
     def problem(self, example: Any) -> str | None:
@@ -105,7 +108,10 @@ class Pixels(Backbone):
         return rows / 255
 
     def describe(self) -> str:
-        grey = ", grey=true" if self.grey else ""
+        if self.grey:
+            grey = ", grey=true"
+        else:
+            grey = ""
         return f"{self.name}(size={self.size}{grey})"
 
 

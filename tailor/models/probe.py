@@ -116,8 +116,10 @@ class Probe(NeuralModel):
         self.head = head
         self.hidden = hidden
         self.logit_variance = _check_logit_variance(logit_variance)
+        if steps is None:
+            steps = STEPS[head]
         self.recipe = Recipe(
-            steps=STEPS[head] if steps is None else steps,
+            steps=steps,
             batch=batch,
             lr=lr,
             weight_decay=weight_decay,
@@ -127,7 +129,10 @@ class Probe(NeuralModel):
         self.backbone = make_backbone(backbone, pool, self.device)
         if self.backbone.notice:
             self.say(self.backbone.notice)
-        folder = None if cache is None else Path(cache)
+        if cache is None:
+            folder = None
+        else:
+            folder = Path(cache)
         self.source = FeatureSource(
             pool,
             self.backbone,

@@ -62,7 +62,10 @@ class ResidualBlock(FoldableModule):
             )
 
     def forward(self, x: Tensor) -> Tensor:
-        shortcut = x if self.downsample is None else self.downsample(x)
+        if self.downsample is None:
+            shortcut = x
+        else:
+            shortcut = self.downsample(x)
         x = self.bn1(self.conv1(x))
         x = F.relu(x, inplace=True)
         x = self.bn2(self.conv2(x))
@@ -113,7 +116,11 @@ class ResNet18(PictureNetwork, FoldableModule):
         for number in range(1, 5):
             inputs = CHANNELS[number - 1]
             outputs = CHANNELS[number]
-            first = ResidualBlock(inputs, outputs, stride=1 if number == 1 else 2)
+            # The first layer leaves the picture's size as it is.
+            stride = 2
+            if number == 1:
+                stride = 1
+            first = ResidualBlock(inputs, outputs, stride=stride)
             second = ResidualBlock(outputs, outputs, stride=1)
             self.add_module(f"layer{number}", nn.Sequential(first, second))
         self.fc = nn.Linear(self.width, classes)

@@ -47,21 +47,24 @@ def _is_softmax(classifier: Any, vectors: np.ndarray) -> bool:
     if rows is None:
         return False
     weights, bias = rows
-    largest = np.abs(vectors @ weights.T + bias).max()
+    own_logits = vectors @ weights.T + bias
+    largest = np.abs(own_logits).max()
     scale = min(1.0, LARGEST_LOGIT / max(largest, LARGEST_LOGIT))
     # Of a copy with smaller weights, so that it is not sure of everything.
     milder = copy.copy(classifier)
     milder.coef_ = classifier.coef_ * scale
     milder.intercept_ = classifier.intercept_ * scale
-    logits = scale * (vectors @ weights.T + bias)
+    logits = scale * own_logits
     if len(weights) == 1:
-        logits = np.concatenate([np.zeros_like(logits), logits], 1)
+        zeros = np.zeros_like(logits)
+        logits = np.concatenate([zeros, logits], 1)
     powers = np.exp(logits)
     expected = powers / powers.sum(1, keepdims=True)
     predicted = milder.predict_proba(vectors)
     if predicted.shape != expected.shape:
         return False
-    return bool(np.abs(predicted - expected).max() <= TOLERANCE)
+    differences = np.abs(predicted - expected)
+    return bool(differences.max() <= TOLERANCE)
 
 
 def _multi_class(classifier: Any, classes: int) -> LinearHead | None:
@@ -72,13 +75,16 @@ def _multi_class(classifier: Any, classes: int) -> LinearHead | None:
     seen = np.asarray(classifier.classes_, np.int64)
     if len(weights) == 1:
         # Two classes have one row: half of it for the one, half against the other.
-        weights = np.concatenate([-weights / 2, weights / 2])
-        bias = np.concatenate([-bias / 2, bias / 2])
+        half_weights = weights / 2
+        half_bias = bias / 2
+        weights = np.concatenate([-half_weights, half_weights])
+        bias = np.concatenate([-half_bias, half_bias])
     if len(weights) != len(seen):
         return None
     all_weights = np.zeros((classes, weights.shape[1]))
     all_weights[seen] = weights
-    all_bias = np.full(classes, bias.min() - OUT_OF_REACH)
+    never_predicted = bias.min() - OUT_OF_REACH
+    all_bias = np.full(classes, never_predicted)
     all_bias[seen] = bias
     return LinearHead(all_weights, all_bias, _ridge(classifier))
 
@@ -90,13 +96,18 @@ def _multi_label(classifiers: list[Any], width: int) -> LinearHead | None:
     for number, classifier in enumerate(classifiers):
         if isinstance(classifier, int):
             # All labelled examples have the class, or none has it.
-            bias[number] = OUT_OF_REACH if classifier else -OUT_OF_REACH
+            bias[number] = -OUT_OF_REACH
+            if classifier:
+                bias[number] = OUT_OF_REACH
             continue
         rows = _rows(classifier)
-        if rows is None or len(rows[0]) != 1:
+        if rows is None:
             return None
-        weights[number] = rows[0][0]
-        bias[number] = rows[1][0]
+        weight_rows, biases = rows
+        if len(weight_rows) != 1:
+            return None
+        weights[number] = weight_rows[0]
+        bias[number] = biases[0]
         ridge = _ridge(classifier)
     return LinearHead(weights, bias, ridge)
 
@@ -110,7 +121,8 @@ def _rows(classifier: Any) -> tuple[np.ndarray, np.ndarray] | None:
     if weights.ndim != 2:
         return None
     # Without an intercept scikit-learn gives one 0 for all.
-    return weights, np.broadcast_to(bias, len(weights)).copy()
+    bias_of_rows = np.broadcast_to(bias, len(weights))
+    return weights, bias_of_rows.copy()
 
 
 def _ridge(classifier: Any) -> float | None:

@@ -94,7 +94,10 @@ class SklearnModel(SourceModel):
         # Plain ones by default, which need no weights of a network.
         named = backbone or PLAIN_BACKBONES.get(pool.kind)
         self.backbone = make_backbone(named, pool, find_device(device))
-        folder = None if cache is None else Path(cache)
+        if cache is None:
+            folder = None
+        else:
+            folder = Path(cache)
         self.source = FeatureSource(
             pool,
             self.backbone,

@@ -80,7 +80,11 @@ class SourceModel(Model):
 
     def _check_targets(self, targets: Any) -> np.ndarray | Targets:
         """Soft targets (N, K) of the whole pool: Targets, an array or a tensor."""
-        checked = targets if isinstance(targets, Targets) else as_array(targets)
+        checked: np.ndarray | Targets
+        if isinstance(targets, Targets):
+            checked = targets
+        else:
+            checked = as_array(targets)
         self._ensure_prepared()
         expected = (len(self.source.rows), self.task.size)
         if checked.shape != expected:

@@ -140,7 +140,10 @@ def _make_optimizer(net: Network, recipe: Recipe, device: str) -> Adam:
     lr: Tensor | float = recipe.lr
     if cuda:
         lr = torch.tensor(recipe.lr, device=device)
-    trained = [parameter for parameter in net.parameters() if parameter.requires_grad]
+    trained = []
+    for parameter in net.parameters():
+        if parameter.requires_grad:
+            trained.append(parameter)
     return Adam(
         trained,
         lr=lr,

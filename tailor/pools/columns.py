@@ -177,7 +177,10 @@ def choose_label(names: Sequence[str], label: str | None) -> str | None:
         if label not in names:
             raise UnknownName("column", label, names)
         return label
-    candidates = [name for name in LABEL_COLUMNS if name in names]
+    candidates = []
+    for name in LABEL_COLUMNS:
+        if name in names:
+            candidates.append(name)
     if len(candidates) > 1:
         raise InputError(
             "there is a column 'label' and a column 'labels': name one of them (label=)"

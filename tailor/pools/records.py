@@ -119,9 +119,14 @@ class Csv:
     def parse(self, content: bytes) -> dict[str, Any]:
         """The values of one record. Raises ValueError where it is not one whole record."""
         try:
-            lines = [_decode(line, self.encoding) for line in io.BytesIO(content)]
+            lines = []
+            for line in io.BytesIO(content):
+                lines.append(_decode(line, self.encoding))
             reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
-            rows = [row for row in reader if row]
+            rows = []
+            for row in reader:
+                if row:
+                    rows.append(row)
         except csv.Error as problem:
             raise ValueError(str(problem)) from None
         if len(rows) != 1:
@@ -231,7 +236,10 @@ def make_format(
     if name == "jsonl":
         return Jsonl(encoding)
     if delimiter is None:
-        delimiter = "\t" if suffix == ".tsv" else ","
+        if suffix == ".tsv":
+            delimiter = "\t"
+        else:
+            delimiter = ","
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise InputError(
             f"delimiter is {delimiter!r}: give one character other than a quote or a line end"

@@ -74,13 +74,16 @@ class TextFile(Pool):
         self.path = Path(path).absolute()
         if not self.path.is_file():
             raise InputError(f"no file at {self.path}: give an existing .csv or .jsonl file")
+        other_encoding = None
+        if encoding != "utf-8":
+            other_encoding = encoding
         self._options = {
             "key": key,
             "label": label,
             "label_separator": label_separator,
             "delimiter": delimiter,
             "format": format,
-            "encoding": None if encoding == "utf-8" else encoding,
+            "encoding": other_encoding,
         }
         self.key = key
         self.label = label

@@ -46,7 +46,9 @@ class AnswerBefore:
         classes = self.classes
         if classes is not None:
             classes = tuple(change.indices(classes))
-        votes = {name: reclassed_vote(vote, change) for name, vote in self.votes.items()}
+        votes = {}
+        for name, vote in self.votes.items():
+            votes[name] = reclassed_vote(vote, change)
         return replace(self, classes=classes, votes=votes)
 
 
@@ -98,15 +100,17 @@ def note_answers(
     if by is None or len(positions) > MOST_ANSWERS:
         overtake(run_state, positions, event)
         return
-    of_kind: dict[AnswerAct, list[int]] = {}
+    of_kind: dict[AnswerAct, list[AnswerBefore]] = {}
     for position in positions:
         kind = _kind_of_answer(run_state, position, by)
         if kind is not None:
-            of_kind.setdefault(kind, []).append(position)
+            befores = of_kind.setdefault(kind, [])
+            before = _answer_before(run_state, position)
+            befores.append(before)
     acts = []
-    for kind, concerned in of_kind.items():
-        before = tuple(_answer_before(run_state, position) for position in concerned)
-        acts.append(Act(event, time, by, kind, before=before))
+    for kind, befores in of_kind.items():
+        act = Act(event, time, by, kind, before=tuple(befores))
+        acts.append(act)
     overtake(run_state, positions, event)
     for act in acts:
         _remember(run_state, act)
@@ -138,8 +142,8 @@ def note_classes(
     after = change.after.classes
     if before == after:
         return  # a class that was given the name it has
-    gone = tuple(name for name in before if name not in after)
-    new = tuple(name for name in after if name not in before)
+    gone = _without(before, after)
+    new = _without(after, before)
     kind: ClassAct = "renamed"
     names = gone + new
     if len(after) > len(before):
@@ -148,7 +152,17 @@ def note_classes(
         kind = "merged"
         place = change.place[before.index(gone[0])]
         names = (*gone, after[place])
-    _remember(run_state, Act(event, time, by or "", kind, names))
+    act = Act(event, time, by or "", kind, names)
+    _remember(run_state, act)
+
+
+def _without(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    """Those of the names that are not among the others."""
+    left = []
+    for name in names:
+        if name not in others:
+            left.append(name)
+    return tuple(left)
 
 
 def _remember(run_state: RunState, act: Act) -> None:
@@ -215,7 +229,8 @@ def reclass(run_state: RunState, change: ClassEdit) -> None:
 
 
 def _reclassed(act: Act, change: ClassEdit) -> Act:
-    return replace(act, before=tuple(before.reclassed(change) for before in act.before))
+    befores = [before.reclassed(change) for before in act.before]
+    return replace(act, before=tuple(befores))
 
 
 def part_again(run_state: RunState, remembered: Sequence[Act], later: ClassEdit) -> None:
@@ -223,7 +238,10 @@ def part_again(run_state: RunState, remembered: Sequence[Act], later: ClassEdit)
 
     remembered: the acts as they stood then; later: from the classes of then to those of now
     """
-    parted = {(act.event, act.by): _reclassed(act, later).before for act in remembered}
+    parted = {}
+    for act in remembered:
+        reclassed = _reclassed(act, later)
+        parted[act.event, act.by] = reclassed.before
     for index, act in enumerate(run_state.acts):
         before = parted.get((act.event, act.by))
         if before is not None:
@@ -300,7 +318,8 @@ def _free(run_state: RunState, key: tuple[int, str], position: int) -> None:
     """The act is the latest on this example again, and can be taken back."""
     for index, act in enumerate(run_state.acts):
         if (act.event, act.by) == key:
-            run_state.acts[index] = replace(act, overtaken=act.overtaken - {position})
+            overtaken = act.overtaken - {position}
+            run_state.acts[index] = replace(act, overtaken=overtaken)
 
 
 def _restore(run_state: RunState, before: AnswerBefore) -> None:

@@ -1,5 +1,5 @@
-"""Where answers and changes of the classes are checked and recorded. It needs the store alone: no
-pool, no model.
+"""Where answers and goals are checked and recorded, and what people decided is taken back. It needs
+the store alone: no pool, no model.
 """
 
 from __future__ import annotations
@@ -11,19 +11,17 @@ import numpy as np
 
 from tailor.common.checks import check_instance, check_list, check_text, check_whole, shown
 from tailor.errors import InputError, UnknownName
-from tailor.run import acts, class_merges
+from tailor.run import acts
+from tailor.run.class_writer import ClassWriter, check_annotator
 from tailor.run.events import (
     ActUndone,
     AnswersTold,
     AnswersWithdrawn,
-    ClassesChanged,
     OfferedAgain,
     VoteCast,
 )
 from tailor.run.goals import Goals, GoalsSet
-from tailor.run.recorded_run import RecordedRun
 from tailor.run.records import PickRecord
-from tailor.selection.class_edits import ClassEdit, added, merged, renamed
 
 #: an answer that says: this one can't be answered
 SKIP = None
@@ -32,7 +30,7 @@ SKIP = None
 MOST_COMPARED = 200
 
 
-class AnswerWriter(RecordedRun):
+class AnswerWriter(ClassWriter):
     """A run as far as its answers and classes go. Every event is in the store before it counts."""
 
     # ------------------------------------------------------------------ answers
@@ -49,7 +47,7 @@ class AnswerWriter(RecordedRun):
 
     def answers_event(self, answers: Mapping[str, Any], by: str | None = None) -> AnswersTold:
         """What tell() records, checked."""
-        _check_annotator(by)
+        check_annotator(by)
         if not isinstance(answers, Mapping):
             raise InputError(
                 f"answers is {shown(answers)}: answers by id are needed, for pairs dict(pairs)"
@@ -101,7 +99,7 @@ class AnswerWriter(RecordedRun):
         of: int,
     ) -> VoteCast:
         """What vote() records, checked."""
-        _check_annotator(by)
+        check_annotator(by)
         of = check_whole(of, "of")
         if not by:
             raise InputError(f"by is {by!r}: a vote needs the name of whoever gives it")
@@ -127,7 +125,7 @@ class AnswerWriter(RecordedRun):
 
     def withdrawal_event(self, ids: Iterable[str], by: str | None = None) -> AnswersWithdrawn:
         """What withdraw() records, checked."""
-        _check_annotator(by)
+        check_annotator(by)
         positions = self._positions_of(ids)
         for position in positions:
             if self._has_answer(position):
@@ -218,54 +216,18 @@ class AnswerWriter(RecordedRun):
         """What the run is to reach from now on: each goal takes the place of the stopping rule of
         its kind, and one that is None gives it back.
         """
-        _check_annotator(by)
+        check_annotator(by)
         check_instance(goals, Goals, "goals", "a Goals object (tailor.run.goals)")
         self._record(GoalsSet(goals, by))
 
-    # ------------------------------------------------------------------ classes
-
-    def add_class(self, name: str, by: str | None = None) -> None:
-        """A new class, in the middle of a run. So far nothing is labelled as one."""
-        change = added(self.run_state.task, name)
-        self._change_classes(change, by)
-
-    def rename_class(
-        self,
-        old: str,
-        new: str,
-        by: str | None = None,
-    ) -> None:
-        """A class has another name."""
-        change = renamed(self.run_state.task, old, new)
-        self._change_classes(change, by)
-
-    def merge_classes(
-        self,
-        old: str,
-        into: str,
-        by: str | None = None,
-    ) -> None:
-        """What was labelled `old` is labelled `into`, and `old` is no more."""
-        change = merged(self.run_state.task, old, into)
-        self._change_classes(change, by)
-
-    def undo_merge(self, event: int | None = None, by: str | None = None) -> None:
-        """Take the latest merge back. Labels and votes given before it are exactly what they were;
-        those given since stay in the class that was left. event: its number, where only this merge
-        is meant.
-        """
-        if event is not None:
-            event = check_whole(event, "event")
-        merge = class_merges.last_merge(self.run_state, event)
-        change = merge.change(self.run_state.task)
-        self._change_classes(change, by, undoes=merge.event)
+    # ------------------------------------------------------------------ taking back
 
     def undo(self, event: int, of: str, by: str | None = None) -> None:
         """Take back what `of` has decided in the event with this number: labels settled,
         overwritten or told unasked are what they were before, a class that was added, renamed or
         merged too. Raises InputError where it can't be, since others have come to depend on it.
         """
-        _check_annotator(by)
+        check_annotator(by)
         event = check_whole(event, "event")
         check_text(of, "of")
         act = acts.find(self.run_state, event, of)
@@ -276,37 +238,3 @@ class AnswerWriter(RecordedRun):
         else:
             change = acts.class_edit_back(self.run_state, act)
             self._change_classes(change, by, undoes=event)
-
-    def _change_classes(
-        self,
-        change: ClassEdit,
-        by: str | None,
-        undoes: int | None = None,
-    ) -> None:
-        """Labels, posteriors and counts follow. Nothing is changed where arms, selector or reward
-        can't.
-
-        undoes: the event of the change that is taken back
-        """
-        _check_annotator(by)
-        # In a copy first: what is in the store must be possible.
-        trial = self.run_state.copy()
-        if undoes is None:
-            class_merges.reclass(trial, change)
-        else:
-            class_merges.take_back(trial, undoes, change)
-        trial.learner.check_can_plan()
-        event = ClassesChanged(
-            change.after.classes,
-            change.place,
-            by,
-            undoes,
-        )
-        self._record(event)
-
-
-def _check_annotator(by: str | None) -> None:
-    if by is None:
-        return
-    if not isinstance(by, str):
-        raise InputError(f"by is {shown(by)}: it must be a name")

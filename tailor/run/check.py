@@ -60,7 +60,10 @@ def _check_store(folder: Path, settings: config.Config) -> PartChecked:
         raise error.of_run(folder) from error
     except StoreDamaged as error:
         return PartChecked(described, "damaged", [str(error)])
-    count = 0 if newest is None else newest.number
+    if newest is None:
+        count = 0
+    else:
+        count = newest.number
     if not problems:
         problems = _replay_problems(folder)
     return PartChecked(described, f"{count} events", problems)

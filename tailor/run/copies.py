@@ -151,7 +151,9 @@ def _put_aside(file: Path) -> Path | None:
     Raises StoreBusy where another process writes to it.
     """
     real_file = file.resolve()
-    log_files = [real_file.with_name(real_file.name + end) for end in ("-wal", "-shm")]
+    log_files = []
+    for end in ("-wal", "-shm"):
+        log_files.append(real_file.with_name(real_file.name + end))
     paths = [real_file, *log_files, head_path(real_file)]
     present = [path for path in paths if path.exists()]
     if not present:

@@ -124,7 +124,9 @@ class AnswersTold(RunEvent):
     by: str | None = None
 
     def body(self) -> Body:
-        answers = [[position, list(classes)] for position, classes in self.answers]
+        answers = []
+        for position, classes in self.answers:
+            answers.append([position, list(classes)])
         return {
             "answers": answers,
             "skipped": list(self.skipped),
@@ -133,7 +135,9 @@ class AnswersTold(RunEvent):
 
     @classmethod
     def read(cls, body: Body, data: bytes | None) -> Self:
-        answers = [(position, classes) for position, classes in body["answers"]]
+        answers = []
+        for position, classes in body["answers"]:
+            answers.append((position, classes))
         return cls(answers, body["skipped"], body.get("by"))
 
 
@@ -271,7 +275,9 @@ class SeveralEvents(RunEvent):
     events: Sequence[RunEvent]
 
     def body(self) -> Body:
-        events = [[event.kind, event.body()] for event in self.events]
+        events = []
+        for event in self.events:
+            events.append([event.kind, event.body()])
         return {"events": events}
 
     @classmethod

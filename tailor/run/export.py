@@ -158,7 +158,10 @@ def export(
     if form == "parquet":
         _write_parquet(listed, run_state.task, out)
         return len(listed)
-    labelled = [row for row in listed if row["label"] is not None]
+    labelled = []
+    for row in listed:
+        if row["label"] is not None:
+            labelled.append(row)
     if form == "folders":
         return _write_folders(labelled, out, pool)
     from tailor.run.dataset_folder import write_dataset

@@ -46,7 +46,10 @@ class Goals:
         """These goals, and those of the rules (tailor.toml's, say) of whose kind none is set."""
         own = self.rules()
         kinds = {type(rule) for rule in own}
-        others = [rule for rule in rules if type(rule) not in kinds]
+        others = []
+        for rule in rules:
+            if type(rule) not in kinds:
+                others.append(rule)
         return own + others
 
 

@@ -46,7 +46,9 @@ class PoolPredictions:
         """Of each example the predicted class; for a multi-label task a list of classes."""
         names: list[str | list[str]] = []
         for row in self.task.predicted(self.probs):
-            names_of_row = [self.task.classes[k] for k in np.flatnonzero(row)]
+            names_of_row = []
+            for k in np.flatnonzero(row):
+                names_of_row.append(self.task.classes[k])
             if self.task.kind == "multi-label":
                 names.append(names_of_row)
             else:

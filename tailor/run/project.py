@@ -275,7 +275,9 @@ class Project:
         # Last: whoever has the store open keeps all others out.
         store = self.store()
         try:
-            rules = self.rules() if stop is None else stop
+            rules = stop
+            if rules is None:
+                rules = self.rules()
             return Session(
                 store,
                 pool,

@@ -36,7 +36,10 @@ class Reach:
 
     def __str__(self) -> str:
         # On one line and without what a terminal obeys: the text may be a stranger's.
-        target = self.target if self.target.isprintable() else repr(self.target)
+        if self.target.isprintable():
+            target = self.target
+        else:
+            target = repr(self.target)
         return f"{self.action} {target}"
 
 

@@ -169,10 +169,14 @@ def url_without_password(url: str) -> str:
         login = f"{user}:***"
     shown_options = []
     for name, value in options:
-        shown_options.append((name, "***" if "password" in name.lower() else value))
+        if "password" in name.lower():
+            value = "***"
+        shown_options.append((name, value))
     query = urlencode(shown_options, quote_via=quote, safe="*/:")
     address = f"{parts.scheme}://{login}{at_sign}{host}{parts.path}"
-    return f"{address}?{query}" if query else address
+    if query:
+        return f"{address}?{query}"
+    return address
 
 
 def link_reaches(folder: Path, store: str = STORE) -> list[Reach]:
@@ -209,7 +213,10 @@ def _links_in(folder: Path, *beginnings: str) -> list[Path]:
     """
     try:
         with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if entry.is_symlink()]
+            names = []
+            for entry in entries:
+                if entry.is_symlink():
+                    names.append(entry.name)
     except OSError:  # it is not there yet, or is another's
         return []
     links = []

@@ -71,7 +71,11 @@ class RoundOpened(RunEvent):
             arrays["correct"] = self.fit.correct
             arrays["fit_chances"] = self.fit.chances
             arrays["rates"] = self.fit.rates
-        return pack({name: array for name, array in arrays.items() if array is not None})
+        known_arrays = {}
+        for name, array in arrays.items():
+            if array is not None:
+                known_arrays[name] = array
+        return pack(known_arrays)
 
     @classmethod
     def read(cls, body: Body, data: bytes | None) -> Self:

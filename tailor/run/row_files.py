@@ -73,7 +73,9 @@ def _write_csv(file: TextIO, rows: Iterable[Row]) -> int:
         if writer is None:
             writer = csv.DictWriter(file, list(row))
             writer.writeheader()
-        cells = {key: _cell(value) for key, value in row.items()}
+        cells = {}
+        for key, value in row.items():
+            cells[key] = _cell(value)
         writer.writerow(cells)
         count += 1
     return count
@@ -199,7 +201,10 @@ def read_answers(path: Path, task: Task) -> dict[str, Any]:
 def _check_columns(row: Row, place: str) -> None:
     if "id" in row and "label" in row:
         return
-    columns = [key for key in row if key != "line"]
+    columns = []
+    for key in row:
+        if key != "line":
+            columns.append(key)
     listed = ", ".join(columns)
     raise InputError(f"{place}: columns id and label are needed, found {listed}")
 

@@ -90,7 +90,10 @@ def salvage(folder: Path, out: Path) -> Salvaged:
     copy_settings(folder, out)
     id_losses = _write(events, parts, run_settings, out / STORE)
     last = events[-1].number
-    left_out = [event for number, event in parts.events.items() if number > last]
+    left_out = []
+    for number, event in parts.events.items():
+        if number > last:
+            left_out.append(event)
     if left_out:
         _write_left_out(out / LEFT_OUT_FILE, left_out)
     losses = sorted([*parts.losses, *id_losses], key=lambda loss: loss.number)
@@ -141,8 +144,12 @@ def _ids_of(events: list[Event], parts: WholeParts) -> list[str]:
             count += event.body["count"]
     ids = []
     for position in range(count):
-        example_id = parts.ids[position] if position < len(parts.ids) else None
-        ids.append(placeholder_id(position) if example_id is None else example_id)
+        example_id = None
+        if position < len(parts.ids):
+            example_id = parts.ids[position]
+        if example_id is None:
+            example_id = placeholder_id(position)
+        ids.append(example_id)
     return ids
 
 

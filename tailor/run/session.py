@@ -190,7 +190,10 @@ class Session(ModelSession):
     def budget_left(self) -> int | None:
         """How many more may be asked for; None: there is no budget."""
         rules = self.run_state.goals.in_place_of(self.rules)
-        budgets = [rule.labels for rule in rules if isinstance(rule, Budget)]
+        budgets = []
+        for rule in rules:
+            if isinstance(rule, Budget):
+                budgets.append(rule.labels)
         if not budgets:
             return None
         answered = self.run_state.answered()

@@ -54,7 +54,10 @@ def trusted_reaches(folder: Path) -> frozenset[Reach]:
 
 def untrusted(folder: Path, reaches: Iterable[Reach]) -> list[Reach]:
     """Those of the reaches that a user has to be asked about."""
-    asked_about = [reach for reach in reaches if reach.needs_trust]
+    asked_about = []
+    for reach in reaches:
+        if reach.needs_trust:
+            asked_about.append(reach)
     # The everyday case: no file is looked for.
     if not asked_about:
         return []
@@ -66,11 +69,16 @@ def remember(folder: Path, reaches: Iterable[Reach]) -> None:
     """Trust a folder with these, and with what it was trusted with before. Warns where that can't
     be written.
     """
-    new = [reach for reach in reaches if reach.needs_trust]
+    new = []
+    for reach in reaches:
+        if reach.needs_trust:
+            new.append(reach)
     trusted = trusted_reaches(folder)
     if trusted.issuperset(new):
         return
-    entries = [[reach.action, reach.target] for reach in sorted(trusted.union(new))]
+    entries = []
+    for reach in sorted(trusted.union(new)):
+        entries.append([reach.action, reach.target])
     content = {"folder": str(folder.resolve()), "reaches": entries}
     record = _record_file(folder)
     try:
@@ -119,7 +127,8 @@ def check_trusted(folder: Path, reaches: Sequence[Reach], *, trust: bool = False
 def refusal(folder: Path, reaches: Iterable[Reach]) -> str:
     """Why a folder is not opened, what it would do, and what to do about it."""
     # The folder that we are in has no name of its own.
-    folder = folder if folder.name else folder.resolve()
+    if not folder.name:
+        folder = folder.resolve()
     lines = [
         f"{folder} came from elsewhere, or has changed since it was trusted. Opened, it would",
         *listed(reaches),

@@ -389,6 +389,9 @@ def _arms_after(change: ClassEdit, before: Contest, after: Contest) -> np.ndarra
         if klass >= 0:
             new_class = change.place[klass]
         is_gone = klass >= 0 and new_class == GONE
-        arm = NOBODY if is_gone else arm_of[family, new_class]
+        if is_gone:
+            arm = NOBODY
+        else:
+            arm = arm_of[family, new_class]
         arms.append(arm)
     return np.array(arms, np.int64)

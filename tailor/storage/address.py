@@ -55,7 +55,10 @@ class Address:
                 parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)
             )
             _check_no_raw_password(url, parts)
-            other_options = [(name, value) for name, value in options if name != "run"]
+            other_options = []
+            for name, value in options:
+                if name != "run":
+                    other_options.append((name, value))
             query = urlencode(other_options, quote_via=quote)
             libpq_url = f"postgresql://{parts.netloc}{parts.path}"
             if query:
@@ -78,7 +81,10 @@ class Address:
 
     def __str__(self) -> str:
         user = self._quoted("user")
-        login = f"{user}@" if user else ""
+        if user:
+            login = f"{user}@"
+        else:
+            login = ""
         run = quote(self.run, safe="")
         return f"postgresql://{login}{self._servers()}/{self._quoted('dbname')}?run={run}"
 
@@ -93,15 +99,22 @@ class Address:
             ports = ports * len(hosts)
         servers = []
         for host, port in zip(hosts, ports):
-            quoted_host = f"[{host}]" if ":" in host else quote(host, safe="")
-            servers.append(f"{quoted_host}:{port}" if port else quoted_host)
+            if ":" in host:
+                quoted_host = f"[{host}]"
+            else:
+                quoted_host = quote(host, safe="")
+            if port:
+                servers.append(f"{quoted_host}:{port}")
+            else:
+                servers.append(quoted_host)
         return ",".join(servers)
 
     def hide_password(self, text: str) -> str:
         """A message of the driver on one line, without the password in any form."""
-        passwords = {
-            str(value) for name, value in self.settings.items() if "password" in name and value
-        }
+        passwords = set()
+        for name, value in self.settings.items():
+            if "password" in name and value:
+                passwords.add(str(value))
         for password in passwords:
             for written in (password, quote(password, safe=""), unquote(password)):
                 text = text.replace(written, "***")

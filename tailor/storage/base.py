@@ -209,7 +209,10 @@ def check_empty(store: Store, place: object) -> None:
     last_event = store.last()
     if last_event is None and not store.examples():
         return
-    count = last_event.number if last_event else 0
+    if last_event:
+        count = last_event.number
+    else:
+        count = 0
     raise StoreError(
         f"{place} holds {count} events already: name a place that is empty; nothing was changed"
     )

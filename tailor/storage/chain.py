@@ -41,12 +41,14 @@ def event_digest(
     """The checksum of an event (16 bytes) that follows one with the checksum `previous`."""
     kind_bytes = kind.encode()
     body_bytes = body.encode()
+    kind_length = len(kind_bytes)
+    body_length = len(body_bytes)
     # The lengths come first, so that no two events give the same bytes.
     if data is None:
-        header = _pack_header(number, time, len(kind_bytes), len(body_bytes), -1)
+        header = _pack_header(number, time, kind_length, body_length, -1)
         record = previous + header + kind_bytes + body_bytes
     else:
-        header = _pack_header(number, time, len(kind_bytes), len(body_bytes), len(data))
+        header = _pack_header(number, time, kind_length, body_length, len(data))
         record = b"".join((previous, header, kind_bytes, body_bytes, data))
     hasher = _EMPTY.copy()
     hasher.update(record)
@@ -59,7 +61,8 @@ def next_row(
     """The row of an event that follows `head`, and the head of the chain with it."""
     number = head.number + 1
     digest = event_digest(head.digest, number, time, kind, body, data)
-    return (number, time, kind, body, data, digest), ChainHead(number, digest)
+    row = (number, time, kind, body, data, digest)
+    return row, ChainHead(number, digest)
 
 
 def verify_rows(head: ChainHead, rows: Iterable[StoredRow], place: object) -> ChainHead:
@@ -94,7 +97,8 @@ def is_whole(previous: bytes, row: Sequence[Any]) -> bool:
     """Whether a row is what was written after an event with the checksum `previous`."""
     number = row[0]
     try:
-        verify_rows(ChainHead(number - 1, previous), [tuple(row)], "")
+        head = ChainHead(number - 1, previous)
+        verify_rows(head, [tuple(row)], "")
     except (StoreDamaged, TypeError):
         return False
     return True
@@ -112,7 +116,8 @@ def ids_digest(ids: Sequence[str]) -> bytes:
     them.
     """
     text = json.dumps(list(ids))
-    return blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
+    hasher = blake2b(text.encode(), digest_size=_DIGEST_BYTES)
+    return hasher.digest()
 
 
 def check_ids(ids: Sequence[str], joined: Iterable[Event], place: object) -> None:
@@ -124,7 +129,8 @@ def check_ids(ids: Sequence[str], joined: Iterable[Event], place: object) -> Non
     for event in joined:
         first = event.body.get("first")
         end = count + event.body.get("count", 0)
-        if first != count or ids_digest(ids[count:end]) != event.data:
+        counted = ids[count:end]
+        if first != count or ids_digest(counted) != event.data:
             raise StoreDamaged(
                 f"the ids of examples {count + 1} to {end} of {place} are damaged: they are not "
                 f"those of event {event.number}; {ADVICE}"

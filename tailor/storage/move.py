@@ -42,7 +42,10 @@ def fingerprint(ids: Sequence[str], events: Iterable[Event]) -> Fingerprint:
         add(event.time.hex().encode())
         add(event.kind.encode())
         add(encode(event.body).encode())
-        add(b"none" if event.data is None else b"some")
+        if event.data is None:
+            add(b"none")
+        else:
+            add(b"some")
         add(event.data or b"")
     return Fingerprint(len(ids), event_count, digest.hexdigest())
 

@@ -136,13 +136,18 @@ class PostgresStore(Store):
         on its way when the last one was lost.
         """
         if not self._readonly:
-            is_first = self._known is None
-            take_lock(db, self.address, patience=0.0 if is_first else LOCK_PATIENCE)
+            patience = LOCK_PATIENCE
+            if self._known is None:
+                patience = 0.0
+            take_lock(db, self.address, patience=patience)
         bring_up_to_date(db, self.address, self._readonly)
         if self._known is None or self._readonly:
             return
         newest = self._newest(db)
-        sent = None if self._in_flight is None else self._in_flight[:3]
+        if self._in_flight is None:
+            sent = None
+        else:
+            sent = self._in_flight[:3]
         is_next = newest.chain.number == self._known.number + 1
         if is_next and newest.content == sent:
             self._arrived = newest.chain
@@ -316,7 +321,9 @@ class PostgresStore(Store):
     def last(self) -> Event | None:
         with self._session.use("read") as db:
             newest_number = self._newest(db).chain.number
-        return next(self.events(newest_number - 1), None) if newest_number else None
+        if newest_number:
+            return next(self.events(newest_number - 1), None)
+        return None
 
     def examples(self) -> list[str]:
         with self._session.use("read") as db, _snapshot(db):
@@ -332,7 +339,10 @@ class PostgresStore(Store):
             row = db.execute(READ_NEWEST).fetchone()
         columns: tuple[Any, ...] = row or (None,) * 7
         number, seconds, kind, body, digest, head_number, head_digest = columns
-        newest = ChainHead(number, digest) if number else BEGINNING
+        if number:
+            newest = ChainHead(number, digest)
+        else:
+            newest = BEGINNING
         if tuple(newest) != (head_number, head_digest):
             raise StoreDamaged(
                 f"{self.address} ends at event {newest.number} of {head_number or 0} that were "

@@ -66,7 +66,9 @@ def connect(address: Address, readonly: bool, again: bool = False) -> Any:
     connection = None
     try:
         connection = psycopg.connect(**{**timeouts, **address.settings, **fixed})
-        session = {"schema": address.schema, "readonly": "on" if readonly else "off"}
+        session = {"schema": address.schema, "readonly": "off"}
+        if readonly:
+            session["readonly"] = "on"
         connection.execute(SET_UP_SESSION, session)
         return connection
     except psycopg.Error as error:
@@ -143,8 +145,11 @@ def explained(
 
     action  what could not be done, such as "write to"
     """
-    server_words = [error.diag.message_primary, error.diag.message_detail]
-    reason = ". ".join(words for words in server_words if words) or str(error)
+    server_words = []
+    for words in (error.diag.message_primary, error.diag.message_detail):
+        if words:
+            server_words.append(words)
+    reason = ". ".join(server_words) or str(error)
     reason = address.hide_password(reason)
     if len(reason) >= LONGEST_REASON:
         reason = reason[:LONGEST_REASON] + " ..."

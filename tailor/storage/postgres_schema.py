@@ -126,7 +126,10 @@ def read_version(db: Connection[Any], address: Address) -> int:
     # With the schema's name: without the right to use it, the search path would pass it over.
     table = sql.Identifier(address.schema, "format")
     version_row = db.execute(sql.SQL("SELECT version FROM {}").format(table)).fetchone()
-    version = int(version_row[0]) if version_row else 0
+    if version_row:
+        version = int(version_row[0])
+    else:
+        version = 0
     if version > VERSION:
         raise StoreError(
             f"{address} was written by a newer tailor (format {version}, this one knows "

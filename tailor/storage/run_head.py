@@ -142,7 +142,10 @@ class HeadWriter:
         durable  whether it is forced to the disk. Without, a power cut may leave an older head,
                  which is no harm, and a process that is killed leaves this one
         """
-        sequence = 1 if self.head is None else self.head.sequence + 1
+        if self.head is None:
+            sequence = 1
+        else:
+            sequence = self.head.sequence + 1
         head = RunHead(sequence, chain, file_sha256)
         os.pwrite(self._handle, head.encode(), sequence % _SLOTS * _SLOT_BYTES)
         is_first = self.head is None

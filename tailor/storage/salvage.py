@@ -66,12 +66,14 @@ def read_whole_parts(place: str | Path, run: str | None = None) -> WholeParts:
     Raises StoreDamaged where nothing can be read.
     """
     if is_url(place):
-        rows, newest, ids = _read_schema(Address.parse(str(place), run))
+        address = Address.parse(str(place), run)
+        rows, newest, ids = _read_schema(address)
     else:
         rows, newest, ids = _read_file(Path(place))
     if not rows:
         raise StoreDamaged(f"no event can be read in {place}: bring a backup back")
-    parts = WholeParts(newest=max(newest, *rows), ids=ids)
+    newest_read = max(rows)
+    parts = WholeParts(newest=max(newest, newest_read), ids=ids)
     _sort_out(rows, parts)
     return parts
 
@@ -82,25 +84,32 @@ def _sort_out(rows: dict[int, Row], parts: WholeParts) -> None:
     for number in range(1, parts.newest + 1):
         row = rows.get(number)
         if row is None:
-            parts.losses.append(Loss(number, "", UNREADABLE))
+            loss = Loss(number, "", UNREADABLE)
+            parts.losses.append(loss)
             previous = None
             continue
         *_, digest = row
         if previous is None:
-            parts.losses.append(Loss(number, _readable_kind(row), UNCHECKED))
+            loss = Loss(number, _readable_kind(row), UNCHECKED)
+            parts.losses.append(loss)
         elif is_whole(previous, row):
             parts.events[number] = _event(row)
         elif _only_digest_is_damaged(previous, row, rows.get(number + 1)):
             parts.events[number] = _event(row)
             digest = _digest(previous, row)
         else:
-            parts.losses.append(Loss(number, _readable_kind(row), CHANGED))
-        previous = digest if isinstance(digest, bytes) else None
+            loss = Loss(number, _readable_kind(row), CHANGED)
+            parts.losses.append(loss)
+        if isinstance(digest, bytes):
+            previous = digest
+        else:
+            previous = None
 
 
 def _event(row: Row) -> Event:
-    number, time, kind, body, data, _ = row
-    return Event(number, time, kind, json.loads(body), data)
+    number, time, kind, stored_body, data, _ = row
+    body = json.loads(stored_body)
+    return Event(number, time, kind, body, data)
 
 
 def _digest(previous: bytes, row: Row) -> bytes:
@@ -113,12 +122,16 @@ def _digest(previous: bytes, row: Row) -> bytes:
 def _only_digest_is_damaged(previous: bytes, row: Row, following: Row | None) -> bool:
     """Whether the event after it vouches for an event whose own checksum is wrong."""
     digest = _digest(previous, row)
-    return bool(digest) and following is not None and is_whole(digest, following)
+    if not digest or following is None:
+        return False
+    return is_whole(digest, following)
 
 
 def _readable_kind(row: Row) -> str:
     kind = row[2]
-    return kind if isinstance(kind, str) else ""
+    if isinstance(kind, str):
+        return kind
+    return ""
 
 
 # ---------------------------------------------------------------------- SQLite
@@ -127,20 +140,29 @@ def _readable_kind(row: Row) -> str:
 def _read_file(path: Path) -> tuple[dict[int, Row], int, list[str | None]]:
     """(rows by number, the highest number known, ids)"""
     file = path.resolve()
+    newest = 0
     head = read_head(head_path(file))
-    newest = 0 if head is None else head.chain.number
+    if head is not None:
+        newest = head.chain.number
     if not file.exists() or file.stat().st_size == 0:
         return {}, newest, []
     with contextlib.closing(connect(file, "ro")) as db:
-        newest = max(newest, _highest(db, "number", "events"))
+        highest = _highest(db, "number", "events")
+        newest = max(newest, highest)
         has_digests = _has_digests(db)
-        columns = COLUMNS if has_digests else OLD_COLUMNS
+        if has_digests:
+            columns = COLUMNS
+        else:
+            columns = OLD_COLUMNS
         query = f"SELECT {columns} FROM events WHERE number"
-        rows = {int(row[0]): row for row in _readable_rows(db, query, 1, newest)}
+        rows = {}
+        for row in _readable_rows(db, query, 1, newest):
+            number = int(row[0])
+            rows[number] = row
         last_position = _highest(db, "position", "examples")
         query = "SELECT position, id FROM examples WHERE position"
         id_rows = dict(_readable_rows(db, query, 0, last_position))
-    ids = [_readable_id(id_rows.get(position)) for position in range(_position_count(id_rows))]
+    ids = _ids_by_position(id_rows)
     if not has_digests:
         rows = _with_digests(rows, ids)
     return rows, newest, ids
@@ -162,27 +184,32 @@ def _with_digests(rows: dict[int, Row], ids: Sequence[str | None]) -> dict[int, 
     previous = BEGINNING.digest
     with_digests: dict[int, Row] = {}
     for number, row in sorted(rows.items()):
-        *content, _ = row
+        _, time, kind, stored_body, data, _ = row
         try:
-            body = json.loads(content[3])
-            if content[2] == "examples":
-                end = body["first"] + body["count"]
-                content[4] = ids_digest([str(name) for name in ids[body["first"] : end]])
-            digest = event_digest(previous, *content)
+            body = json.loads(stored_body)
+            if kind == "examples":
+                first = body["first"]
+                end = first + body["count"]
+                names = [str(name) for name in ids[first:end]]
+                data = ids_digest(names)
+            digest = event_digest(previous, row[0], time, kind, stored_body, data)
         except Exception:  # whatever a damaged row may hold
             continue
-        with_digests[number] = (*content, digest)
+        with_digests[number] = (row[0], time, kind, stored_body, data, digest)
         previous = digest
     return with_digests
 
 
-def _position_count(id_rows: dict[int, Any]) -> int:
-    """How many positions there are: up to the last that has an id."""
-    return max(id_rows, default=-1) + 1
-
-
-def _readable_id(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+def _ids_by_position(id_rows: dict[int, Any]) -> list[str | None]:
+    """The ids up to the last position that has one; None where one can't be read."""
+    last = max(id_rows, default=-1)
+    ids = []
+    for position in range(last + 1):
+        value = id_rows.get(position)
+        if not isinstance(value, str):
+            value = None
+        ids.append(value)
+    return ids
 
 
 def _highest(db: sqlite3.Connection, column: str, table: str) -> int:
@@ -191,7 +218,9 @@ def _highest(db: sqlite3.Connection, column: str, table: str) -> int:
     except (sqlite3.Error, UnicodeDecodeError):
         return 0
     # No run has so many: a damaged number would be counted up to for ever.
-    return highest if isinstance(highest, int) and highest < 1 << 32 else 0
+    if isinstance(highest, int) and highest < 1 << 32:
+        return highest
+    return 0
 
 
 def _readable_rows(db: sqlite3.Connection, query: str, first: int, last: int) -> Iterator[Any]:
@@ -201,8 +230,9 @@ def _readable_rows(db: sqlite3.Connection, query: str, first: int, last: int) ->
     following = first
     try:
         for row in db.execute(f"{query} BETWEEN ? AND ?", (first, last)):
-            if isinstance(row[0], int) and following <= row[0] <= last:
-                following = row[0] + 1
+            number = row[0]
+            if isinstance(number, int) and following <= number <= last:
+                following = number + 1
                 yield row
         return
     except (sqlite3.Error, UnicodeDecodeError):
@@ -231,8 +261,7 @@ def _read_schema(address: Address) -> tuple[dict[int, Row], int, list[str | None
         raise explained(error, "read", address) from None
     finally:
         connection.close()
-    ids = [_readable_id(id_rows.get(position)) for position in range(_position_count(id_rows))]
-    return rows, newest, ids
+    return rows, newest, _ids_by_position(id_rows)
 
 
 def placeholder_id(position: int) -> str:
@@ -251,7 +280,8 @@ def with_digests_of(events: Sequence[Event], ids: Sequence[str]) -> tuple[list[E
             digest = ids_digest(ids[first:end])
             if digest != event.data:
                 reason = f"of the ids of examples {first} to {end - 1} some are lost or changed"
-                losses.append(Loss(event.number, event.kind, reason))
+                loss = Loss(event.number, event.kind, reason)
+                losses.append(loss)
                 event = Event(event.number, event.time, event.kind, event.body, digest)
         kept.append(event)
     return kept, losses

@@ -151,7 +151,9 @@ class SqliteStore(Store):
         query = f"{SELECT_EVENTS} WHERE event.number = (SELECT max(number) FROM events)"
         with explained_errors("read", self.path), self._session.lock:
             row = self._connection.execute(query).fetchone()
-        return self._checked_event(row) if row else None
+        if row:
+            return self._checked_event(row)
+        return None
 
     def _checked_event(self, row: tuple[Any, ...]) -> Event:
         number, seconds, kind, body, data, digest, digest_before = row

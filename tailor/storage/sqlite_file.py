@@ -76,14 +76,19 @@ def explained_errors(action: str, path: Path) -> Iterator[None]:
                 f"can't {action} {path}: {reason}; the file is damaged; {DAMAGE_ADVICE}"
             ) from error
         known_advice = [advice for words, advice in ADVICE.items() if words in reason]
-        advice = known_advice[0] if known_advice else "see the message"
+        if known_advice:
+            advice = known_advice[0]
+        else:
+            advice = "see the message"
         raise StoreError(f"can't {action} {path}: {reason}; {advice}") from error
 
 
 def newest_event(db: sqlite3.Connection) -> ChainHead:
     """The newest event; BEGINNING where there is none."""
     row = db.execute("SELECT number, digest FROM events ORDER BY number DESC LIMIT 1").fetchone()
-    return ChainHead(*row) if row else BEGINNING
+    if row:
+        return ChainHead(*row)
+    return BEGINNING
 
 
 def check_reaches(db: sqlite3.Connection, head: RunHead | None, path: Path) -> None:
@@ -124,7 +129,10 @@ def check_reaches(db: sqlite3.Connection, head: RunHead | None, path: Path) -> N
 
 def emptied(path: Path, head: RunHead | None) -> StoreDamaged:
     """The error for a file that is gone or empty where a run was."""
-    state = "is empty" if path.exists() else "is gone"
+    if path.exists():
+        state = "is empty"
+    else:
+        state = "is gone"
     if head is None:
         return StoreDamaged(
             f"{path} {state}, and nothing tells whether a run was in it: delete it to begin a run, "

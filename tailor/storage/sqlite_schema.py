@@ -73,7 +73,9 @@ def read_version(db: sqlite3.Connection, path: Path) -> int:
             f"{path} was written by a newer tailor (format {version}, this one knows {VERSION}): "
             "upgrade"
         )
-    return int(version) if tables else 0
+    if tables:
+        return int(version)
+    return 0
 
 
 def check_version(db: sqlite3.Connection, path: Path) -> bool:

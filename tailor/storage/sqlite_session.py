@@ -185,7 +185,10 @@ class SqliteSession:
         """
         assert self._head is not None
         assert self._in_use is not None
-        closed_as = self._head.head.file_sha256 if self._head.head is not None else ""
+        if self._head.head is not None:
+            closed_as = self._head.head.file_sha256
+        else:
+            closed_as = ""
         problems = []
         if closed_as and self._in_use.is_only_user():
             # Closed meanwhile: the system takes a process's locks on a file away when the process

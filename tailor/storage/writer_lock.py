@@ -29,7 +29,10 @@ def take_lock(path: Path) -> int:
     except OSError as error:
         holder = os.read(handle, 32).decode(errors="replace").strip()
         os.close(handle)
-        process = f"process {holder}" if holder else "another process"
+        if holder:
+            process = f"process {holder}"
+        else:
+            process = "another process"
         raise StoreBusy(
             f"{path} is in use by {process}: wait for it or stop it; nothing was changed"
         ) from error

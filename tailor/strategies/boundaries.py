@@ -24,7 +24,8 @@ def log_probabilities(probs: torch.Tensor) -> torch.Tensor:
     import torch
 
     smallest = torch.finfo(probs.dtype).tiny
-    return probs.clamp(min=smallest).log()
+    positive = probs.clamp(min=smallest)
+    return positive.log()
 
 
 def row_distances(view: PoolView, dtype: torch.dtype) -> torch.Tensor | None:
@@ -32,7 +33,8 @@ def row_distances(view: PoolView, dtype: torch.dtype) -> torch.Tensor | None:
     if view.head is None:
         return None
     table = view.to_device(view.head.row_distances)
-    return table.clamp(min=SMALLEST_DIFFERENCE).to(dtype)
+    bounded = table.clamp(min=SMALLEST_DIFFERENCE)
+    return bounded.to(dtype)
 
 
 def leaders(view: PoolView, part: slice) -> torch.Tensor:
@@ -41,7 +43,8 @@ def leaders(view: PoolView, part: slice) -> torch.Tensor:
     """
     import torch
 
-    logits = log_probabilities(view.rows(part))
+    probs = view.rows(part)
+    logits = log_probabilities(probs)
     top, predicted = logits.max(1)
     distances = top[:, None] - logits
     table = row_distances(view, logits.dtype)
@@ -50,9 +53,11 @@ def leaders(view: PoolView, part: slice) -> torch.Tensor:
     # With itself a class has no boundary.
     distances.scatter_(1, predicted[:, None], torch.inf)
     nearest = distances.amin(1)
-    return torch.stack([predicted.to(logits.dtype), top, nearest], 1)
+    classes = predicted.to(logits.dtype)
+    return torch.stack([classes, top, nearest], 1)
 
 
 def nearest_boundary(view: PoolView, part: slice) -> torch.Tensor:
     """(n,) the distance of each row of a part to the nearest boundary."""
-    return leaders(view, part)[:, 2]
+    of_rows = leaders(view, part)
+    return of_rows[:, 2]

@@ -93,7 +93,10 @@ class Direct(Strategy):
         rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
         labelled = LabelledScores(view)
-        cuts = [labelled.cut(arm.klass) for arm in arms if arm.klass is not None]
+        cuts = []
+        for arm in arms:
+            if arm.klass is not None:
+                cuts.append(labelled.cut(arm.klass))
         depths = [self._first_depths(count) for count in pulls]
         around_cuts = rank_around(view, cuts, depths)
         cursors: list[Cursor] = []

@@ -42,7 +42,10 @@ class LabelledScores:
     def cut(self, klass: int) -> ClassCut:
         """The cut of a class."""
         is_positive = self._labels[:, klass] == 1
-        lowest = -1.0 if self._is_multiclass else 0.0
+        if self._is_multiclass:
+            lowest = -1.0
+        else:
+            lowest = 0.0
         return find_cut(klass, self._scores(klass), is_positive, lowest)
 
     def _scores(self, klass: int) -> np.ndarray:
@@ -107,8 +110,14 @@ def find_cut(
     gains = positives[places] * all_negatives - negatives[places] * all_positives
     # argmax() gives the first of equal ones.
     place = int(places[np.argmax(gains)])
-    above = ranked[place - 1] if place > 0 else HIGHEST
-    below = ranked[place] if place < count else lowest
+    if place > 0:
+        above = ranked[place - 1]
+    else:
+        above = HIGHEST
+    if place < count:
+        below = ranked[place]
+    else:
+        below = lowest
     # In the precision of the scores, so that every device compares with the same number.
     middle = np.array([above, below], ranked.dtype).mean()
     return ClassCut(

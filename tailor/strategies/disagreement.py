@@ -50,7 +50,10 @@ def vote_shares(members: Iterable[torch.Tensor], task: Task) -> torch.Tensor:
         # A sigmoid is above a half where its logit is above 0.
         probs = label_probabilities(logits, task)
         predicted = task.predicted(probs).double()
-        votes = predicted if votes is None else votes + predicted
+        if votes is None:
+            votes = predicted
+        else:
+            votes = votes + predicted
         count += 1
     assert votes is not None
     return votes / count

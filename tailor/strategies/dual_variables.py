@@ -46,7 +46,10 @@ def dual_variables(
     if len(rows) == 0:
         return variables
     # The curvature of cross-entropy is at most 1/2, that of binary cross-entropy at most 1/4.
-    most_curvature = 0.5 if multi_class else 0.25
+    if multi_class:
+        most_curvature = 0.5
+    else:
+        most_curvature = 0.25
     for _ in range(steps):
         losses, slopes = _losses(rows @ weights, labels, multi_class)
         pressure = 1 + variables

@@ -183,12 +183,18 @@ def pair_distances(
 ) -> torch.Tensor:
     """(p,) squared distances of some pairs: points[rows] from centres[columns]."""
     is_on_host = points.device.type == "cpu"
-    share = PRODUCT_SHARE if is_on_host else DEVICE_PRODUCT_SHARE
+    if is_on_host:
+        share = PRODUCT_SHARE
+    else:
+        share = DEVICE_PRODUCT_SHARE
     all_pairs = len(points) * len(centres)
     if share * len(rows) > all_pairs:
         all_squared = squared_distances(points, centres)
         return all_squared[rows, columns]
-    measure = _pairs_on_host if is_on_host else _pairs_on_device
+    if is_on_host:
+        measure = _pairs_on_host
+    else:
+        measure = _pairs_on_device
     return measure(points, centres, rows, columns)
 
 

@@ -35,16 +35,18 @@ def refit_head(view: PoolView, sample: np.ndarray, ridge: float) -> torch.Tensor
     if len(places) == 0:
         return start[0]
     # Measured from their mean: an offset that all share would only make the search longer.
-    centre = rows.double().mean(0)
-    centred = (rows.double() - centre).to(rows.dtype)
+    exact = rows.double()
+    centre = exact.mean(0)
+    centred = (exact - centre).to(rows.dtype)
     ones = rows.new_ones(len(rows), 1)
     # The sum over the sample, divided by its size: the search stops by the size of the gradient.
     size = len(sample)
     labels = view.to_device(view.labels[places])
+    row_weights = view.to_device(counts / size).to(rows.dtype)
     problem = StackedProblem(
         features=torch.cat([centred, ones], 1),
         targets=labels.to(rows.dtype),
-        row_weights=view.to_device(counts / size).to(rows.dtype)[None],
+        row_weights=row_weights[None],
         strengths=rows.new_tensor([ridge / size]),
         positive_weights=None,
         multi_class=isinstance(view.task, MultiClass),
@@ -65,4 +67,5 @@ def draw_sample(
     """
     if labelled == 0:
         return np.empty(0, np.int64)
-    return rng.integers(labelled, size=min(labelled, most))
+    size = min(labelled, most)
+    return rng.integers(labelled, size=size)

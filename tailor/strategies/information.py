@@ -62,7 +62,8 @@ class SecondMoments:
             rows = slice(start, stop)
             features = head_rows(part, rows).double()
             weights = self._weigh(part, rows)
-            sums.append(_moment(features, weights))
+            moment = _moment(features, weights)
+            sums.append(moment)
             # Two at a time: a large pool has hundreds.
             if len(sums) == 2:
                 sums = [sums[0] + sums[1]]
@@ -94,17 +95,21 @@ def known_moments(
 
     # In the order of positions, so that it does not matter in which the labels came.
     ordered = view.to_device(np.sort(positions))
-    width = head_rows(view, ordered[:0]).shape[1]
+    no_rows = head_rows(view, ordered[:0])
+    width = no_rows.shape[1]
     identity = torch.eye(width, dtype=torch.float64, device=view.device)
     total = ridge * identity
     for indices in ordered.split(SUMMED_ROWS):
         features = head_rows(view, indices).double()
-        total += _moment(features, weigh(view, indices))
+        weights = weigh(view, indices)
+        total += _moment(features, weights)
     return total
 
 
 def _moment(features: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    weighted = features * weights.double()[:, None]
+    """The sum of weight * h h' over features (n, e) float64 with weights (n,)."""
+    column = weights.double()[:, None]
+    weighted = features * column
     return weighted.T @ features
 
 
@@ -158,8 +163,9 @@ class Information:
         direction = self.inverse @ row
         toward_pool = self.pool @ direction
         leverage = row @ direction
+        growth = 1 + weight * leverage
         change = Change(
-            scale=weight / (1 + weight * leverage),
+            scale=weight / growth,
             direction=direction,
             reach=self.inverse @ toward_pool,
             spread=direction @ toward_pool,
@@ -192,7 +198,9 @@ def apply_changes(
     along = rows @ directions.T  # (n, changes)
     toward = rows @ reaches.T
     scaled = scales * along
-    leverage -= (scaled * along).sum(1)
+    known_since = scaled * along
+    leverage -= known_since.sum(1)
     gained = scaled.square() * spreads
     lost = 2 * scaled * toward
-    reach += (gained - lost).sum(1)
+    difference = gained - lost
+    reach += difference.sum(1)

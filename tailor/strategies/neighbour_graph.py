@@ -79,7 +79,8 @@ class NeighbourGraph:
         pending or taken counts as 0.
         """
         view = self.view
-        in_class = view.labelled[view.labels[:, klass] == 1]
+        is_in_class = view.labels[:, klass] == 1
+        in_class = view.labelled[is_in_class]
         count = len(self.candidates)
         is_positive = np.zeros(count + len(self.known), np.int64)
         is_positive[count:] = np.isin(self.known, in_class)
@@ -94,7 +95,9 @@ class NeighbourGraph:
             self.free[number] = False
             begin = starts[number]
             end = starts[number + 1]
-            self.known_neighbours[counted_by[begin:end]] += 1
+            # those that have it among their neighbours
+            concerned = counted_by[begin:end]
+            self.known_neighbours[concerned] += 1
             self.version += 1
 
     def _numbers_of(self, positions: np.ndarray) -> list[int]:
@@ -121,7 +124,8 @@ class NeighbourGraph:
             places = torch.arange(len(block), device=rows.device)
             squared[places, part.start + places] = torch.inf
             smallest = squared.topk(width, dim=1, largest=False)
-            nearest.append(smallest.indices.to(torch.int32))
+            nodes = smallest.indices.to(torch.int32)
+            nearest.append(nodes)
         numbers: np.ndarray = torch.cat(nearest).cpu().numpy()
         return numbers
 
@@ -137,11 +141,15 @@ def unit_rows(view: PoolView, positions: np.ndarray) -> torch.Tensor:
     features = []
     for block in blocks(positions):
         indices = view.to_device(block)
-        features.append(view.feature_rows(indices))
+        rows = view.feature_rows(indices)
+        features.append(rows)
     joined = torch.cat(features)
     centre = joined.double().mean(0)
-    # Single precision from here on: these are only compared with each other.
-    units = [unit_features(block, centre).float() for block in joined.split(1024)]
+    units = []
+    for rows in joined.split(1024):
+        exact = unit_features(rows, centre)
+        # Single precision from here on: these are only compared with each other.
+        units.append(exact.float())
     return torch.cat(units)
 
 
@@ -159,10 +167,12 @@ def choose_candidates(view: PoolView, count: int) -> np.ndarray:
     for positions in likeliest(view, each):
         chosen[positions] = True
     chosen &= view.ledger.free
-    others = free[~chosen[free]]
+    is_other = ~chosen[free]
+    others = free[is_other]
     by_ties = np.argsort(view.ties[others])
     room = count - int(chosen.sum())
-    chosen[others[by_ties[:room]]] = True
+    first_by_ties = others[by_ties[:room]]
+    chosen[first_by_ties] = True
     return np.flatnonzero(chosen)
 
 
@@ -175,7 +185,8 @@ def likeliest(view: PoolView, count: int) -> list[np.ndarray]:
     family = MostLikelyPositive()
     classes = list(range(view.task.size))
     if view.shards is not None:
-        job = RankShards(family, classes, [count] * len(classes))
+        counts = [count] * len(classes)
+        job = RankShards(family, classes, counts)
         ranked = view.shards.visit(job)
         return [rows.positions for rows in ranked]
     return family.ranked_classes(view, classes, count)

@@ -54,16 +54,27 @@ class Neighbours:
     def around(self, view: PoolView, positions: np.ndarray) -> np.ndarray:
         """(m,) int64, ascending: the neighbours of positions (n,)."""
         self._follow_features(view)
-        new = [position for position in positions.tolist() if position not in self._known]
-        for start in range(0, len(new), QUERIES):
-            stop = start + QUERIES
-            queries = np.array(new[start:stop], np.int64)
-            neighbours = self._search.nearest(view, queries, self._count)
-            self._known.update(zip(queries.tolist(), neighbours, strict=True))
-        around = [self._known[position] for position in positions.tolist()]
+        wanted = positions.tolist()
+        self._look_up(view, wanted)
+        around = [self._known[position] for position in wanted]
         if not around:
             return np.empty(0, np.int64)
-        return np.unique(np.concatenate(around))
+        joined = np.concatenate(around)
+        return np.unique(joined)
+
+    def _look_up(self, view: PoolView, positions: list[int]) -> None:
+        """Seek the neighbours of those whose neighbours are not known yet, some at a time."""
+        new = []
+        for position in positions:
+            if position not in self._known:
+                new.append(position)
+        for start in range(0, len(new), QUERIES):
+            stop = start + QUERIES
+            part = new[start:stop]
+            queries = np.array(part, np.int64)
+            neighbours = self._search.nearest(view, queries, self._count)
+            for position, nearest in zip(part, neighbours, strict=True):
+                self._known[position] = nearest
 
     def _follow_features(self, view: PoolView) -> None:
         """Begin anew where the view's features are others than those of the last round."""
@@ -122,26 +133,36 @@ class ExactSearch:
         import torch
 
         indices = view.to_device(queries)
-        query_rows = unit_features(view.feature_rows(indices), self._centre)
+        query_features = view.feature_rows(indices)
+        query_rows = unit_features(query_features, self._centre)
         own_places = self._places[indices]
         best = torch.empty((len(queries), 0), dtype=torch.int64, device=view.device)
         for part in view.chunks():
-            rows = unit_features(view.feature_rows(part), self._centre)
+            features = view.feature_rows(part)
+            rows = unit_features(features, self._centre)
+            places = self._places[part]
             in_units = squared_distances(query_rows, rows) * DISTANCE_UNITS
             keys = in_units.round_().long()
             keys <<= TIE_BITS
-            keys += self._places[part]
+            keys += places
             # No example is a neighbour of its own.
-            is_itself = own_places[:, None] == self._places[part]
+            is_itself = own_places[:, None] == places
             keys.masked_fill_(is_itself, NO_NEIGHBOUR)
             candidates = torch.cat([best, keys], dim=1)
             kept = min(count, candidates.shape[1])
-            best = candidates.topk(kept, dim=1, largest=False).values
-        nearest = []
-        for row in best.cpu().numpy():
-            places = row[row < NO_NEIGHBOUR] & (2**TIE_BITS - 1)
-            nearest.append(self._by_place[places])
-        return nearest
+            smallest = candidates.topk(kept, dim=1, largest=False)
+            best = smallest.values
+        return self._positions_of(best.cpu().numpy())
+
+    def _positions_of(self, keys: np.ndarray) -> list[np.ndarray]:
+        """For each row of keys (q, n) the positions that they belong to."""
+        place_bits = 2**TIE_BITS - 1
+        positions = []
+        for row in keys:
+            is_neighbour = row < NO_NEIGHBOUR
+            places = row[is_neighbour] & place_bits
+            positions.append(self._by_place[places])
+        return positions
 
 
 class FaissSearch:
@@ -172,9 +193,11 @@ class FaissSearch:
         sample_size = min(view.size, TRAINING_ROWS * lists)
         sample = rng.choice(view.size, sample_size, replace=False)
         sample.sort()
-        index.train(self._rows(view, view.to_device(sample)))
+        sample_rows = self._rows(view, view.to_device(sample))
+        index.train(sample_rows)
         for part in view.chunks():
-            index.add(self._rows(view, part))
+            rows = self._rows(view, part)
+            index.add(rows)
         index.nprobe = min(PROBES, lists)
         self._index = index
 
@@ -187,7 +210,8 @@ class FaissSearch:
         """For each of queries (q,) positions of near others, `count` of them or fewer."""
         rows = self._rows(view, view.to_device(queries))
         # One more: most queries find themselves.
-        _, positions = self._index.search(rows, min(count + 1, view.size))
+        sought = min(count + 1, view.size)
+        _, positions = self._index.search(rows, sought)
         nearest = []
         for query, row in zip(queries, positions, strict=True):
             is_other = (row >= 0) & (row != query)
@@ -197,7 +221,8 @@ class FaissSearch:
 
     def _rows(self, view: PoolView, which: slice | torch.Tensor) -> np.ndarray:
         """(n, d) float32 unit features."""
-        rows = unit_features(view.feature_rows(which), self._centre)
+        features = view.feature_rows(which)
+        rows = unit_features(features, self._centre)
         on_host: np.ndarray = rows.float().cpu().numpy()
         return on_host
 
@@ -231,6 +256,8 @@ def feature_prints(view: PoolView, part: slice) -> torch.Tensor:
     import torch
 
     features = view.feature_rows(part).double()
-    places = torch.arange(1, features.shape[1] + 1, dtype=torch.float64, device=view.device)
+    width = features.shape[1]
+    places = torch.arange(1, width + 1, dtype=torch.float64, device=view.device)
     # Fixed weights without a pattern that features could share.
-    return features @ torch.cos(places**2)
+    weights = torch.cos(places**2)
+    return features @ weights

@@ -89,14 +89,16 @@ class PolicyInputs:
         #: of the distances when the candidates were drawn; 0 where nothing is known yet
         self._mean_distance = 0.0
         if len(known):
-            self._mean_distance = float(self._nearest.sqrt().mean())
+            distances = self._nearest.sqrt()
+            self._mean_distance = float(distances.mean())
+        is_multi_label = not isinstance(view.task, MultiClass)
         columns = [
             *probability_columns(view, candidates),
             self._distance_column(),
             self._density_column(sample),
             *class_columns(view, candidates),
             torch.full_like(self._nearest, spent),
-            torch.full_like(self._nearest, float(not isinstance(view.task, MultiClass))),
+            torch.full_like(self._nearest, float(is_multi_label)),
         ]
         #: (c, 11) float64
         self.matrix = torch.stack(columns, dim=1)
@@ -120,9 +122,13 @@ class PolicyInputs:
         for block in blocks(positions):
             rows = self._kernel.unit_rows(block)
             # The candidates' own lengths are known: a take costs one product with their rows.
-            partial = rows.square().sum(1) - 2 * (self._rows @ rows.T)
+            norms = rows.square().sum(1)
+            products = self._rows @ rows.T
+            partial = norms - 2 * products
             squared = partial.amin(1) + self._row_norms
-            self._nearest = torch.minimum(self._nearest, squared.clamp(min=0))
+            # Rounding may take a square below 0.
+            squared = squared.clamp(min=0)
+            self._nearest = torch.minimum(self._nearest, squared)
 
     def _distance_column(self) -> torch.Tensor:
         import torch
@@ -136,15 +142,17 @@ class PolicyInputs:
         import torch
 
         references = self._kernel.unit_rows(sample)
-        among = squared_distances(references, references)
-        radius = max(float(among.sqrt().median()), LEAST_RADIUS)
+        among = squared_distances(references, references).sqrt()
+        median = float(among.median())
+        radius = max(median, LEAST_RADIUS)
         densities = []
         for rows in self._rows.split(REFERENCES):
             squared = squared_distances(rows, references)
             nearness = torch.exp(-squared / radius**2)
             densities.append(nearness.mean(1))
         density = torch.cat(densities)
-        return (density / density.mean()).clamp(max=LARGEST_RATIO)
+        ratios = density / density.mean()
+        return ratios.clamp(max=LARGEST_RATIO)
 
     def bytes_held(self) -> int:
         numbers = self._rows.numel() + self.matrix.numel()
@@ -160,15 +168,18 @@ def probability_columns(view: PoolView, positions: np.ndarray) -> list[torch.Ten
         probs = view.rows(view.to_device(block)).double()
         largest = probs.new_zeros((len(probs), 3))
         count = min(3, probs.shape[1])
-        largest[:, :count] = probs.topk(count, dim=1).values
+        top = probs.topk(count, dim=1)
+        largest[:, :count] = top.values
         margins = margins_of(probs, view)
         most = np.log(2) * view.task.size
         if isinstance(view.task, MultiClass):
             most = np.log(view.task.size)
         entropies = label_entropy(probs, view.task) / most
         numbers = torch.stack([margins, entropies], dim=1)
-        parts.append(torch.cat([largest, numbers], dim=1))
-    return list(torch.cat(parts).unbind(1))
+        part = torch.cat([largest, numbers], dim=1)
+        parts.append(part)
+    joined = torch.cat(parts)
+    return list(joined.unbind(1))
 
 
 def margins_of(probs: torch.Tensor, view: PoolView) -> torch.Tensor:
@@ -176,9 +187,11 @@ def margins_of(probs: torch.Tensor, view: PoolView) -> torch.Tensor:
     |2 p_k - 1|.
     """
     if isinstance(view.task, MultiClass):
-        first, second = probs.topk(2, dim=1).values.unbind(1)
+        top = probs.topk(2, dim=1).values
+        first, second = top.unbind(1)
         return first - second
-    return (2 * probs - 1).abs().amin(1)
+    from_even = 2 * probs - 1
+    return from_even.abs().amin(1)
 
 
 def class_columns(view: PoolView, positions: np.ndarray) -> list[torch.Tensor]:
@@ -194,8 +207,9 @@ def class_columns(view: PoolView, positions: np.ndarray) -> list[torch.Tensor]:
     likeliest = torch.cat(classes)
     doubt = 1 - torch.cat(margins)
     counts = view.labels.sum(0)
-    share = counts / max(1, counts.sum())
-    ratio = view.to_device(np.asarray(share, np.float64)) * view.task.size
+    shares = counts / max(1, counts.sum())
+    exact_shares = np.asarray(shares, np.float64)
+    ratio = view.to_device(exact_shares) * view.task.size
     balance = ratio / (1 + ratio)
     total = torch.zeros(view.task.size, dtype=torch.float64, device=view.device)
     total.index_add_(0, likeliest, doubt)

@@ -166,7 +166,9 @@ class Similar(SeparateArms):
         if self._stays_away_from_skipped:
             places = np.arange(len(view.skipped))
         else:
-            named = [view.task.index(name) for name in self.hold_out or []]
+            named = []
+            for name in self.hold_out or []:
+                named.append(view.task.index(name))
             is_member = view.labels[:, named].any(1)
             places = np.flatnonzero(is_member)
         if len(places) > self.most:

@@ -42,11 +42,13 @@ class StandardFeatures:
         origin = view.feature_rows(first).double()[0]
         for block in blocks(positions):
             indices = view.to_device(block)
-            rows = view.feature_rows(indices).double() - origin
+            features = view.feature_rows(indices).double()
+            rows = features - origin
             sums.append(rows.sum(0))
             squares.append(rows.square().sum(0))
-        offset = torch.stack(sums).sum(0) / len(positions)
-        mean_square = torch.stack(squares).sum(0) / len(positions)
+        count = len(positions)
+        offset = torch.stack(sums).sum(0) / count
+        mean_square = torch.stack(squares).sum(0) / count
         variance = mean_square - offset.square()
         deviation = variance.clamp_(min=0).sqrt()
         mean = origin + offset
@@ -78,7 +80,8 @@ class StandardFeatures:
         """(d + 1,) what half the square of each weight costs, under the Gaussian prior that gives a
         linear function of these rows this variance; the last weight is free.
         """
-        penalties = self.mean.new_full((self.width,), len(self.mean) / variance)
+        penalty = len(self.mean) / variance
+        penalties = self.mean.new_full((self.width,), penalty)
         penalties[-1] = 0
         return penalties
 
@@ -100,4 +103,5 @@ UNITS = 2.0**32
 
 def in_units(numbers: torch.Tensor) -> torch.Tensor:
     """float64 -> whole numbers of units, float64."""
-    return (numbers * UNITS).round_()
+    scaled = numbers * UNITS
+    return scaled.round_()

@@ -87,7 +87,9 @@ class Server:
         connection = psycopg.connect(url_without_run, autocommit=True)
         with contextlib.closing(connection):
             cursor = connection.execute(statement, values)
-            return cursor.fetchall() if cursor.description else []
+            if cursor.description:
+                return cursor.fetchall()
+            return []
 
     def start(self) -> None:
         options = (

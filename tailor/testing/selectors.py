@@ -181,7 +181,9 @@ def state_is_a_copy(factory: Factory, task: Task) -> None:
             is_array and value.dtype != object,
             f"the state of {selector.name!r} must be plain arrays, got {types}",
         )
-    kept = {name: array.copy() for name, array in state.items()}
+    kept = {}
+    for name, array in state.items():
+        kept[name] = array.copy()
     first_arm_alone = np.zeros(6, np.int64)
     _learn(selector, first_arm_alone, 2)
     _same(state, kept, f"learning changed what {selector.name!r} had given as its state")

@@ -108,7 +108,10 @@ class Access:
         if not is_local and not has_users and not self.token:
             option = f"--host {host}"
             if is_loopback(host):
-                option = f"--allow-host {hosts[0]}" if hosts else f"--proxy {proxies[0]}"
+                if hosts:
+                    option = f"--allow-host {hosts[0]}"
+                else:
+                    option = f"--proxy {proxies[0]}"
             raise InputError(
                 f"{option} lets others in: add users with `tailor users add NAME`, or give a "
                 "--token; without them the page is for this machine alone (127.0.0.1)"
@@ -132,7 +135,9 @@ class Access:
             return "users"
         if self.token:
             return "token"
-        return "open" if self._may_be_open else "users"
+        if self._may_be_open:
+            return "open"
+        return "users"
 
     def visitor(self, cookie: str | None) -> Visitor | None:
         """Who sends this cookie; None for a stranger."""
@@ -217,7 +222,10 @@ class Access:
     def _log(self, what: str, name: str, address: str) -> None:
         # What is no user's name may be a password in the wrong field.
         is_known = self.mode != "users" or self.users.role(name) is not None
-        self.sign_in_log.write(what, name if is_known else None, address)
+        shown_name = None
+        if is_known:
+            shown_name = name
+        self.sign_in_log.write(what, shown_name, address)
 
     def _is_token(self, secret: str) -> bool:
         if self.token is None:

@@ -46,7 +46,10 @@ def accuracy_line(estimates: Sequence[dict[str, Any]]) -> AccuracyLine | None:
     most_labels = most_labels or 1  # the scale divides by it
     lowest = min(estimate["lower"] for estimate in estimates)
     # A good model is shown closer, so that a gain can be seen.
-    floor = 0.5 if lowest >= 0.5 else 0.0
+    if lowest >= 0.5:
+        floor = 0.5
+    else:
+        floor = 0.0
     scale = _Scale(most_labels, floor)
     line = scale.points(estimates, "accuracy")
     band = ""

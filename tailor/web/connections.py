@@ -85,7 +85,10 @@ class Connections:
         of_address = self.patience.of_address
         if self.patience.proxies.include(address):
             of_address = None
-        neighbours = [other for other, owner in self._clients.items() if owner == client]
+        neighbours = []
+        for other, owner in self._clients.items():
+            if owner == client:
+                neighbours.append(other)
         has_place = True
         if of_address is not None and len(neighbours) >= of_address:
             has_place = _close_one(neighbours)
@@ -103,12 +106,13 @@ def _close_one(connections: list[HttpConnection]) -> bool:
     """Whether one could be closed: of those that wait, or else one that does not fetch what it
     asked for.
     """
-    closing = [connection for connection in connections if connection.transport.is_closing()]
-    waiting = [
-        connection
-        for connection in connections
-        if connection.is_waiting and connection not in closing
-    ]
+    closing = []
+    waiting = []
+    for connection in connections:
+        if connection.transport.is_closing():
+            closing.append(connection)
+        elif connection.is_waiting:
+            waiting.append(connection)
     if waiting:
         # An idle connection costs its owner nothing but patience: an incomplete request goes
         # before it.
@@ -171,7 +175,10 @@ class ImpatientProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast(asyncio.Transport, transport))
-        if self.open_connections.admit(self, self.client[0] if self.client else "nobody"):
+        client = "nobody"
+        if self.client:
+            client = self.client[0]
+        if self.open_connections.admit(self, client):
             self._begin_request()
         else:
             self.transport.abort()
@@ -186,7 +193,10 @@ class ImpatientProtocol(HttpToolsProtocol):
             return
         super().data_received(data)
         self._check_timer()
-        self._head = self._head + len(data) if self._awaits_head else 0
+        if self._awaits_head:
+            self._head = self._head + len(data)
+        else:
+            self._head = 0
         if self._head > self.open_connections.patience.head:
             self.give_up(431, "Request Header Fields Too Large")
 

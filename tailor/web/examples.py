@@ -110,7 +110,9 @@ class Examples:
                 "text": sendable.decode(),
                 "length": len(example),
             }
-        values = [round(float(value), 4) for value in example[:MOST_VALUES]]
+        values = []
+        for value in example[:MOST_VALUES]:
+            values.append(round(float(value), 4))
         return {
             "kind": "vector",
             "values": values,

@@ -108,5 +108,8 @@ def _is_sure(probabilities: Collection[float]) -> bool:
     """Whether the likeliest classes are clearly so, and the others clearly not."""
     if max(probabilities, default=0) < SURE:
         return False
-    in_doubt = [probability for probability in probabilities if 1 - SURE < probability < SURE]
+    in_doubt = []
+    for probability in probabilities:
+        if 1 - SURE < probability < SURE:
+            in_doubt.append(probability)
     return not in_doubt

@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from tailor.annotation.model_insight import ModelView
 from tailor.errors import InputError
+from tailor.insight.model_report import ModelReport
 from tailor.run.goals import Goals
 from tailor.web import schemas
 from tailor.web.api import REFUSALS
@@ -93,10 +94,12 @@ def set_goals_by_form(
     """accuracy in percent, as people write it."""
     try:
         share = _number(accuracy, "the accuracy", float)
+        if share is not None:
+            share = share / 100
         goals = Goals(
             budget=_number(budget, "the budget", int),
             per_class=_number(per_class, "labels of each class", int),
-            accuracy=None if share is None else share / 100,
+            accuracy=share,
         )
         site.coordinator.model_insight.set_goals(goals, visitor.name)
         message = FlashMessage("The goals are set.")
@@ -138,26 +141,38 @@ def set_goals(site: CurrentSite, visitor: ApiVisitor, body: schemas.GoalsBody) -
 
 def _as_json(view: ModelView) -> dict[str, Any]:
     report = view.report
-    holdout: dict[str, Any] | None = None
-    if report.holdout is not None:
-        confusion = report.holdout.confusion
-        balanced = report.holdout.balanced
-        holdout = {
-            "accuracy": report.holdout.accuracy.as_json(),
-            "balanced": None if balanced is None else asdict(balanced),
-            "mean_average_precision": report.holdout.mean_average_precision,
-            "confusion": None if confusion is None else confusion.tolist(),
-            "mistakes": list(report.mistakes),
-        }
+    need = None
+    if report.need is not None:
+        need = asdict(report.need)
     return {
         "round": report.round,
         "answers": report.answers,
-        "holdout": holdout,
+        "holdout": _holdout_as_json(report),
         "classes": [_class_as_json(row) for row in report.classes],
         "suspects": {"count": report.suspects, "n": report.judged},
-        "need": None if report.need is None else asdict(report.need),
+        "need": need,
         "advice": view.advice.as_json(),
         "goals": asdict(view.goals),
+    }
+
+
+def _holdout_as_json(report: ModelReport) -> dict[str, Any] | None:
+    """How the model does on the hold-out; None where there is none, or no model yet."""
+    holdout = report.holdout
+    if holdout is None:
+        return None
+    balanced = None
+    if holdout.balanced is not None:
+        balanced = asdict(holdout.balanced)
+    confusion = None
+    if holdout.confusion is not None:
+        confusion = holdout.confusion.tolist()
+    return {
+        "accuracy": holdout.accuracy.as_json(),
+        "balanced": balanced,
+        "mean_average_precision": holdout.mean_average_precision,
+        "confusion": confusion,
+        "mistakes": list(report.mistakes),
     }
 
 

@@ -29,7 +29,10 @@ ReviewOrder = Literal["doubt", "pool"]
 @router.get("/")
 def label(site: CurrentSite, visitor: PageVisitor, request: Request) -> Response:
     noun = {"image": "picture", "text": "text"}.get(site.examples.kind, "example")
-    question = f"What is in this {noun}?" if is_multi_label(site) else f"What is this {noun}?"
+    if is_multi_label(site):
+        question = f"What is in this {noun}?"
+    else:
+        question = f"What is this {noun}?"
     return render(
         site,
         request,
@@ -89,12 +92,23 @@ def review(
         "klass": klass,
         "arm": arm,
         "annotator": annotator,
-        "disagrees": "true" if disagrees else "",
+        "disagrees": "",
         "model_says": model_says,
-        "holdout": "true" if holdout else "",
-        "order": "" if order == "doubt" else order,
+        "holdout": "",
+        "order": "",
     }
-    is_last = offset + GRID >= page.total
+    if disagrees:
+        filters["disagrees"] = "true"
+    if holdout:
+        filters["holdout"] = "true"
+    if order != "doubt":
+        filters["order"] = order
+    before = None
+    if offset > 0:
+        before = _review_url(filters, max(0, offset - GRID))
+    after = None
+    if offset + GRID < page.total:
+        after = _review_url(filters, offset + GRID)
     return render(
         site,
         request,
@@ -103,8 +117,8 @@ def review(
         items=site.show(page.items),
         total=page.total,
         offset=offset,
-        before=_review_url(filters, max(0, offset - GRID)) if offset else None,
-        after=None if is_last else _review_url(filters, offset + GRID),
+        before=before,
+        after=after,
         filters=filters,
         arm_names=[arm_row["name"] for arm_row in overview["arms"]],
         annotators=[annotator_row["name"] for annotator_row in overview["annotators"]],
@@ -112,7 +126,10 @@ def review(
 
 
 def _review_url(filters: dict[str, str], offset: int) -> str:
-    active = {name: value for name, value in filters.items() if value}
+    active = {}
+    for name, value in filters.items():
+        if value:
+            active[name] = value
     return "/review?" + urlencode(active | {"offset": offset})
 
 

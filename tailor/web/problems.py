@@ -83,4 +83,6 @@ def _sentence(text: str) -> str:
     """With its end; its first letter is made large by the style sheet, so that names stay as they
     are written.
     """
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    if text.endswith((".", "!", "?")):
+        return text
+    return f"{text}."

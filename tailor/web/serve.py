@@ -77,7 +77,10 @@ def serve(
                     f"Port {PORT} is in use, by another run perhaps: this one is at "
                     f"{listening_port}."
                 )
-            sign_in = sign_in_path(token) if access.mode == "token" and token else ""
+            if access.mode == "token" and token:
+                sign_in = sign_in_path(token)
+            else:
+                sign_in = ""
             say(f"Label at {address}{sign_in}")
             if not is_loopback(host) and tls is None:
                 say(
@@ -119,6 +122,11 @@ def make_server(
     """
     proxies = proxies or Proxies()
     patience = replace(patience or Patience(), proxies=proxies)
+    certificate = None
+    key = None
+    if tls is not None:
+        certificate = tls.certificate
+        key = tls.key
     config = uvicorn.Config(
         app,
         http=impatient_protocol(patience),
@@ -129,8 +137,8 @@ def make_server(
         # Anyone else could claim to come from anywhere.
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies.addresses,
-        ssl_certfile=tls.certificate if tls else None,
-        ssl_keyfile=tls.key if tls else None,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
         # there are none, and a connection that is handed over to them would be counted for ever
         ws="none",
         timeout_graceful_shutdown=GRACE,
@@ -143,8 +151,14 @@ def listening(host: str, port: int | None) -> socket.socket:
     """A socket at this port (0: any); for None at the usual one, or where others use it at one of
     the next.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    ports = range(PORT, PORT + TRIES) if port is None else [port]
+    if ":" in host:
+        family = socket.AF_INET6
+    else:
+        family = socket.AF_INET
+    if port is None:
+        ports = list(range(PORT, PORT + TRIES))
+    else:
+        ports = [port]
     for candidate in ports:
         # asyncio sends at once only where TCP is named; else a reply waits for the acknowledgement
         # of its head, 40 ms
@@ -168,9 +182,15 @@ def listening(host: str, port: int | None) -> socket.socket:
 
 def url(host: str, port: int, *, is_encrypted: bool = False) -> str:
     """The page's address, as a browser takes it."""
-    scheme = "https" if is_encrypted else "http"
+    if is_encrypted:
+        scheme = "https"
+    else:
+        scheme = "http"
     everywhere = ("0.0.0.0", "::")
-    name = socket.gethostname() if host in everywhere else host
+    if host in everywhere:
+        name = socket.gethostname()
+    else:
+        name = host
     is_ipv6 = ":" in name
     if is_ipv6:
         name = f"[{name}]"

@@ -108,7 +108,9 @@ class Sessions:
                 self._write(sessions)
 
     def _write(self, sessions: dict[str, BrowserSession]) -> None:
-        stored = {key: asdict(session) for key, session in sessions.items()}
+        stored = {}
+        for key, session in sessions.items():
+            stored[key] = asdict(session)
         write_private(self.path, {"sessions": stored})
         self._by_hash = sessions  # where they could not be written all is as before
 

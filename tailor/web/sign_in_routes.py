@@ -119,7 +119,10 @@ async def sign_in(
             limiter=site.hashing,
         )
     except InputError as error:
-        status = 429 if isinstance(error, TooManyTries) else 422
+        if isinstance(error, TooManyTries):
+            status = 429
+        else:
+            status = 422
         return _sign_in_page(
             site,
             request,

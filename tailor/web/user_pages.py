@@ -44,6 +44,10 @@ RoleName = Annotated[str, Form(max_length=20)]
 def users(site: CurrentSite, visitor: PageVisitor, request: Request) -> Response:
     users_of_run = site.access.users
     all_changes = users_of_run.changes
+    undone = {}
+    for change in all_changes:
+        if change.undoes is not None:
+            undone[change.undoes] = change
     return render(
         site,
         request,
@@ -51,13 +55,22 @@ def users(site: CurrentSite, visitor: PageVisitor, request: Request) -> Response
         "users.html",
         users=[(name, users_of_run.role(name)) for name in users_of_run.names],
         roles=list(ROLES),
-        rights={role: [right.value for right in Right if right in ROLES[role]] for role in ROLES},
+        rights={role: _rights_in_words(role) for role in ROLES},
         user_changes=all_changes[: -SHOWN - 1 : -1],
-        undone={change.undoes: change for change in all_changes if change.undoes is not None},
+        undone=undone,
         sign_ins=site.access.sign_in_log.latest(SHOWN),
         flash_message=site.flash_messages.take(visitor.cookie),
         now=time.time(),
     )
+
+
+def _rights_in_words(role: str) -> list[str]:
+    """What a role may do, in the order of Right."""
+    words = []
+    for right in Right:
+        if right in ROLES[role]:
+            words.append(right.value)
+    return words
 
 
 @changes.post("/users/add", dependencies=[needs(Right.MANAGE_USERS)])
@@ -156,7 +169,10 @@ async def change_password(
             limiter=site.hashing,
         )
     except InputError as error:
-        status = 429 if isinstance(error, TooManyTries) else 422
+        if isinstance(error, TooManyTries):
+            status = 429
+        else:
+            status = 422
         return _password_page(site, request, visitor, str(error), status)
     if cookie is None:
         return _password_page(site, request, visitor, "the old password is another one", 401)

@@ -62,7 +62,9 @@ class _UserFile:
         if name in self.roles:
             return self.roles[name]
         first_user = next(iter(self.hashes))
-        return OWNER if name == first_user else REVIEWER
+        if name == first_user:
+            return OWNER
+        return REVIEWER
 
     def has_owner(self) -> bool:
         return any(self.role(name) == OWNER for name in self.hashes)
@@ -70,13 +72,17 @@ class _UserFile:
     def with_user(self, name: str, password: str, role: str) -> _UserFile:
         """With this user, new or other than before."""
         # Written down for all: who came first may be removed.
-        roles = {other: self.role(other) or role for other in self.hashes}
+        roles = {}
+        for other in self.hashes:
+            roles[other] = self.role(other) or role
         return replace(self, hashes=self.hashes | {name: password}, roles=roles | {name: role})
 
     def without_user(self, name: str) -> _UserFile:
         hashes = dict(self.hashes)
         del hashes[name]
-        roles = {other: self.role(other) or REVIEWER for other in hashes}
+        roles = {}
+        for other in hashes:
+            roles[other] = self.role(other) or REVIEWER
         return replace(self, hashes=hashes, roles=roles)
 
 
@@ -135,7 +141,10 @@ class Users:
         with locked_file(self.path):
             users = self._load()
             before = users.role(name)
-            after = role or before or (ANNOTATOR if users.hashes else OWNER)
+            usual = OWNER
+            if users.hashes:
+                usual = ANNOTATOR
+            after = role or before or usual
             if before is None and not users.hashes and after != OWNER:
                 raise InputError(
                     f"{name!r} is the first user and can't be {after}: without an owner nobody "
@@ -143,7 +152,10 @@ class Users:
                 )
             changed = users.with_user(name, new_hash, after)
             _check_has_owner(changed)
-            what = "added" if before is None else "password"
+            if before is None:
+                what = "added"
+            else:
+                what = "password"
             self._write(changed, self._change(changed, by, what, name, before, after))
             if not users.hashes:
                 # All of them are made here; of those that were there before, nobody knows who
@@ -264,7 +276,9 @@ class Users:
 
     def _load(self) -> _UserFile:
         content = read_private(self.path)
-        changes = [UserChange.read(fields) for fields in content.get("changes", [])]
+        changes = []
+        for fields in content.get("changes", []):
+            changes.append(UserChange.read(fields))
         return _UserFile(content.get("users", {}), content.get("roles", {}), changes)
 
     def _write(self, users: _UserFile, change: UserChange | None = None) -> None:

@@ -40,7 +40,10 @@ def validation_message(error: dict[str, Any]) -> str:
         return message
     # The first part says where the value came from: "body", "query", "path".
     location = error["loc"][1:]
-    names = [part for part in location if isinstance(part, str)]
+    names = []
+    for part in location:
+        if isinstance(part, str):
+            names.append(part)
     if not names:
         return message
     field = ".".join(names)

@@ -8,8 +8,8 @@ import numpy as np
 
 from tailor.selection.array_view import ArrayView
 from tailor.strategies.policy_inputs import INPUTS, PolicyInputs
-from tailor_experiments.policy.linear_head import LinearHead
 from tailor_experiments.policy.pools import LabelledPool
+from tailor_experiments.policy.trial_head import TrialHead
 
 #: candidate batches of a state, and examples in each
 BATCHES = 24
@@ -37,23 +37,33 @@ def draw_states(
     """
     states = []
     for _ in range(count):
-        fewest = max(4, pool.budget // 20)
-        size = int(np.exp(rng.uniform(np.log(fewest), np.log(pool.budget))))
-        labelled = rng.choice(len(pool.features), size, replace=False)
-        if rng.random() < 0.5 and size >= 8:
-            labelled = _moved_to_borders(pool, labelled)
-        states.append(_state(pool, labelled, rng))
+        labelled = _draw_labelled(pool, rng)
+        state = _state(pool, labelled, rng)
+        states.append(state)
     return states
+
+
+def _draw_labelled(pool: LabelledPool, rng: np.random.Generator) -> np.ndarray:
+    """Positions (n,): of few labels as often as of many, by the logarithm of their number."""
+    fewest = max(4, pool.budget // 20)
+    log_size = rng.uniform(np.log(fewest), np.log(pool.budget))
+    size = int(np.exp(log_size))
+    labelled = rng.choice(len(pool.features), size, replace=False)
+    if rng.random() < 0.5 and size >= 8:
+        labelled = _moved_to_borders(pool, labelled)
+    return labelled
 
 
 def _moved_to_borders(pool: LabelledPool, labelled: np.ndarray) -> np.ndarray:
     """Half of the labelled, and as many of which a head on those is least sure."""
     half = len(labelled) // 2
     kept = labelled[:half]
-    probs = LinearHead(pool).fit(kept).predict(pool.features)
-    surest = np.abs(probs - 1 / 2).min(1)
-    surest[kept] = np.inf
-    nearest = np.argsort(surest)[: len(labelled) - half]
+    head = TrialHead(pool).fit(kept)
+    probs = head.predict(pool.features)
+    from_border = np.abs(probs - 1 / 2).min(1)
+    from_border[kept] = np.inf
+    by_distance = np.argsort(from_border)
+    nearest = by_distance[: len(labelled) - half]
     return np.concatenate([kept, nearest])
 
 
@@ -62,8 +72,9 @@ def _state(
     labelled: np.ndarray,
     rng: np.random.Generator,
 ) -> State:
-    head = LinearHead(pool).fit(labelled)
-    before = head.test_score()
+    """What a head on these labels sees, and what each candidate batch would bring it."""
+    head = TrialHead(pool).fit(labelled)
+    score_before = head.test_score()
     view = ArrayView(
         pool.task,
         head.predict(pool.features),
@@ -77,10 +88,13 @@ def _state(
     gains = []
     for number in range(BATCHES):
         batch, batch_inputs = _batch(start, candidates, number, rng)
-        after = LinearHead(pool, head).fit(np.concatenate([labelled, batch]))
+        labelled_after = np.concatenate([labelled, batch])
+        head_after = TrialHead(pool, head).fit(labelled_after)
+        gain = head_after.test_score() - score_before
         inputs.append(batch_inputs)
-        gains.append(after.test_score() - before)
-    return State(np.stack(inputs).astype(np.float32), np.array(gains))
+        gains.append(gain)
+    stacked_inputs = np.stack(inputs)
+    return State(stacked_inputs.astype(np.float32), np.array(gains))
 
 
 def _batch(
@@ -91,22 +105,19 @@ def _batch(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Positions (b,) by a random rule, and their inputs (b, 11)."""
     inputs = start.copy()
-    rule = np.zeros(len(INPUTS))
-    is_by_chance = number >= BATCHES - 4
-    if number < len(INPUTS):
-        rule[number] = rng.choice([-1, 1])
-    elif not is_by_chance:
-        rule = rng.standard_normal(len(INPUTS))
+    rule = _draw_rule(number, rng)
     noise = rng.choice(NOISE)
     matrix = inputs.matrix.numpy()
     deviation = matrix.std(0) + 1e-9
-    chance = noise * rng.standard_normal(len(candidates))
-    is_free = np.ones(len(candidates), bool)
+    count = len(candidates)
+    chance = noise * rng.standard_normal(count)
+    is_free = np.ones(count, bool)
     positions = []
     rows = []
-    for _ in range(min(BATCH, len(candidates))):
+    for _ in range(min(BATCH, count)):
         # The distances, a column of the matrix, change with every take.
-        worth = (matrix / deviation) @ rule + chance
+        standardised = matrix / deviation
+        worth = standardised @ rule + chance
         worth[~is_free] = -np.inf
         best = int(worth.argmax())
         is_free[best] = False
@@ -114,3 +125,14 @@ def _batch(
         rows.append(matrix[best].copy())
         inputs.take(candidates[[best]])
     return np.array(positions), np.stack(rows)
+
+
+def _draw_rule(number: int, rng: np.random.Generator) -> np.ndarray:
+    """(11,) how much each input counts in the candidate batch of this number."""
+    rule = np.zeros(len(INPUTS))
+    is_by_chance = number >= BATCHES - 4
+    if number < len(INPUTS):
+        rule[number] = rng.choice([-1, 1])
+    elif not is_by_chance:
+        rule = rng.standard_normal(len(INPUTS))
+    return rule

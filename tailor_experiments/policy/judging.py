@@ -13,8 +13,8 @@ from tailor.selection.learner import Learner
 from tailor.strategies import Strategy, make_strategy
 from tailor.strategies.learned import Learned
 from tailor.strategies.score_strategy import ScoreStrategy
-from tailor_experiments.policy.linear_head import LinearHead
 from tailor_experiments.policy.pools import LabelledPool
+from tailor_experiments.policy.trial_head import TrialHead
 
 #: rounds of a trial, each of as many labels, from the budget's tenth to all of it
 ROUNDS = 9
@@ -27,7 +27,7 @@ PLAIN_RULES = {
 
 
 @dataclass(frozen=True)
-class Judgement:
+class PoolJudgement:
     """The mean test scores over the rounds of each trial."""
 
     pool: str
@@ -40,7 +40,7 @@ def judge(
     weights: Path,
     trials: int,
     seed: int,
-) -> Judgement:
+) -> PoolJudgement:
     """The learned family with these weights and the plain rules on one pool; all begin a trial with
     the same labels.
     """
@@ -53,7 +53,7 @@ def judge(
     for name, family in families.items():
         curve_means = [mean_score(pool, family, (seed, trial)) for trial in range(trials)]
         scores[name] = np.array(curve_means)
-    return Judgement(pool.name, pool.task.kind, scores)
+    return PoolJudgement(pool.name, pool.task.kind, scores)
 
 
 def mean_score(
@@ -77,9 +77,9 @@ def mean_score(
     labelled = start
     scores = []
     for _ in range(ROUNDS):
-        head = LinearHead(pool).fit(labelled)
+        head = TrialHead(pool).fit(labelled)
         asked = learner.ask(head.predict(pool.features), pool.features)
         learner.tell(asked.indices, pool.labels[asked.indices])
         labelled = np.concatenate([labelled, asked.indices])
-        scores.append(LinearHead(pool).fit(labelled).test_score())
+        scores.append(TrialHead(pool).fit(labelled).test_score())
     return float(np.mean(scores))

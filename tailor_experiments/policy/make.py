@@ -13,7 +13,7 @@ from tailor.errors import InputError
 from tailor.strategies.policy_network import write_weights
 from tailor_experiments.comparison.table_format import Table
 from tailor_experiments.policy.imitation import State, draw_states
-from tailor_experiments.policy.judging import Judgement, judge
+from tailor_experiments.policy.judging import PoolJudgement, judge
 from tailor_experiments.policy.pools import LabelledPool, built_in_pools, read_pool
 from tailor_experiments.policy.report import as_markdown, result_tables, verdict
 from tailor_experiments.policy.training import train
@@ -28,7 +28,7 @@ class MadePolicy:
 
     weights: Path
     report: Path
-    judgements: list[Judgement]
+    judgements: list[PoolJudgement]
     tables: list[Table]
     verdict: str  # empty where nothing was judged
 
@@ -52,21 +52,14 @@ def make_policy(
     """
     pools = [*built_in_pools(), *map(read_pool, folders)]
     names = [pool.name for pool in pools]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"two pools are named {name!r}: rename the folder of one")
+    _check_differ(names)
     states_of: dict[str, list[State]] = {}
     for number, pool in enumerate(pools):
         rng = np.random.default_rng((seed, number))
         states_of[pool.name] = draw_states(pool, states, rng)
         say(f"{pool.name}: {states} states of {len(pool.features)} examples")
     out.mkdir(parents=True, exist_ok=True)
-    command = shlex.join(
-        [
-            *("tailor", "bench", "policy", "train", *(folder.name for folder in folders)),
-            *("--states", str(states), "--trials", str(trials), "--seed", str(seed)),
-        ]
-    )
+    command = _command(folders, states, trials, seed)
     facts = {"command": command, "pools": ", ".join(names)}
     judgements = _judge_all(
         pools,
@@ -95,6 +88,22 @@ def make_policy(
     )
 
 
+def _check_differ(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two pools are named {name!r}: rename the folder of one")
+
+
+def _command(folders: Sequence[Path], states: int, trials: int, seed: int) -> str:
+    """How the same is made again, from folders of these names."""
+    words = ["tailor", "bench", "policy", "train"]
+    words += [folder.name for folder in folders]
+    words += ["--states", str(states)]
+    words += ["--trials", str(trials)]
+    words += ["--seed", str(seed)]
+    return shlex.join(words)
+
+
 def _judge_all(
     pools: Sequence[LabelledPool],
     states_of: dict[str, list[State]],
@@ -102,9 +111,9 @@ def _judge_all(
     trials: int,
     seed: int,
     say: Callable[[str], None],
-) -> list[Judgement]:
+) -> list[PoolJudgement]:
     """Each pool by weights of all others."""
-    judgements: list[Judgement] = []
+    judgements: list[PoolJudgement] = []
     if trials == 0:
         return judgements
     for pool in pools:

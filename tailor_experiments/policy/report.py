@@ -8,29 +8,30 @@ import numpy as np
 
 from tailor_experiments.comparison.stats import Difference, paired
 from tailor_experiments.comparison.table_format import Table, interval, with_error
-from tailor_experiments.policy.judging import LEARNED, Judgement
+from tailor_experiments.policy.judging import LEARNED, PoolJudgement
 
 METRIC = "score"
 
 
-def result_tables(judgements: Sequence[Judgement]) -> list[Table]:
+def result_tables(judgements: Sequence[PoolJudgement]) -> list[Table]:
     """For each kind of task: every pool's scores, and the learned family less the best rule."""
+    by_kind: dict[str, list[PoolJudgement]] = {}
+    for judgement in judgements:
+        of_kind = by_kind.setdefault(judgement.kind, [])
+        of_kind.append(judgement)
     tables = []
-    for kind in sorted({judgement.kind for judgement in judgements}):
-        of_kind = [judgement for judgement in judgements if judgement.kind == kind]
-        tables.append(_table(kind, of_kind))
+    for kind in sorted(by_kind):
+        table = _table(kind, by_kind[kind])
+        tables.append(table)
     return tables
 
 
-def _table(kind: str, judgements: Sequence[Judgement]) -> Table:
-    families = list(judgements[0].scores)
-    rows = []
-    for judgement in judgements:
-        cells = [with_error(judgement.scores[family], METRIC) for family in families]
-        rule = best_rule(judgement)
-        gap = interval(difference(judgement, rule), METRIC)
-        rows.append((judgement.pool, *cells, f"{gap} ({rule})"))
-    trials = len(judgements[0].scores[LEARNED])
+def _table(kind: str, judgements: Sequence[PoolJudgement]) -> Table:
+    """One row for each pool; all were judged with the same families."""
+    first = judgements[0]
+    families = list(first.scores)
+    rows = [_row(judgement, families) for judgement in judgements]
+    trials = len(first.scores[LEARNED])
     return Table(
         title=f"{kind}: the learned family on pools that its weights never saw",
         columns=("pool", *families, "learned less the best rule"),
@@ -43,26 +44,45 @@ def _table(kind: str, judgements: Sequence[Judgement]) -> Table:
     )
 
 
-def best_rule(judgement: Judgement) -> str:
+def _row(judgement: PoolJudgement, families: Sequence[str]) -> tuple[str, ...]:
+    """The pool, the score of each family, and the learned one's less the best rule's."""
+    cells = [judgement.pool]
+    for family in families:
+        scores = judgement.scores[family]
+        cells.append(with_error(scores, METRIC))
+    rule = best_rule(judgement)
+    gap = interval(difference(judgement, rule), METRIC)
+    cells.append(f"{gap} ({rule})")
+    return tuple(cells)
+
+
+def best_rule(judgement: PoolJudgement) -> str:
     """The plain rule of the largest mean score."""
-    rules = [family for family in judgement.scores if family != LEARNED]
-    return max(rules, key=lambda rule: float(judgement.scores[rule].mean()))
+    means = {}
+    for family, scores in judgement.scores.items():
+        if family != LEARNED:
+            means[family] = float(scores.mean())
+    return max(means, key=means.__getitem__)
 
 
-def difference(judgement: Judgement, rule: str) -> Difference:
+def difference(judgement: PoolJudgement, rule: str) -> Difference:
     """The learned family's scores less a rule's."""
     return paired(judgement.scores[LEARNED], judgement.scores[rule])
 
 
-def verdict(judgements: Sequence[Judgement]) -> str:
+def verdict(judgements: Sequence[PoolJudgement]) -> str:
     """On how many pools the learned family is ahead of random, and of the best rule, on average."""
     ahead_of_random = 0
     ahead_of_best = 0
+    gaps = []
     for judgement in judgements:
-        learned = judgement.scores[LEARNED].mean()
-        ahead_of_random += int(learned > judgement.scores["random"].mean())
-        ahead_of_best += int(learned > judgement.scores[best_rule(judgement)].mean())
-    gaps = [difference(judgement, best_rule(judgement)).mean for judgement in judgements]
+        rule = best_rule(judgement)
+        scores = judgement.scores
+        learned = scores[LEARNED].mean()
+        ahead_of_random += int(learned > scores["random"].mean())
+        ahead_of_best += int(learned > scores[rule].mean())
+        gap = difference(judgement, rule)
+        gaps.append(gap.mean)
     return (
         f"On pools that it never saw, learned is ahead of random on {ahead_of_random} of "
         f"{len(judgements)}, and of the best of its plain rules on {ahead_of_best}, by "
@@ -76,9 +96,19 @@ def as_markdown(tables: Sequence[Table], facts: Sequence[str]) -> str:
     lines += facts
     for table in tables:
         lines += ["", f"## {table.title}", ""]
-        lines.append("| " + " | ".join(table.columns) + " |")
-        lines.append("|" + "---|" * len(table.columns))
-        for row in table.rows:
-            lines.append("| " + " | ".join(row) + " |")
+        lines += _table_lines(table)
         lines += ["", table.note]
     return "\n".join(lines) + "\n"
+
+
+def _table_lines(table: Table) -> list[str]:
+    lines = [_line(table.columns)]
+    lines.append("|" + "---|" * len(table.columns))
+    for row in table.rows:
+        lines.append(_line(row))
+    return lines
+
+
+def _line(cells: Sequence[str]) -> str:
+    joined = " | ".join(cells)
+    return f"| {joined} |"

@@ -17,6 +17,7 @@ HIDDEN = (32, 16)
 EPOCHS = 200
 LEARNING_RATE = 3e-3
 WEIGHT_DECAY = 1e-2
+STATES_A_STEP = 32
 #: Gains of a state are compared in their own deviations: a batch so many better than another is e
 #: times as likely to be the one to imitate.
 SHARPNESS = 0.5
@@ -28,20 +29,50 @@ def train(states: Sequence[State], seed: int) -> dict[str, np.ndarray]:
     A batch is as likely, by the network, as the mean of its examples' numbers says (softmax over
     the candidate batches of a state); the loss is the cross-entropy from what the gains say.
     """
-    inputs = torch.from_numpy(np.stack([state.inputs for state in states]))
-    targets = torch.from_numpy(np.stack([_imitated(state.gains) for state in states]))
+    inputs, targets = _examples(states)
     generator = torch.Generator().manual_seed(seed)
     layers = _layers(generator)
-    parameters = [parameter for layer in layers for parameter in layer.parameters()]
-    optimiser = torch.optim.AdamW(parameters, lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    optimiser = _optimiser(layers)
     for _ in range(EPOCHS):
-        for chosen in torch.randperm(len(inputs), generator=generator).split(32):
-            numbers = _forward(layers, inputs[chosen]).mean(2)
-            log_chances = numbers.log_softmax(1)
-            loss = -(targets[chosen] * log_chances).sum(1).mean()
+        order = torch.randperm(len(inputs), generator=generator)
+        for chosen in order.split(STATES_A_STEP):
+            loss = _loss(layers, inputs[chosen], targets[chosen])
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
+    return _weights(layers)
+
+
+def _examples(states: Sequence[State]) -> tuple[Tensor, Tensor]:
+    """Of s states: inputs (s, m, b, 11), and how far each batch is to be imitated, (s, m)."""
+    inputs = []
+    targets = []
+    for state in states:
+        inputs.append(state.inputs)
+        targets.append(_imitated(state.gains))
+    stacked_inputs = np.stack(inputs)
+    stacked_targets = np.stack(targets)
+    return torch.from_numpy(stacked_inputs), torch.from_numpy(stacked_targets)
+
+
+def _optimiser(layers: Sequence[nn.Linear]) -> torch.optim.Optimizer:
+    parameters: list[nn.Parameter] = []
+    for layer in layers:
+        parameters += layer.parameters()
+    return torch.optim.AdamW(parameters, lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+
+
+def _loss(layers: Sequence[nn.Linear], inputs: Tensor, targets: Tensor) -> Tensor:
+    """inputs (s, m, b, 11), targets (s, m) -> the mean cross-entropy of the states."""
+    numbers = _forward(layers, inputs)
+    of_batches = numbers.mean(2)
+    log_chances = of_batches.log_softmax(1)
+    agreement = targets * log_chances
+    return -agreement.sum(1).mean()
+
+
+def _weights(layers: Sequence[nn.Linear]) -> dict[str, np.ndarray]:
+    """By the names that PolicyNetwork gives them."""
     weights = {}
     for name, layer in zip(LAYERS, layers, strict=True):
         weights[f"{name}.weight"] = layer.weight.detach().numpy()
@@ -53,12 +84,17 @@ def _imitated(gains: np.ndarray) -> np.ndarray:
     """gains (m,) -> (m,) float32: the share of each batch in what is imitated."""
     deviation = gains.std()
     if deviation == 0:
-        return np.full(len(gains), 1 / len(gains), np.float32)
-    powers = np.exp((gains - gains.max()) / (SHARPNESS * deviation))
-    return (powers / powers.sum()).astype(np.float32)
+        count = len(gains)
+        return np.full(count, 1 / count, np.float32)
+    behind_best = gains - gains.max()
+    scale = SHARPNESS * deviation
+    powers = np.exp(behind_best / scale)
+    shares = powers / powers.sum()
+    return shares.astype(np.float32)
 
 
 def _layers(generator: torch.Generator) -> list[nn.Linear]:
+    """Layers with random weights, from the inputs to one number."""
     widths = (len(INPUTS), *HIDDEN, 1)
     layers = []
     for width, outputs in zip(widths, widths[1:]):
@@ -71,7 +107,9 @@ def _layers(generator: torch.Generator) -> list[nn.Linear]:
 
 def _forward(layers: Sequence[nn.Linear], inputs: Tensor) -> Tensor:
     """inputs (..., 11) -> (...)"""
+    *hidden_layers, last_layer = layers
     values = inputs
-    for layer in layers[:-1]:
+    for layer in hidden_layers:
         values = F.relu(layer(values))
-    return layers[-1](values).squeeze(-1)
+    numbers = last_layer(values)
+    return numbers.squeeze(-1)

@@ -36,7 +36,10 @@ def _gamma(
         t = 1.0 + c * x
         if t <= 0.0:
             continue
-        bound = squeeze if t > 0.5 else 0.0331
+        if t > 0.5:
+            bound = squeeze
+        else:
+            bound = 0.0331
         t = t * t * t
         u, state = uniform(state)
         square = x * x

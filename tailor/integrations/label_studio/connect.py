@@ -181,7 +181,9 @@ class _Connecting:
         project_link = ProjectLink.find(self.run)
         if project_link is not None:
             return project_link.tasks
-        return PUSHED if self.pool or is_begun else THEIRS
+        if self.pool or is_begun:
+            return PUSHED
+        return THEIRS
 
     def _copy_tasks(self, task_mirror: TaskMirror, task_pool: TaskPool) -> None:
         task_mirror.refresh()
@@ -242,4 +244,6 @@ class _Connecting:
 def _pushed_example(task_id: int, data: dict[str, Any]) -> str | None:
     """Our id in a task's data; tasks that others put into the project have none."""
     example = data.get(ID_KEY)
-    return example if isinstance(example, str) else None
+    if isinstance(example, str):
+        return example
+    return None

@@ -141,7 +141,10 @@ def _class_names(control: ElementTree.Element) -> tuple[str, ...]:
 
 
 def _find_control(tags: Sequence[ElementTree.Element]) -> ElementTree.Element:
-    controls = [tag for tag in tags if tag.tag == "Choices"]
+    controls = []
+    for tag in tags:
+        if tag.tag == "Choices":
+            controls.append(tag)
     if len(controls) != 1:
         raise InputError(f"the label config has {len(controls)} <Choices>: {SUPPORTED}")
     return controls[0]

@@ -103,7 +103,9 @@ class StudioTasks:
         """Upload files, each (name, content, media type) -> the path of each in Label Studio, as a
         task's data name it.
         """
-        parts = [(str(number), file) for number, file in enumerate(files)]
+        parts = []
+        for number, file in enumerate(files):
+            parts.append((str(number), file))
         imported = self._transport.call(
             "POST",
             self._import_path,

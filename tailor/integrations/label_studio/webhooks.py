@@ -58,7 +58,10 @@ def listening(
     """
     receiver = Receiver(make_app(sync, secret), host, port)
     studio = sync.task_mirror.studio
-    url_host = f"[{host}]" if ":" in host else host
+    if ":" in host:
+        url_host = f"[{host}]"
+    else:
+        url_host = host
     address = reach.rstrip("/") or f"http://{url_host}:{receiver.port}"
     try:
         try:
@@ -88,7 +91,10 @@ class Receiver:
         host: str,
         port: int,
     ) -> None:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        if ":" in host:
+            family = socket.AF_INET6
+        else:
+            family = socket.AF_INET
         try:
             self._socket = socket.create_server((host, port), family=family)
         except OSError as error:
@@ -162,7 +168,9 @@ def set_backend(studio: Studio, url: str, secret: str) -> None:
         "basic_auth_user": USER,
         "basic_auth_pass": secret,
     }
-    backends = {backend["title"]: backend["id"] for backend in studio.backends.list_items()}
+    backends = {}
+    for backend in studio.backends.list_items():
+        backends[backend["title"]] = backend["id"]
     our_id = backends.get(BACKEND_TITLE)
     try:
         if our_id is None:

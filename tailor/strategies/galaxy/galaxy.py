@@ -71,7 +71,10 @@ class Galaxy(Strategy):
         pulls: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Cursor]:
-        classes = [arm.klass for arm in arms if arm.klass is not None]
+        classes = []
+        for arm in arms:
+            if arm.klass is not None:
+                classes.append(arm.klass)
         graphs = self.graphs(view, classes)
         cursors: list[Cursor] = []
         for graph, rng in zip(graphs, rngs, strict=True):

@@ -14,10 +14,10 @@ from tailor.strategies.policy_network import PolicyNetwork, facts_of
 from tailor.task import MultiLabel
 from tailor_experiments.policy import imitation, judging, make, pools, training
 from tailor_experiments.policy.imitation import State, draw_states
-from tailor_experiments.policy.judging import Judgement
-from tailor_experiments.policy.linear_head import LinearHead
+from tailor_experiments.policy.judging import PoolJudgement
 from tailor_experiments.policy.pools import read_pool, skewed_clusters
 from tailor_experiments.policy.report import best_rule, result_tables, verdict
+from tailor_experiments.policy.trial_head import TrialHead
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def test_a_state_knows_what_each_batch_was_worth():
 def test_a_head_learns_and_goes_on_where_another_stopped():
     pool = skewed_clusters(np.random.default_rng(0))
     few = np.arange(20)
-    head = LinearHead(pool).fit(few)
-    more = LinearHead(pool, head).fit(np.arange(300))
+    head = TrialHead(pool).fit(few)
+    more = TrialHead(pool, head).fit(np.arange(300))
     assert more.test_score() > head.test_score() > 1 / 6
     assert more.predict(pool.features[:3]).sum(1) == pytest.approx(np.ones(3), abs=1e-5)
 
@@ -85,7 +85,7 @@ def test_the_report_names_the_best_rule():
         "random": np.array([0.4, 0.5]),
         "margin": np.array([0.7, 0.8]),
     }
-    judgement = Judgement("toys", "multi-class", scores)
+    judgement = PoolJudgement("toys", "multi-class", scores)
     assert best_rule(judgement) == "margin"
     (table,) = result_tables([judgement])
     assert table.rows[0][-1].endswith("(margin)")

@@ -17,15 +17,16 @@ STEPS = 60
 MORE_STEPS = 12
 
 
-class LinearHead:
+class TrialHead:
     """Regularised logistic regression on a pool's features.
 
     start  a head whose weights this one begins with; None: zero
     """
 
-    def __init__(self, pool: LabelledPool, start: LinearHead | None = None) -> None:
+    def __init__(self, pool: LabelledPool, start: TrialHead | None = None) -> None:
         self._pool = pool
-        self._layer = nn.Linear(pool.features.shape[1], pool.task.size)
+        width = pool.features.shape[1]
+        self._layer = nn.Linear(width, pool.task.size)
         self._is_fresh = start is None
         with torch.no_grad():
             if start is None:
@@ -34,17 +35,23 @@ class LinearHead:
             else:
                 self._layer.load_state_dict(start._layer.state_dict())
 
-    def fit(self, labelled: np.ndarray) -> LinearHead:
+    def fit(self, labelled: np.ndarray) -> TrialHead:
         """labelled (n,): positions whose labels the head may see."""
         pool = self._pool
-        variance = LOGIT_VARIANCE[pool.task.kind]
+        features = torch.from_numpy(pool.features[labelled])
+        labels = torch.from_numpy(pool.labels[labelled]).float()
+        variance = float(LOGIT_VARIANCE[pool.task.kind])
+        count, width = features.shape
+        steps = MORE_STEPS
+        if self._is_fresh:
+            steps = STEPS
         solve(
             self._layer,
-            torch.from_numpy(pool.features[labelled]),
-            torch.from_numpy(pool.labels[labelled]).float(),
+            features,
+            labels,
             make_loss(pool.task, None),
-            strength=shrinkage(pool.features.shape[1], len(labelled), float(variance)),
-            steps=STEPS if self._is_fresh else MORE_STEPS,
+            strength=shrinkage(width, count, variance),
+            steps=steps,
         )
         return self
 
