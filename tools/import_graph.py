@@ -34,7 +34,6 @@ APART = {
     "tailor.selection.model_answers": "tailor.selection.pool_view",
     "tailor.selection.ledger": "tailor.selection.pool_view",
     "tailor.selection.view_checks": "tailor.selection.pool_view",
-    "tailor.selection.model_answers": "tailor.selection.pool_view",
     "tailor.selection.subset_view": "tailor.selection.pool_view",
 }
 #: what is in each box, in a few words

@@ -16,6 +16,7 @@ class Right(StrEnum):
     OVERWRITE = "overwrite others' answers"
     TELL_UNASKED = "tell labels that nobody asked for"
     EXPORT = "export labels"
+    SET_GOALS = "set what the run is to reach"
     CHANGE_CLASSES = "change the classes"
     MANAGE_USERS = "manage users"
 
@@ -30,7 +31,7 @@ _REVIEWS = frozenset({Right.LABEL, Right.SETTLE, Right.OVERWRITE, Right.TELL_UNA
 ROLES: dict[str, frozenset[Right]] = {
     ANNOTATOR: frozenset({Right.LABEL}),
     REVIEWER: _REVIEWS,
-    OWNER: _REVIEWS | {Right.CHANGE_CLASSES, Right.MANAGE_USERS},
+    OWNER: _REVIEWS | {Right.SET_GOALS, Right.CHANGE_CLASSES, Right.MANAGE_USERS},
 }
 
 #: what each kind of act (tailor.run.acts) needs, to be done and to be taken back

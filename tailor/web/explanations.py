@@ -56,6 +56,8 @@ IDEAS = {
     "ens": "It may be {0}, and knowing it says most about where to look for more.",
     "dual": "The model is unsure of it; while labels are few, it is one of many that look alike.",
     "farthest": "Of what was left, this is among those least like anything labelled so far.",
+    "seals": "It lies near examples that are labelled already.",
+    "learned": "A rule that was learned on other collections expects most of its label.",
     "bald": "Of what was left, this is among those that versions of the model agree least about.",
 }
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from tailor.annotation.model_insight import ModelView
+from tailor.annotation.roles import Right
 from tailor.errors import InputError
 from tailor.insight.model_report import ModelReport
 from tailor.run.goals import Goals
@@ -24,6 +25,7 @@ from tailor.web.site import (
     PageVisitor,
     PlainJSON,
     check_same_session,
+    needs,
     visitor_of_api,
     visitor_of_page,
 )
@@ -83,7 +85,7 @@ def model(site: CurrentSite, visitor: PageVisitor, request: Request) -> Response
     )
 
 
-@changes.post("/model/goals")
+@changes.post("/model/goals", dependencies=[needs(Right.SET_GOALS)])
 def set_goals_by_form(
     site: CurrentSite,
     visitor: PageVisitor,
@@ -127,7 +129,7 @@ def model_as_json(site: CurrentSite, visitor: ApiVisitor) -> PlainJSON:
     return PlainJSON(_as_json(view))
 
 
-@api_changes.post("/model/goals")
+@api_changes.post("/model/goals", dependencies=[needs(Right.SET_GOALS)])
 def set_goals(site: CurrentSite, visitor: ApiVisitor, body: schemas.GoalsBody) -> PlainJSON:
     """What the run is to reach. A goal that is left out counts no more."""
     goals = Goals(
