@@ -91,8 +91,7 @@ def test_every_figure_says_from_how_many_examples_it_comes(known):
 
 
 def test_a_cell_of_the_matrix_opens_its_examples(known):
-    facts = known.client.get("/api/model").json()
-    page = known.client.get("/model").text
+    facts, page = facts_and_page(known)
     cells = re.findall(r'<a href="(/review\?klass=[^"]*)" title="(\d+) of', page)
     assert cells
     for url, count in cells:
