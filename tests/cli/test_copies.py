@@ -10,6 +10,7 @@ import pytest
 from runs import begin, edit, labels, python_m, refused, state, tailor
 
 from tailor.run.project import Project
+from tailor.run.trust import remember_settings
 from tailor.storage import SqliteStore, StoreDamaged, open_store
 from tailor.storage.move import fingerprint
 from tailor.storage.run_head import head_path
@@ -38,6 +39,7 @@ def run(request, home, tmp_path):
         url = request.getfixturevalue("postgres").url()
         tailor("move", copy / "run.db", url)
         edit(copy, store=url)
+        remember_settings(copy)  # the address is new in the file
     return copy
 
 

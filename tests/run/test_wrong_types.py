@@ -114,7 +114,19 @@ PEOPLE = [3, b"ann", ["ann"], Thing()]
 ANNOTATORS = [None, "", *PEOPLE]
 
 SIZES = [value for value in COUNTS if value is not None]
-ROUND = {"size": SIZES, "finetune": FUNCTIONS, "dropout": FUNCTIONS, "allow_short": FLAGS}
+HEADS = [
+    3,
+    "head",
+    [],
+    (POOL.features[:3],),
+    (POOL.features[:2], np.zeros(3)),
+    (POOL.features[:3], np.zeros(2)),
+    (POOL.features[:3] * np.nan, np.zeros(3)),
+    (RAGGED, np.zeros(3)),
+    Thing(),
+]
+MODEL = {"finetune": FUNCTIONS, "dropout": FUNCTIONS, "boundary_distances": FUNCTIONS}
+ROUND = {"size": SIZES, "head": HEADS, **MODEL, "allow_short": FLAGS}
 SAID = {"by": PEOPLE}
 ANNOTATOR_LABELS = ["a", 3, 2.5, True, b"a", {"a": 1}, ["d"], [3], [["a"]], ["a", "b"], Thing()]
 PAGE = {"offset": [value for value in COUNTS if value != 0], "limit": [1001, *COUNTS[1:]]}
@@ -192,8 +204,8 @@ WRONG: dict[str, dict[str, list[Any]]] = {
         "labels": LABELS[:2] + LABELS[3:],
         "free": [3, "x", np.ones(30), np.ones(29, bool), [True], RAGGED, Thing()],
         "pending": [p for p in POSITIONS if p is not None],
-        "finetune": FUNCTIONS,
-        "dropout": FUNCTIONS,
+        "head": HEADS,
+        **MODEL,
         "seed": SEEDS,
         "device": ["gpu", "", 0, None, ["cpu"], Thing()],
     },
@@ -373,6 +385,7 @@ MACHINERY = {
     "Learner.replay_round": "goes through what the store holds",
     "ArrayView.per_row": "called by arms, in inner loops",
     "ArrayView.finetuned": "called by arms",
+    "ArrayView.boundary_distances": "called by arms",
     "ArrayView.to_device": "called by arms, in inner loops",
     "ArrayView.count_predicted": "called by arms, in inner loops",
     "ArrayView.rows": "called by arms, in inner loops",
@@ -513,8 +526,8 @@ GOOD = {
     "MultiLabel.encode": {"answers": [["cat", 1], []]},
     "MultiLabel.predicted": {"probs": POOL.probs},
     "Learner": {"task": TASK, "pool": 30},
-    "Learner.ask": {"probs": POOL.probs},
-    "Learner.open_round": {"probs": POOL.probs},
+    "Learner.ask": {"probs": POOL.probs, "features": POOL.features},
+    "Learner.open_round": {"probs": POOL.probs, "features": POOL.features},
     "Learner.tell": {"positions": [1], "labels": [[0, 1, 0]]},
     "Learner.skip": {"positions": [1]},
     "Learner.offer_again": {"positions": [5]},
