@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -46,8 +47,6 @@ class _Full(Exception):
 
 
 def _write(descriptor: int, content: bytes) -> None:
-    import os
-
     try:
         os.write(descriptor, content)
     except OSError as error:
@@ -65,6 +64,8 @@ def small_disk(mebibytes: int) -> Iterator[SmallDisk]:
         image = Path(name) / "image"
         folder = Path(name) / "disk"
         folder.mkdir()
+        # PostgreSQL's own user must get through.
+        Path(name).chmod(0o711)
         with image.open("wb") as file:
             file.truncate(mebibytes << 20)
         kind = ""

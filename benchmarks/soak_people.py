@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -234,6 +233,7 @@ class Owner(Persistent):
         self.client = httpx.AsyncClient(base_url=url, timeout=60, trust_env=False)
         self.client.follow_redirects = True
         self._renamed = 0
+        self._turn = 0
 
     async def edit_classes(self, over: asyncio.Event) -> None:
         """Change the classes until it is over; may be called again."""
@@ -241,12 +241,13 @@ class Owner(Persistent):
         try:
             if not self.csrf:
                 await self.sign_in()
-            for turn in itertools.count():
+            while True:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(over.wait(), self.pause)
                 if over.is_set():
                     return
-                await edits[turn % len(edits)]()
+                await edits[self._turn % len(edits)]()
+                self._turn += 1
         except Exception as error:
             self.ledger.trouble.append(f"owner: {error!r}")
 
