@@ -51,6 +51,7 @@ CALM_AFTER = 5.0  # seconds after a fault until times count as undisturbed again
 CLOCK_STEPS = (3600.0, -7200.0, 86400.0, -82800.0)  # seconds; together none
 FASTEST = 1e6  # times a person's pace: without pause
 FULL_SECONDS = 3.0
+PATIENCE = 120.0  # seconds until a server that takes no answer counts as stuck
 
 
 @dataclass(frozen=True)
@@ -197,12 +198,15 @@ class Soak:
         self.starts.append(time.monotonic() - started)
 
     async def _kill_often(self, phase: Phase) -> None:
-        """At random moments: one in four while the server starts."""
+        """At random moments: one in four while the server starts or just after, the others from its
+        first answer on.
+        """
         for number in range(phase.kills):
             if number % 4 == 3:
-                await asyncio.sleep(self.chance.random() * _median(self.starts))
-                self.did["kills while it started"] += 1
+                await asyncio.sleep(2 * self.chance.random() * _median(self.starts))
+                self.did["kills as it started"] += 1
             else:
+                await self._wait_for_answer()
                 await asyncio.sleep(self.chance.expovariate(1 / phase.life))
             await asyncio.to_thread(self.server.kill)
             self.ledger.killed()
@@ -212,6 +216,16 @@ class Soak:
                 await asyncio.to_thread(self.server.start)
             else:
                 await self.start()
+
+    async def _wait_for_answer(self) -> None:
+        """Until the server has acknowledged another answer: it goes on."""
+        answers = len(self.ledger.acknowledged)
+        deadline = time.monotonic() + PATIENCE
+        while len(self.ledger.acknowledged) == answers:
+            if time.monotonic() > deadline:
+                self.ledger.trouble.append(f"no answer was taken for {PATIENCE:.0f} s")
+                return
+            await asyncio.sleep(0.02)
 
     async def _disturb(self, phase: Phase, until: float) -> None:
         faults: list[Callable[[], Awaitable[None]]] = [self._kill, self._step_clock]

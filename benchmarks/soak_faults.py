@@ -57,29 +57,32 @@ def _write(descriptor: int, content: bytes) -> None:
 
 @contextlib.contextmanager
 def small_disk(mebibytes: int) -> Iterator[SmallDisk]:
-    """An ext4 file system in a file, whose flushes reach the disk; else one in memory; else a plain
-    folder.
+    """An ext4 file system in a file, whose flushes reach the disk; else one in memory; else, and
+    for 0 mebibytes, a plain folder.
     """
     with tempfile.TemporaryDirectory(prefix="tailor-soak-") as name:
-        image = Path(name) / "image"
         folder = Path(name) / "disk"
         folder.mkdir()
         # PostgreSQL's own user must get through.
         Path(name).chmod(0o711)
-        with image.open("wb") as file:
-            file.truncate(mebibytes << 20)
-        kind = ""
-        if _works("mkfs.ext4", "-q", "-m", "0", str(image)) and _works(
-            "mount", "-o", "loop", str(image), str(folder)
-        ):
-            kind = "ext4"
-        elif _works("mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "tmpfs", str(folder)):
-            kind = "tmpfs"
+        kind = _mount(Path(name) / "image", folder, mebibytes) if mebibytes else ""
         try:
             yield SmallDisk(folder, kind)
         finally:
             if kind:
                 subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def _mount(image: Path, folder: Path, mebibytes: int) -> str:
+    """-> the kind of the disk, "" where none may be mounted"""
+    with image.open("wb") as file:
+        file.truncate(mebibytes << 20)
+    makes = ("mkfs.ext4", "-q", "-m", "0", str(image))
+    if _works(*makes) and _works("mount", "-o", "loop", str(image), str(folder)):
+        return "ext4"
+    if _works("mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "tmpfs", str(folder)):
+        return "tmpfs"
+    return ""
 
 
 def _works(*command: str) -> bool:
