@@ -115,9 +115,11 @@ class EnduringAnnotator(Persistent, Annotator):
         super().__init__(name, url, kind_of, 1, ledger, speed=speed, lease=lease)
         self.classes_shown: list[str] = []
         self.tickets: dict[str, str] = {}
+        self.over = asyncio.Event()
 
     async def label(self, over: asyncio.Event) -> None:
         """Work until it is over; may be called again."""
+        self.over = over
         try:
             if not self.csrf:
                 await self.sign_in()
@@ -129,17 +131,30 @@ class EnduringAnnotator(Persistent, Annotator):
             # A soak that goes on with fewer people would say too little.
             self.ledger.trouble.append(f"{self.name}: {error!r}")
 
+    async def _wait(self, seconds: float) -> None:
+        """So long in real life, but not when it is over."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.over.wait(), seconds / self.speed)
+
     async def _page(self, path: str) -> None:
         await self.persist("page", "GET", path)
 
+    def _give_sign(self) -> None:
+        """Before a request that prolongs leases: what has run out meanwhile is held no more."""
+        now = time.monotonic()
+        if now > self.last_sign + self.lease:
+            for hold in self.hand.values():
+                hold.end = min(hold.end, self.last_sign + self.lease)
+        self.last_sign = now
+
     async def _get(self, kind: str, path: str, **params: Any) -> Any:
-        self.last_sign = time.monotonic()
         reply = await self.persist(kind, "GET", path, params=params)
         if reply.status_code != 200:
             raise RuntimeError(f"{kind} answered {reply.status_code}: {reply.text[:200]}")
         return reply.json() if path.startswith("/api") else reply.text
 
     async def _fetch(self) -> None:
+        self._give_sign()
         asked = time.monotonic()
         handed = await self._get("next", "/api/next", n=AHEAD + 2)
         now = time.monotonic()
@@ -183,6 +198,7 @@ class EnduringAnnotator(Persistent, Annotator):
             self.ledger.did["corrected"] += 1
 
     async def _answer(self, example_id: str, label: str | None) -> None:
+        self._give_sign()
         hold = self.hand.pop(example_id, None)
         if hold is not None:
             hold.end = min(hold.end, time.monotonic())
@@ -194,7 +210,6 @@ class EnduringAnnotator(Persistent, Annotator):
                 "label": None if label is None else [label],
                 "ticket": self.tickets[example_id],
             }
-            self.last_sign = time.monotonic()
             reply = await self.persist("answer", "POST", "/api/answer", json=body)
             if reply.status_code == 200:
                 event = reply.json()["event"]
@@ -214,7 +229,7 @@ class EnduringAnnotator(Persistent, Annotator):
 
     async def _leave(self) -> None:
         for hold in self.hand.values():
-            hold.end = min(hold.end, time.monotonic())
+            hold.end = min(hold.end, time.monotonic(), self.last_sign + self.lease)
             self.ledger.open_holds.discard(hold)
         self.hand = {}
         await self.persist("leave", "POST", "/api/leave")
