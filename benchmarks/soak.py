@@ -40,7 +40,7 @@ from annotators import milliseconds
 from coordinator import begin
 from soak_checks import Checker
 from soak_faults import SmallDisk, crash, database_on, small_disk
-from soak_people import SECRET, EnduringAnnotator, Owner, SoakLedger
+from soak_people import SECRET, WAIT, EnduringAnnotator, Owner, SoakLedger
 from soak_server import LabelServer
 
 from tailor.testing.postgres import Server
@@ -50,7 +50,9 @@ LEASE = 30.0  # seconds
 CALM_AFTER = 5.0  # seconds after a fault until times count as undisturbed again
 CLOCK_STEPS = (3600.0, -7200.0, 86400.0, -82800.0)  # seconds; together none
 FASTEST = 1e6  # times a person's pace: without pause
+#: seconds that a full disk stays full, and in which it should be felt
 FULL_SECONDS = 3.0
+FELT_WITHIN = 20.0
 PATIENCE = 120.0  # seconds until a server that takes no answer counts as stuck
 
 
@@ -260,10 +262,18 @@ class Soak:
         self.did["clock step"] += 1
 
     async def _fill_disk(self) -> None:
+        """Until an answer was refused for it, and some seconds more: stores write into room that
+        they have for a while.
+        """
         await asyncio.to_thread(self.disk.fill)
+        deadline = time.monotonic() + FELT_WITHIN
+        waits = self.ledger.did[WAIT]
+        while self.ledger.did[WAIT] == waits and time.monotonic() < deadline:
+            await asyncio.sleep(0.1)
         await asyncio.sleep(FULL_SECONDS)
         self.disk.free()
         self.did["disk full"] += 1
+        self.did["disk full, and answers had to wait"] += self.ledger.did[WAIT] > waits
         if self.database is not None and not self.database.running():
             self.did["database down, disk full"] += 1
             await asyncio.to_thread(self.database.start)

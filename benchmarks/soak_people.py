@@ -20,6 +20,8 @@ FINAL = (400, 409, 413, 422)
 BROKEN = 500
 #: seconds before the next try where nobody listens; the page's first pause
 PAUSE = 0.3
+#: what the ledger counts where the server says "try later"
+WAIT = "told to wait"
 #: share of the answers with any class, so that those that come and go have labels
 OTHERS = 0.1
 SECRET = "a phrase that is long enough"
@@ -90,7 +92,7 @@ class Persistent:
                 self.ledger.did["signed out"] += 1
                 await self.sign_in()
                 continue
-            self.ledger.did[f"told to wait ({reply.status_code})"] += 1
+            self.ledger.did[WAIT] += 1
             await asyncio.sleep(float(reply.headers.get("retry-after", PAUSE)))
 
 
