@@ -2,6 +2,7 @@
 and whose clock is stepped, while an owner changes the classes. Nothing acknowledged may be lost.
 
     python benchmarks/soak.py [--store sqlite postgresql] [--annotators 50] [--minutes 10]
+    python benchmarks/soak.py --only-faults --every 5 [--store sqlite postgresql]
     python benchmarks/soak.py --kills 1000 [--store sqlite postgresql]
 
 `tailor label` runs in a process of its own with a user for every annotator; the annotators are HTTP
@@ -308,6 +309,8 @@ def phases(given: argparse.Namespace) -> list[Phase]:
     if given.kills:
         return [Phase("kills", given.speed, kills=given.kills, life=given.life)]
     seconds = given.minutes * 60
+    if given.only_faults:
+        return [Phase("faults", given.speed, seconds, every=given.every)]
     return [
         Phase("warm-up", 1.0, 0.1 * seconds),
         Phase("a person's pace", 1.0, 0.3 * seconds),
@@ -319,6 +322,8 @@ def phases(given: argparse.Namespace) -> list[Phase]:
 def soak(given: argparse.Namespace, store: str) -> list[dict[str, Any]]:
     """All phases on one store; the last row has what was compared in the end."""
     rows: list[dict[str, Any]] = []
+    names = ("annotators", "examples", "classes", "batch", "speed", "every", "edit_every", "life")
+    settings = {"store": store} | {name: getattr(given, name) for name in names}
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         # That the run is trusted is remembered there, and not in the user's own folder.
@@ -333,10 +338,9 @@ def soak(given: argparse.Namespace, store: str) -> list[dict[str, Any]]:
         async def all_phases() -> None:
             for phase in phases(given):
                 row = await endurance.pass_through(phase)
-                rows.append({"store": store, "annotators": given.annotators} | row)
+                rows.append(settings | row)
                 print(json.dumps(rows[-1]), flush=True)
-            whole = {
-                "store": store,
+            whole = settings | {
                 "phase": "whole",
                 "disk": disk.kind or "not mounted: no disk was filled",
                 "server_lives": endurance.server.lives,
@@ -360,9 +364,10 @@ def main(arguments: list[str] | None = None) -> bool:
     parser.add_argument("--annotators", type=int, default=50)
     parser.add_argument("--minutes", type=float, default=10, help="for each store")
     parser.add_argument("--kills", type=int, default=0, help="do nothing but so many, each store")
+    parser.add_argument("--only-faults", action="store_true", help="leave the other phases out")
     parser.add_argument("--life", type=float, default=1.0, help="seconds between two kills")
     parser.add_argument("--every", type=float, default=10, help="seconds between two faults")
-    parser.add_argument("--edit-every", type=float, default=20, help="seconds between class edits")
+    parser.add_argument("--edit-every", type=float, default=60, help="seconds between class edits")
     parser.add_argument("--speed", type=float, default=5, help="of the fast motion")
     parser.add_argument("--examples", type=int, default=100_000)
     parser.add_argument("--classes", type=int, default=10)
