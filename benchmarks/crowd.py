@@ -215,9 +215,10 @@ class Annotator:
         on the screen.
         """
         self.ledger.did["vanished"] += 1
-        await asyncio.sleep(max(0, min(AWAY * self.lease, until - time.monotonic())))
+        away = max(0, min(AWAY * self.lease, until - time.monotonic()))
+        await self._wait(away * self.speed)
         for hold in self.hand.values():
-            hold.end = min(time.monotonic(), self.last_sign + self.lease)
+            hold.end = min(hold.end, time.monotonic(), self.last_sign + self.lease)
         stale = list(self.hand)
         self.hand = {}
         if stale and self.chance.random() < 0.5:
