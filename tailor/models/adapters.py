@@ -234,24 +234,29 @@ class HookedNetwork(Network):
                 f"{classes} classes"
             )
         self.width = int(features.shape[1])
-        self._output_layer = self._find_output_layer(example)
+        # By its name: kept as an attribute, the layer would be saved a second time.
+        self._output_name = self._find_output_layer(example)
 
     def output_layer(self) -> nn.Linear | None:
-        return self._output_layer
+        if self._output_name is None:
+            return None
+        layer = self.module.get_submodule(self._output_name)
+        assert isinstance(layer, nn.Linear)
+        return layer
 
     @torch.no_grad()
-    def _find_output_layer(self, example: Tensor) -> nn.Linear | None:
-        """The linear layer that makes the logits of the features, if there is one."""
+    def _find_output_layer(self, example: Tensor) -> str | None:
+        """The name of the linear layer that makes the logits of the features, if there is one."""
         generator = torch.Generator().manual_seed(0)
         # Noise, in the range of pixels too: zeros pass through most layers unchanged.
         noise = torch.rand(example.shape, generator=generator) * 255
         logits, features = self(noise.to(example.dtype))
         shape = (logits.shape[1], features.shape[1])
-        for layer in self.module.modules():
+        for name, layer in self.module.named_modules():
             if not isinstance(layer, nn.Linear) or layer.weight.shape != shape:
                 continue
             if torch.allclose(layer(features), logits, rtol=1e-4, atol=1e-4):
-                return layer
+                return name
         return None
 
     def _hook(
