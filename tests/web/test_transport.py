@@ -9,10 +9,13 @@ import subprocess
 import threading
 import time
 
-import httpx
+import parts
 import pytest
 import sites
 from signing_in import TOKEN
+
+parts.need("labelling page")
+import httpx
 
 from tailor.errors import InputError
 from tailor.web.connections import Connections, Patience
