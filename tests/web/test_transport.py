@@ -134,7 +134,7 @@ def test_only_a_listed_proxy_has_any_number_of_connections():
 def make_certificate(folder, *, passphrase: str = ""):
     """(certificate, key) for 127.0.0.1, signed by itself."""
     if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
+        pytest.skip(parts.reason("labelling page", "install the command openssl"))
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
     words += ["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
